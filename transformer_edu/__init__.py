@@ -1,0 +1,56 @@
+"""Build the Transformer of "Attention Is All You Need", piece by piece.
+
+Everything a chapter, a test or an exercise relies on can be imported from here. Importing this package loads no
+plotting, widget or tokenizer library.
+"""
+
+from transformer_edu.attention import MultiHeadAttention, scaled_dot_product_attention
+from transformer_edu.cache import DecoderCache, KeyValueCache
+from transformer_edu.decoder import Decoder, DecoderLayer
+from transformer_edu.decoding import greedy_search
+from transformer_edu.device import pick_device
+from transformer_edu.embedding import InputEmbedding, ProjectionLayer
+from transformer_edu.encoder import Encoder, EncoderLayer
+from transformer_edu.examples import RUNNING_SENTENCE, RUNNING_TRANSLATION, hand_example
+from transformer_edu.feedforward import PositionwiseFeedForward
+from transformer_edu.inspection import record_attention
+from transformer_edu.interop import copy_weights
+from transformer_edu.masks import causal_mask, padding_mask
+from transformer_edu.normalization import LayerNorm, RMSNorm
+from transformer_edu.positional import LearnedPositionalEncoding, PositionalEncoding, sinusoidal_table
+from transformer_edu.residual import ResidualConnection
+from transformer_edu.transformer import Transformer, TransformerConfig, build_transformer
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "RUNNING_SENTENCE",
+    "RUNNING_TRANSLATION",
+    "Decoder",
+    "DecoderCache",
+    "DecoderLayer",
+    "Encoder",
+    "EncoderLayer",
+    "InputEmbedding",
+    "KeyValueCache",
+    "LayerNorm",
+    "LearnedPositionalEncoding",
+    "MultiHeadAttention",
+    "PositionalEncoding",
+    "PositionwiseFeedForward",
+    "ProjectionLayer",
+    "RMSNorm",
+    "ResidualConnection",
+    "Transformer",
+    "TransformerConfig",
+    "build_transformer",
+    "causal_mask",
+    "copy_weights",
+    "greedy_search",
+    "hand_example",
+    "padding_mask",
+    "pick_device",
+    "record_attention",
+    "scaled_dot_product_attention",
+    "sinusoidal_table",
+]

@@ -1,0 +1,82 @@
+"""From a model that scores the next token to a whole sentence."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+
+from transformer_edu.cache import DecoderCache
+from transformer_edu.shapes import Float, Int, Tensor
+from transformer_edu.transformer import Transformer
+from transformer_edu.validation import check_ids, check_positive_integer
+
+
+@contextmanager
+def evaluation_mode(model: nn.Module) -> Iterator[None]:
+    """Switch dropout off inside the `with` block; put every part's mode back afterwards, also after an error."""
+    modes = {module: module.training for module in model.modules()}
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, was_training in modes.items():
+            module.training = was_training
+
+
+@torch.no_grad()
+def greedy_search(
+    model: Transformer, source: Int[Tensor, "batch source_seq"], bos_id: int, eos_id: int, max_len: int
+) -> Int[Tensor, "batch seq"]:
+    """Take the most probable next token again and again, until every sentence has ended.
+
+    Args:
+        model: runs in eval mode here; its mode is put back.
+        source: ids (batch, source_seq), padded with the model's pad_id.
+        bos_id, eos_id: ids of the begin and end tokens.
+        max_len: most tokens in an answer, the begin token counted.
+
+    Returns:
+        Ids (batch, <= max_len). Each row begins with bos_id; after its eos_id it is filled up with pad_id.
+        Neither pad_id nor bos_id is ever chosen.
+    """
+    _check_search(model, source, bos_id, eos_id, max_len)
+    pad_id = model.config.pad_id
+    with evaluation_mode(model):
+        memory, cache = model.encode(source), model.start_cache()
+        ids = torch.full((source.shape[0], 1), bos_id, dtype=torch.long, device=source.device)
+        ended = torch.zeros(source.shape[0], dtype=torch.bool, device=source.device)
+        while ids.shape[1] < max_len and not ended.all():
+            logits = next_token_logits(model, ids[:, -1:], memory, source, cache)
+            logits[:, [pad_id, bos_id]] = -torch.inf
+            chosen = logits.argmax(dim=-1).masked_fill(ended, pad_id)
+            ids = torch.cat([ids, chosen[:, None]], dim=1)
+            ended |= chosen == eos_id
+    return ids
+
+
+def next_token_logits(
+    model: Transformer,
+    newest: Int[Tensor, "batch new"],
+    memory: Float[Tensor, "batch source_seq d_model"],
+    source: Int[Tensor, "batch source_seq"],
+    cache: DecoderCache,
+) -> Float[Tensor, "batch vocab"]:
+    """Scores (batch, vocab) of the token after `newest`, the ids that came since the cache was last used."""
+    return model.project(model.decode(newest, memory, source, cache)[:, -1:])[:, 0]
+
+
+def _check_search(model: Transformer, source: Tensor, bos_id: int, eos_id: int, max_len: int) -> None:
+    config = model.config
+    check_ids("source", source, config.source_vocab_size)
+    for name, value in (("bos_id", bos_id), ("eos_id", eos_id)):
+        check_positive_integer(name, value, minimum=0)
+        if value >= config.target_vocab_size:
+            raise ValueError(f"{name} must be an id below target_vocab_size={config.target_vocab_size}, got {value}")
+    if len({bos_id, eos_id, config.pad_id}) < 3:
+        raise ValueError(
+            f"bos_id, eos_id and the model's pad_id must differ, got {bos_id}, {eos_id} and {config.pad_id}"
+        )
+    check_positive_integer("max_len", max_len, minimum=2)
+    if max_len > config.max_len:
+        raise ValueError(f"max_len must not exceed the model's positional table ({config.max_len}), got {max_len}")

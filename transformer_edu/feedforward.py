@@ -1,0 +1,39 @@
+"""The part of a layer that thinks about each token alone."""
+
+from collections.abc import Callable
+
+import torch.nn.functional as F
+from torch import nn
+
+from transformer_edu.shapes import Float, Tensor
+from transformer_edu.validation import check_choice, check_positive_integer, check_probability, check_vectors
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
+
+
+class PositionwiseFeedForward(nn.Module):
+    """max(0, x W₁ + b₁) W₂ + b₂, the same for every position (paper, equation 2).
+
+    Args:
+        d_model: length of the incoming and outgoing vectors.
+        d_ff: length in between; four times d_model in the paper.
+        dropout: probability of zeroing an inner entry in training.
+        activation: "relu" (the paper) or "gelu".
+    """
+
+    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0, activation: str = "relu") -> None:
+        super().__init__()
+        check_positive_integer("d_model", d_model)
+        check_positive_integer("d_ff", d_ff)
+        check_probability("dropout", dropout)
+        check_choice("activation", activation, tuple(ACTIVATIONS))
+        self.d_model = d_model
+        self.expand = nn.Linear(d_model, d_ff)
+        self.contract = nn.Linear(d_ff, d_model)
+        self.activation = ACTIVATIONS[activation]
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch seq d_model"]:
+        """Vectors (batch, seq, d_model) -> vectors (batch, seq, d_model)."""
+        check_vectors("x", x, self.d_model)
+        return self.contract(self.dropout(self.activation(self.expand(x))))

@@ -1,0 +1,92 @@
+"""Telling a model that is blind to order where each token stands."""
+
+import torch
+from torch import nn
+
+from transformer_edu.shapes import Float, Tensor
+from transformer_edu.validation import check_even, check_positive_integer, check_probability, check_vectors
+
+
+def sinusoidal_table(max_len: int, d_model: int) -> Float[Tensor, "{max_len} {d_model}"]:
+    """One row for each position: sines and cosines of ever slower clocks (paper, section 3.5).
+
+        PE[pos, 2i]   = sin(pos · θ_i)
+        PE[pos, 2i+1] = cos(pos · θ_i)      θ_i = 10000^(-2i/d_model) radians per position
+
+    Here i counts *pairs* of columns, 0 .. d_model/2 - 1. The angles are computed in float64, because at
+    position 5,000 a float32 angle is already off by up to 0.0002 radians.
+
+    Args:
+        max_len: number of positions (rows).
+        d_model: number of columns, even.
+    """
+    check_positive_integer("max_len", max_len)
+    check_positive_integer("d_model", d_model)
+    check_even("d_model", d_model)
+    position = torch.arange(max_len, dtype=torch.float64)[:, None]  # (max_len, 1)
+    theta = 10000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)  # (d_model / 2)
+    table = torch.empty(max_len, d_model, dtype=torch.float64)
+    table[:, 0::2] = torch.sin(position * theta)
+    table[:, 1::2] = torch.cos(position * theta)
+    return table.to(torch.get_default_dtype())
+
+
+def _check_reach(seq: int, offset: int, max_len: int) -> None:
+    check_positive_integer("offset", offset, minimum=0)
+    if offset + seq > max_len:
+        raise ValueError(
+            f"x reaches position {offset + seq - 1} (offset={offset}, seq={seq}), "
+            f"but the table has max_len={max_len} positions"
+        )
+
+
+class PositionalEncoding(nn.Module):
+    """Add the sinusoidal table's rows to the embeddings, then apply dropout (paper, sections 3.5 and 5.4).
+
+    The table is a buffer: it moves with `.to(device)` and no optimizer ever changes it. It is not saved with
+    the weights, because it follows from the formula.
+
+    Args:
+        d_model: length of the vectors, even.
+        max_len: longest sequence, in tokens.
+        dropout: probability of zeroing an entry of the sum.
+    """
+
+    table: Tensor  # (max_len, d_model)
+
+    def __init__(self, d_model: int, max_len: int = 5000, dropout: float = 0.0) -> None:
+        super().__init__()
+        check_probability("dropout", dropout)
+        self.register_buffer("table", sinusoidal_table(max_len, d_model), persistent=False)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Float[Tensor, "batch seq d_model"], offset: int = 0) -> Float[Tensor, "batch seq d_model"]:
+        """Add rows offset .. offset + seq - 1 of the table to x (batch, seq, d_model)."""
+        max_len, d_model = self.table.shape
+        check_vectors("x", x, d_model)
+        seq = x.shape[1]  # dimension 1 counts positions; dimension 0 counts sentences
+        _check_reach(seq, offset, max_len)
+        return self.dropout(x + self.table[offset : offset + seq])
+
+
+class LearnedPositionalEncoding(nn.Module):
+    """Add a *trained* row for each position; the paper found nearly identical results (table 3, row E).
+
+    Arguments and shapes as in `PositionalEncoding`. A position never met in training has a row never trained.
+    """
+
+    def __init__(self, d_model: int, max_len: int = 5000, dropout: float = 0.0) -> None:
+        super().__init__()
+        check_positive_integer("d_model", d_model)
+        check_positive_integer("max_len", max_len)
+        check_probability("dropout", dropout)
+        self.table = nn.Parameter(torch.randn(max_len, d_model) * 0.02)  # small beside the embeddings (as in BERT)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Float[Tensor, "batch seq d_model"], offset: int = 0) -> Float[Tensor, "batch seq d_model"]:
+        """Add rows offset .. offset + seq - 1 of the table to x (batch, seq, d_model)."""
+        max_len, d_model = self.table.shape
+        check_vectors("x", x, d_model)
+        seq = x.shape[1]
+        _check_reach(seq, offset, max_len)
+        return self.dropout(x + self.table[offset : offset + seq])

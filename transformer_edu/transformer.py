@@ -1,0 +1,158 @@
+"""The whole machine: two embeddings, an encoder, a decoder and a projection."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+from transformer_edu.cache import DecoderCache
+from transformer_edu.decoder import Decoder, DecoderLayer
+from transformer_edu.embedding import InputEmbedding, ProjectionLayer
+from transformer_edu.encoder import Encoder, EncoderLayer
+from transformer_edu.masks import causal_mask, padding_mask
+from transformer_edu.normalization import LayerNorm
+from transformer_edu.positional import PositionalEncoding
+from transformer_edu.shapes import Bool, Float, Int, Tensor, Vectors
+from transformer_edu.validation import (
+    check_boolean,
+    check_choice,
+    check_divisible,
+    check_even,
+    check_ids,
+    check_positive_integer,
+    check_probability,
+)
+
+SourceIds = Int[Tensor, "batch source_seq"]
+TargetIds = Int[Tensor, "batch seq"]
+Memory = Float[Tensor, "batch source_seq d_model"]
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """The numbers that define a Transformer; the defaults are the paper's base model (table 3)."""
+
+    source_vocab_size: int
+    target_vocab_size: int
+    d_model: int = 512  # length of every token's vector
+    num_heads: int = 8  # heads of 512 / 8 = 64 dimensions
+    d_ff: int = 2048  # inner length of the feed-forward part: 4 x d_model
+    num_layers: int = 6  # layers in the encoder, and as many in the decoder
+    dropout: float = 0.1  # section 5.4
+    norm: str = "post"  # where the norm stands: "post" is the paper's figure 1
+    final_norm: bool | None = None  # None: only with "pre", whose sum would otherwise leave the stack unnormalized
+    pad_id: int = 0  # the id that fills short sentences up
+    max_len: int = 5000  # rows of the positional table
+    tie_embeddings: str = "none"  # "target": with the projection; "all": all three matrices are one (the paper)
+
+    def __post_init__(self) -> None:
+        for name in ("source_vocab_size", "target_vocab_size", "d_model", "num_heads", "d_ff", "num_layers", "max_len"):
+            check_positive_integer(name, getattr(self, name))
+        check_divisible("d_model", self.d_model, "num_heads", self.num_heads)
+        check_even("d_model", self.d_model)
+        check_probability("dropout", self.dropout)
+        check_choice("norm", self.norm, ("post", "pre"))
+        if self.final_norm is not None:
+            check_boolean("final_norm", self.final_norm)
+        check_positive_integer("pad_id", self.pad_id, minimum=0)
+        if self.pad_id >= min(self.source_vocab_size, self.target_vocab_size):
+            sizes = f"source_vocab_size={self.source_vocab_size} and target_vocab_size={self.target_vocab_size}"
+            raise ValueError(f"pad_id must be an id of both vocabularies, below {sizes}, got {self.pad_id}")
+        check_choice("tie_embeddings", self.tie_embeddings, ("none", "target", "all"))
+        if self.tie_embeddings == "all" and self.source_vocab_size != self.target_vocab_size:
+            raise ValueError(
+                "tie_embeddings='all' needs one vocabulary for both languages, got source_vocab_size="
+                f"{self.source_vocab_size} and target_vocab_size={self.target_vocab_size}"
+            )
+
+    @property
+    def has_final_norm(self) -> bool:
+        """Whether each stack ends in a norm of its own."""
+        return self.norm == "pre" if self.final_norm is None else self.final_norm
+
+
+class Transformer(nn.Module):
+    """The encoder–decoder of "Attention Is All You Need" (figure 1). It makes its own masks from `config.pad_id`."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        if not isinstance(config, TransformerConfig):
+            raise TypeError(f"config must be a TransformerConfig, got {type(config).__name__}: {config!r}"[:300])
+        self.config = c = config
+        shape = (c.d_model, c.num_heads, c.d_ff, c.dropout, c.norm)
+        self.source_embedding = InputEmbedding(c.source_vocab_size, c.d_model)
+        self.target_embedding = InputEmbedding(c.target_vocab_size, c.d_model)
+        self.positional_encoding = PositionalEncoding(c.d_model, c.max_len, c.dropout)
+        self.encoder = Encoder([EncoderLayer(*shape) for _ in range(c.num_layers)], self._final_norm())
+        self.decoder = Decoder([DecoderLayer(*shape) for _ in range(c.num_layers)], self._final_norm())
+        self.projection = ProjectionLayer(c.d_model, c.target_vocab_size)
+        self._tie_embeddings()
+
+    def _final_norm(self) -> nn.Module | None:
+        return LayerNorm(self.config.d_model) if self.config.has_final_norm else None
+
+    def _tie_embeddings(self) -> None:
+        if self.config.tie_embeddings in ("target", "all"):
+            self.projection.linear.weight = self.target_embedding.lookup.weight
+        if self.config.tie_embeddings == "all":
+            self.source_embedding.lookup.weight = self.target_embedding.lookup.weight
+
+    def forward(self, source: SourceIds, target: TargetIds) -> Float[Tensor, "batch seq vocab"]:
+        """Source ids (batch, source_seq) and target ids so far (batch, seq) -> logits for each next token."""
+        memory = self.encode(source)
+        return self.project(self.decode(target, memory, source))
+
+    def encode(self, source: SourceIds) -> Memory:
+        """Read the source: ids (batch, source_seq) -> memory (batch, source_seq, d_model)."""
+        check_ids("source", source, self.config.source_vocab_size)
+        x = self.positional_encoding(self.source_embedding(source))
+        return self.encoder(x, padding_mask(source, self.config.pad_id))
+
+    def decode(
+        self, target: TargetIds, memory: Memory, source: SourceIds, cache: DecoderCache | None = None
+    ) -> Vectors:
+        """Write with the memory in view: target ids (batch, seq) -> vectors (batch, seq, d_model).
+
+        `source` tells which rows of the memory are padding. With a `cache` (see `start_cache`), `target` holds
+        only the ids that are new since the last call.
+        """
+        check_ids("target", target, self.config.target_vocab_size)
+        if target.shape[0] != memory.shape[0] or source.shape != memory.shape[:2]:
+            raise ValueError(
+                "target, memory and source must belong to the same batch, got shapes "
+                f"{tuple(target.shape)}, {tuple(memory.shape)} and {tuple(source.shape)}"
+            )
+        offset = 0 if cache is None else cache.length
+        x = self.positional_encoding(self.target_embedding(target), offset)
+        so_far = target if cache is None else cache.append(target)
+        memory_mask = padding_mask(source, self.config.pad_id)
+        return self.decoder(x, memory, self.target_mask(so_far, offset), memory_mask, cache)
+
+    def target_mask(self, target: TargetIds, offset: int = 0) -> Bool[Tensor, "batch 1 q_len k_len"]:
+        """Causal and padding mask together, for the queries from position `offset` on."""
+        causal = causal_mask(target.shape[1], target.device)[offset:]  # (q_len, k_len)
+        return causal & padding_mask(target, self.config.pad_id)
+
+    def project(self, x: Vectors) -> Float[Tensor, "batch seq vocab"]:
+        """Vectors (batch, seq, d_model) -> logits (batch, seq, target_vocab_size)."""
+        return self.projection(x)
+
+    def start_cache(self) -> DecoderCache:
+        """An empty cache for decoding a batch step by step."""
+        return DecoderCache(self.config.num_layers)
+
+
+def build_transformer(source_vocab_size: int, target_vocab_size: int, **config_fields: Any) -> Transformer:
+    """A Transformer with Xavier-uniform weight matrices (Glorot & Bengio, 2010); biases start at zero.
+
+    Args:
+        source_vocab_size, target_vocab_size: sizes of the two vocabularies.
+        **config_fields: any other field of `TransformerConfig`.
+    """
+    model = Transformer(TransformerConfig(source_vocab_size, target_vocab_size, **config_fields))
+    for name, parameter in model.named_parameters():
+        if parameter.dim() > 1:
+            nn.init.xavier_uniform_(parameter)
+        elif name.endswith("bias"):
+            nn.init.zeros_(parameter)
+    return model
