@@ -1,0 +1,59 @@
+"""Models that have already learnt, shipped with the package.
+
+>>> from transformer_edu import pretrained
+>>> pretrained.load("grammar").translate("the small black cat does not sleep")
+'le petit chat noir ne dort pas'
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from transformer_edu.data.vocabulary import Vocabulary
+from transformer_edu.training.checkpoint import load_model
+from transformer_edu.training.evaluation import greedy_ids
+from transformer_edu.transformer import Transformer
+
+NAMES = ("grammar",)
+_FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """A trained model in evaluation mode, its two vocabularies, and how it came about (command, seed, score)."""
+
+    model: Transformer
+    source_vocabulary: Vocabulary
+    target_vocabulary: Vocabulary
+    card: dict[str, Any]
+
+    def translate(self, sentence: str) -> str:
+        """The translation of one sentence, by greedy decoding. Case and a final full stop do not matter."""
+        words = sentence.lower().strip().removesuffix(".").strip()
+        unknown = self.source_vocabulary.unknown_words(words)
+        if unknown or not words:
+            raise ValueError(
+                f"sentence must consist of words that the model knows, got {unknown or 'none'} in {sentence!r}"
+            )
+        ids = greedy_ids(self.model, [self.source_vocabulary.encode(words)], max_len=self.model.config.max_len)
+        return self.target_vocabulary.decode(ids[0])
+
+
+def load(name: str, device: torch.device | str = "cpu") -> Pretrained:
+    """The shipped model of this name: "grammar", the book's English-French model.
+
+    Raises:
+        ValueError: no model has that name, or a file is damaged.
+    """
+    if name not in NAMES:
+        raise ValueError(f"name must be one of {', '.join(map(repr, NAMES))}, got {name!r}")
+    weights, card_path = _FOLDER / f"{name}.safetensors", _FOLDER / f"{name}.json"
+    card = json.loads(card_path.read_text(encoding="utf-8"))
+    if hashlib.sha256(weights.read_bytes()).hexdigest() != card["weights_sha256"]:
+        raise ValueError(f"{weights.name} must be the file that {card_path.name} describes, but its checksum differs")
+    model = load_model(weights, device)
+    return Pretrained(model, Vocabulary(card["source_words"]), Vocabulary(card["target_words"]), card)

@@ -1,0 +1,55 @@
+"""How good is the model? Decode greedily, and count the sentences that are right to the last word."""
+
+from collections.abc import Sequence
+
+import torch
+
+from transformer_edu.data.batching import pad_sequences
+from transformer_edu.data.toy import IdPair
+from transformer_edu.data.vocabulary import BOS_ID, EOS_ID
+from transformer_edu.decoding import greedy_search
+from transformer_edu.training.loop import device_of
+from transformer_edu.transformer import Transformer
+from transformer_edu.validation import check_positive_integer
+
+
+def greedy_ids(
+    model: Transformer,
+    sources: Sequence[Sequence[int]],
+    *,
+    max_len: int,
+    bos_id: int = BOS_ID,
+    eos_id: int = EOS_ID,
+    batch_size: int = 250,
+) -> list[list[int]]:
+    """What the model says to each source: ids without begin, end and padding. `max_len` counts the begin token."""
+    check_positive_integer("batch_size", batch_size)
+    pad_id = model.config.pad_id
+    answers: list[list[int]] = []
+    for start in range(0, len(sources), batch_size):
+        source = pad_sequences(sources[start : start + batch_size], pad_id).to(device_of(model))
+        rows = greedy_search(model, source, bos_id, eos_id, max_len).tolist()
+        answers += [_content(row[1:], eos_id) for row in rows]
+    return answers
+
+
+def _content(ids: list[int], eos_id: int) -> list[int]:
+    return ids[: ids.index(eos_id)] if eos_id in ids else ids
+
+
+@torch.no_grad()
+def exact_match(
+    model: Transformer, pairs: Sequence[IdPair], *, bos_id: int = BOS_ID, eos_id: int = EOS_ID, batch_size: int = 250
+) -> float:
+    """The share of pairs, 0 .. 1, that greedy decoding gets right to the last word, the end included.
+
+    A sentence that does not end by itself within one word more than the right answer counts as wrong.
+    """
+    if not pairs:
+        raise ValueError("pairs must hold at least one pair, got none")
+    max_len = max(len(target) for _, target in pairs) + 3  # begin, end, and room to say one word too many
+    answers = greedy_ids(
+        model, [source for source, _ in pairs], max_len=max_len, bos_id=bos_id, eos_id=eos_id, batch_size=batch_size
+    )
+    right = sum(answer == list(target) for answer, (_, target) in zip(answers, pairs, strict=True))
+    return right / len(pairs)
