@@ -67,6 +67,8 @@ def next_token_logits(
 
 
 def _check_search(model: Transformer, source: Tensor, bos_id: int, eos_id: int, max_len: int) -> None:
+    if not isinstance(model, Transformer):
+        raise TypeError(f"model must be a Transformer, got {type(model).__name__}")
     config = model.config
     check_ids("source", source, config.source_vocab_size)
     for name, value in (("bos_id", bos_id), ("eos_id", eos_id)):

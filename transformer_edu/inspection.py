@@ -22,6 +22,8 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, Tensor]]:
     >>> {name: tuple(weights.shape) for name, weights in maps.items()}
     {'encoder.0.self': (1, 2, 3, 3), 'decoder.0.self': (1, 2, 2, 2), 'decoder.0.cross': (1, 2, 2, 3)}
     """
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
     maps: dict[str, Tensor] = {}
     attentions = {_short_name(name): module for name, module in model.named_modules() if hasattr(module, "recorder")}
     if not attentions:

@@ -46,7 +46,8 @@ def _check_same(name: str, theirs: Any, ours: Any) -> None:
 
 def _copy_tensor(name: str, theirs: torch.Tensor | None, ours: torch.Tensor | None) -> None:
     if (theirs is None) != (ours is None):
-        raise ValueError(f"{name} must exist on both sides or on neither")
+        side = "theirs" if ours is None else "ours"
+        raise ValueError(f"{name} must exist on both sides or on neither, got one only for {side}")
     if theirs is None or ours is None:
         return
     _check_same(f"shape of {name}", tuple(theirs.shape), tuple(ours.shape))

@@ -21,6 +21,7 @@ from transformer_edu.validation import (
     check_ids,
     check_positive_integer,
     check_probability,
+    check_vectors,
 )
 
 SourceIds = Int[Tensor, "batch source_seq"]
@@ -117,6 +118,8 @@ class Transformer(nn.Module):
         only the ids that are new since the last call.
         """
         check_ids("target", target, self.config.target_vocab_size)
+        check_ids("source", source, self.config.source_vocab_size)
+        check_vectors("memory", memory, self.config.d_model)
         if target.shape[0] != memory.shape[0] or source.shape != memory.shape[:2]:
             raise ValueError(
                 "target, memory and source must belong to the same batch, got shapes "
