@@ -1,0 +1,68 @@
+# The two commands: `make book` and `make test`. Everything runs in .venv, which is made on first use.
+PYTHON ?= python3
+TORCH  ?= torch==2.13.0
+JOBS   ?= 2
+VENV   := .venv
+STAMP  := $(VENV)/.stamp
+# `make test-gpu PY=python3` uses an interpreter that already has everything, and leaves .venv alone.
+PY     ?= $(VENV)/bin/python
+ENV    := $(if $(filter $(VENV)/bin/python,$(PY)),$(STAMP))
+PYTEST := $(PY) -m pytest
+NBVAL  := --nbval --nbval-sanitize-with tests/notebooks/nbval_sanitize.cfg --nbval-cell-timeout 300
+
+.DEFAULT_GOAL := help
+.PHONY: help venv book serve test check outputs test-gpu recordings bench lock clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make book        build the book (makes .venv, re-runs changed chapters)    make serve   serve it on localhost"
+	@echo "make test        every test: unit, properties, parity, notebooks, browser  make check   lint, types, fast tests"
+	@echo "make outputs     re-run changed chapters      make test-gpu   run every chapter on the GPU"
+	@echo "make recordings  make the recorded results    make bench      measurements against other libraries"
+	@echo "make lock        resolve requirements.in      make clean      remove what was built (and .venv)"
+
+venv: $(STAMP)
+
+# torch first: with the CPU build already there, nothing pulls in the CUDA packages.
+$(STAMP): requirements.txt pyproject.toml
+	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet $(TORCH)
+	$(VENV)/bin/python -m pip install --quiet -r requirements.txt
+	@touch $@
+
+outputs: $(ENV)
+	$(PY) tools/run_notebooks.py --jobs $(JOBS)
+	$(PY) tools/take_stills.py --pages
+
+book: outputs
+	$(PY) tools/build_book.py
+
+serve: book
+	@echo "The book is at http://localhost:8000/ (Ctrl-C stops it)"
+	$(PY) -m http.server --bind 127.0.0.1 --directory _build/html 8000
+
+test: book
+	$(PYTEST) tests -n $(JOBS) --dist loadfile --cov=transformer_edu --cov-report=term
+	$(PYTEST) notebooks $(NBVAL) -n $(JOBS) --dist loadfile
+
+check: $(ENV)
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(PYTEST) -m "not slow and not browser and not book" -n $(JOBS) --dist loadfile -q
+
+# Every chapter end to end, its assertions on; printed text is compared on the CPU only.
+test-gpu: $(ENV)
+	TRANSFORMER_EDU_DEVICE=cuda $(PYTEST) --nbval-lax --nbval-current-env --nbval-cell-timeout 600 notebooks
+
+recordings: $(ENV)
+	$(PY) tools/make_recordings.py
+
+bench: $(ENV)
+	@for script in benchmarks/*.py; do echo "== $$script"; $(PY) $$script || exit 1; done
+
+lock: $(ENV)
+	$(PY) tools/lock.py
+
+clean:
+	rm -rf _build $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*

@@ -1,0 +1,131 @@
+"""Sphinx extension: interactive figures in the published book, without a kernel.
+
+A page with a figure gets the figures' styles, one script for each kind of figure on it, and the host script; a page
+without one gets nothing. Stills, stored as data in the notebooks, become files in _images.
+
+In a Markdown page (`:state:` is a JSON file, relative to the repository; both options may be left out):
+
+    ```{interactive} attention-stepper
+    :state: recordings/example.json
+    :alt: What the picture shows.
+    ```
+"""
+
+import base64
+import hashlib
+import re
+from html import escape
+from pathlib import Path
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+
+from transformer_edu.widgets import assets
+
+logger = logging.getLogger(__name__)
+WIDGET = re.compile(r'<div class="te-figure" data-widget="([\w-]+)"')
+STILL = re.compile(r'(<img class="te-still"[^>]*? )src="data:image/png;base64,([^"]+)"')
+NO_STILL = "<!--still-->"
+
+
+class Interactive(SphinxDirective):
+    """An interactive figure in a Markdown page, with its still from book/stills."""
+
+    required_arguments = 1
+    option_spec: ClassVar[dict[str, Any]] = {"state": directives.unchanged, "alt": directives.unchanged}
+
+    def run(self) -> list[nodes.Node]:
+        """Return the figure's HTML: its state, and its still if there is one."""
+        from transformer_edu.widgets import figure_from_file
+
+        root = Path(self.env.srcdir)
+        state = self.options.get("state")
+        if state:
+            self.env.note_dependency(str(root / state))
+        try:
+            figure = figure_from_file(self.arguments[0], root / state if state else None)
+        except (OSError, TypeError, ValueError) as error:
+            raise self.error(f"interactive figure {self.arguments[0]!r}: {error}") from error
+        alt = self.options.get("alt") or figure.alt_text()
+        html = assets.figure_html(figure.figure_name, figure.state(), alt)
+        return [nodes.raw("", with_still(html, alt, figure.figure_name, root / "book" / "stills"), format="html")]
+
+
+def with_still(html: str, alt: str, name: str, folder: Path) -> str:
+    """Put the stored still of a figure into its HTML; without one, leave the mark that the build warns of."""
+    mark = assets.digest(html)
+    path = folder / f"{name}-{mark}.png"
+    return html.replace(NO_STILL, assets.still_image(path.read_bytes(), alt, mark)) if path.exists() else html
+
+
+def watch_sources(app: Sphinx, config: Config) -> None:
+    """Let a change of the front end rebuild every page, because each page carries its version."""
+    config.figure_version = version()
+
+
+def version() -> str:
+    """Eight hex digits that change with any script or style of the figures."""
+    texts = [assets.host_script(), assets.stylesheet(), *map(assets.figure_script, assets.figure_names())]
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:8]
+
+
+def write_assets(app: Sphinx) -> None:
+    """Write styles and scripts into the book's static folder."""
+    if app.builder.format != "html":
+        return
+    folder = Path(app.outdir) / "_static"
+    folder.mkdir(parents=True, exist_ok=True)
+    scripts = {f"figure-{name}.js": assets.figure_script(name) for name in assets.figure_names()}
+    for name, text in {"figures.css": assets.stylesheet(), "figures.js": assets.host_script(), **scripts}.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def prepare_page(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object) -> None:
+    """Give a page with figures what they need, and turn their stills into files."""
+    body = context.get("body") or ""
+    names = sorted(set(WIDGET.findall(body)))
+    if not names:
+        return
+    for name in set(names) - set(assets.figure_names()):
+        logger.warning("there is no figure called %r", name, location=pagename)
+    if NO_STILL in body:
+        logger.warning("an interactive figure has no still picture: run `make outputs`", location=pagename)
+    context["body"] = STILL.sub(lambda found: found[1] + still_file(app, context, found[2]), body)
+    context["metatags"] = context.get("metatags", "") + head_tags(app, context, names)
+
+
+def head_tags(app: Sphinx, context: dict[str, Any], names: list[str]) -> str:
+    """The stylesheet and the scripts, in the order in which they have to run."""
+
+    def address(file: str) -> str:
+        return escape(f"{context['pathto']('_static/' + file, 1)}?v={app.config.figure_version}")
+
+    scripts = [*(f"figure-{name}.js" for name in names), "figures.js"]
+    return f'\n<link rel="stylesheet" href="{address("figures.css")}">' + "".join(
+        f'\n<script defer src="{address(file)}"></script>' for file in scripts
+    )
+
+
+def still_file(app: Sphinx, context: dict[str, Any], encoded: str) -> str:
+    """Write one still to _images and return the attributes that show it."""
+    png = base64.b64decode(encoded)
+    name = f"_images/still-{hashlib.sha256(png).hexdigest()[:12]}.png"
+    target = Path(app.outdir) / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(png)
+    return f'loading="lazy" src="{escape(context["pathto"](name, 1))}"'
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the directive and the two hooks."""
+    app.add_config_value("figure_version", "", "html")
+    app.add_directive("interactive", Interactive)
+    app.connect("config-inited", watch_sources)
+    app.connect("builder-inited", write_assets)
+    app.connect("html-page-context", prepare_page, priority=800)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

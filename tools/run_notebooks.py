@@ -1,0 +1,135 @@
+"""Run the chapters whose code, or whose part of the package, changed since their outputs were stored.
+
+    python tools/run_notebooks.py                    # the stale ones, two at a time
+    python tools/run_notebooks.py 06-attention       # only this one, if it is stale
+    python tools/run_notebooks.py --all              # every one
+    python tools/run_notebooks.py --check            # run nothing; list the stale ones and exit 1 if there are any
+
+Running again gives byte-identical files. A chapter that fails keeps the outputs it had.
+"""
+
+import argparse
+import os
+import re
+import sys
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+
+import nbformat
+from fingerprint import Sources, fingerprint
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+from nbformat import NotebookNode
+from normalize import normalize
+from traitlets.config import Config
+
+ROOT = Path(__file__).resolve().parent.parent
+KEY = "transformer_edu"
+ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def stale(paths: list[Path], root: Path = ROOT) -> list[Path]:
+    """Return the chapters whose stored fingerprint is not that of their code and modules as they are now."""
+    sources = Sources(root)
+    return [path for path in paths if is_stale(nbformat.read(path, as_version=4), root, sources)]
+
+
+def is_stale(notebook: NotebookNode, root: Path, sources: Sources) -> bool:
+    """Compare the stored fingerprint of one chapter with the present one."""
+    return notebook.metadata.get(KEY, {}).get("fingerprint") != fingerprint(notebook, root, sources)
+
+
+def execute(path: Path, root: Path = ROOT, timeout: int = 900) -> float:
+    """Run one chapter, store its normalized outputs and fingerprint, and return the seconds it took."""
+    began, written = time.perf_counter(), path.read_bytes()
+    notebook = nbformat.reads(written.decode(), as_version=4)
+    mark = fingerprint(notebook, root)
+    run_cells(notebook, path.parent, timeout)
+    normalize(notebook)
+    add_stills(notebook, nbformat.reads(written.decode(), as_version=4))
+    notebook.metadata[KEY] = {"fingerprint": mark}
+    if path.read_bytes() != written:
+        raise RuntimeError("the file was edited while it ran; run it again")
+    store(notebook, path)
+    return time.perf_counter() - began
+
+
+def run_cells(notebook: NotebookNode, folder: Path, timeout: int) -> None:
+    """Run every cell in a fresh kernel, over sockets that are files: no port is shared with a neighbour."""
+    with tempfile.TemporaryDirectory() as sockets:
+        address = {"transport": "ipc", "ip": f"{sockets}/kernel"} if os.name != "nt" else {}
+        settings = Config(AsyncKernelManager=address)
+        place = {"metadata": {"path": folder}}
+        NotebookClient(notebook, config=settings, kernel_name="python3", timeout=timeout, resources=place).execute()
+
+
+def add_stills(notebook: NotebookNode, previous: NotebookNode) -> None:
+    """Give each interactive figure a picture of its default state, kept from before while that is unchanged."""
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    if any(' data-widget="' in output.get("data", {}).get("text/html", "") for output in outputs):
+        from take_stills import insert_stills
+
+        insert_stills(notebook, previous)
+
+
+def store(notebook: NotebookNode, path: Path) -> None:
+    """Write beside the chapter, then rename: a crash never leaves half a file."""
+    nbformat.validate(notebook)
+    partial = path.with_suffix(".ipynb.partial")
+    partial.write_text(nbformat.writes(notebook, indent=1, sort_keys=True).rstrip("\n") + "\n", encoding="utf-8")
+    partial.replace(path)
+
+
+def run_all(paths: list[Path], jobs: int) -> int:
+    """Run chapters, `jobs` at a time, reporting each; return how many failed."""
+    os.environ |= {"PYTHONHASHSEED": "0", "TRANSFORMER_EDU_DEVICE": "cpu"}
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 2) // jobs)))
+    failed = 0
+    with ProcessPoolExecutor(max_workers=jobs) as pool:
+        running = {pool.submit(execute, path): path for path in paths}
+        for done in as_completed(running):
+            name = running[done].stem
+            try:
+                print(f"{name}: {done.result():.1f} s", flush=True)
+            except CellExecutionError as error:
+                failed += 1
+                text = str(error) if sys.stderr.isatty() else ANSI_COLOUR.sub("", str(error))
+                print(f"{name}: FAILED, stored outputs kept\n{text}", file=sys.stderr, flush=True)
+            except Exception as error:
+                failed += 1
+                print(f"{name}: FAILED, stored outputs kept: {error}", file=sys.stderr, flush=True)
+    return failed
+
+
+def chosen(names: list[str], folder: Path) -> list[Path]:
+    """Return the chapters with the given names (with or without path and suffix), or all of them."""
+    chapters = {path.stem: path for path in sorted(folder.glob("[0-9]*.ipynb"))}
+    unknown = [name for name in names if Path(name).stem not in chapters]
+    if unknown:
+        raise SystemExit(f"no such chapter: {', '.join(unknown)}; there are: {', '.join(chapters)}")
+    return [chapters[Path(name).stem] for name in names] or list(chapters.values())
+
+
+def main() -> int:
+    """Read the command line and run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("chapters", nargs="*", help="names such as 06-attention; all if none is given")
+    parser.add_argument("--all", action="store_true", help="run them even if nothing changed")
+    parser.add_argument("--check", action="store_true", help="run nothing; exit 1 if any is stale")
+    parser.add_argument("--jobs", type=int, default=2, help="how many at a time (default 2)")
+    options = parser.parse_args()
+    paths = chosen(options.chapters, ROOT / "notebooks")
+    todo = paths if options.all else stale(paths)
+    if options.check:
+        print("\n".join(f"stale: {path.stem}" for path in todo) or f"all {len(paths)} chapters are up to date")
+        return bool(todo)
+    print(
+        f"{len(paths) - len(todo)} of {len(paths)} chapters are up to date" + (f"; running {len(todo)}" if todo else "")
+    )
+    return bool(run_all(todo, options.jobs))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,172 @@
+"""Take the still picture of every interactive figure: what a reader without JavaScript, or on GitHub, sees.
+
+    python tools/take_stills.py             # chapters and pages: take what is missing or out of date
+    python tools/take_stills.py --pages     # only the figures of Markdown pages, kept in book/stills
+    python tools/take_stills.py --check     # take none; exit 1 if any is missing or out of date
+
+A still carries a digest of the figure's state, module and styles. While that is unchanged the still is kept, byte for
+byte, and no browser is started. Needs Chromium: an installed one, or `python -m playwright install chromium`.
+"""
+
+import argparse
+import io
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+from PIL import Image
+
+from transformer_edu.widgets import assets, figure_from_file
+
+ROOT = Path(__file__).resolve().parent.parent
+STILLS = ROOT / "book" / "stills"
+WIDTH = 760
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+FIGURE = re.compile(
+    r'(<div class="te-figure" data-widget="[\w-]+" data-alt="([^"]*)"><script type="application/json">[^<]*</script>)'
+    r'(<!--still-->|<img class="te-still" data-digest="(\w+)"[^>]*>)</div>'
+)
+DIRECTIVE = re.compile(r"^(?:```+|:::+)\{interactive\} *([\w-]+)[^\n]*\n((?::\w+:[^\n]*\n)*)", re.MULTILINE)
+
+
+def chromium() -> str | None:
+    """Return an installed Chromium or Chrome; None leaves the choice to Playwright."""
+    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
+    return next((path for path in map(shutil.which, names) if path), None)
+
+
+def take(figures: list[str]) -> list[bytes]:
+    """Show each figure (its HTML) in a browser, in light mode, and return small PNGs at two device pixels per pixel."""
+    from playwright.sync_api import sync_playwright
+
+    pictures = []
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        page = browser.new_page(
+            viewport={"width": WIDTH + 32, "height": 900}, device_scale_factor=2, color_scheme="light"
+        )
+        for number, html in enumerate(figures):
+            path = Path(folder) / f"{number}.html"
+            path.write_text(assets.standalone_page(html), encoding="utf-8")
+            page.goto(path.as_uri())
+            page.wait_for_selector("[data-ready=true]", timeout=20_000)
+            page.wait_for_timeout(150)
+            pictures.append(shrink(page.locator(".te-live").screenshot(animations="disabled")))
+        browser.close()
+    return pictures
+
+
+def shrink(png: bytes) -> bytes:
+    """Reduce a picture to 128 colours."""
+    small = io.BytesIO()
+    picture = Image.open(io.BytesIO(png)).convert("RGB")
+    picture.quantize(128, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
+    return small.getvalue()
+
+
+def html_outputs(notebook: NotebookNode) -> Iterator[NotebookNode]:
+    """Yield the data of every output that holds a figure."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if "data-widget=" in output.get("data", {}).get("text/html", ""):
+                yield output.data
+
+
+def bare(found: re.Match[str]) -> str:
+    """Return a figure's HTML without its still."""
+    return f"{found[1]}<!--still--></div>"
+
+
+def stored_stills(notebook: NotebookNode) -> dict[str, str]:
+    """Return the stills that a notebook holds, by digest."""
+    found = [match for data in html_outputs(notebook) for match in FIGURE.finditer(data["text/html"])]
+    return {match[4]: match[3] for match in found if match[4]}
+
+
+def insert_stills(notebook: NotebookNode, previous: NotebookNode | None = None) -> int:
+    """Give every figure in a notebook's outputs its still, and return how many had to be taken.
+
+    Stills that are still true, in the notebook or in `previous` (the same notebook before it was run), are kept.
+    """
+    known = stored_stills(notebook) | (stored_stills(previous) if previous else {})
+    found = [match for data in html_outputs(notebook) for match in FIGURE.finditer(data["text/html"])]
+    missing = {assets.digest(bare(match)): match for match in found if assets.digest(bare(match)) not in known}
+    if missing:
+        pictures = take([bare(match) for match in missing.values()])
+        for (mark, match), png in zip(missing.items(), pictures, strict=True):
+            known[mark] = assets.still_image(png, unescape(match[2]), mark)
+    for data in html_outputs(notebook):
+        data["text/html"] = FIGURE.sub(
+            lambda match: f"{match[1]}{known[assets.digest(bare(match))]}</div>", data["text/html"]
+        )
+    return len(missing)
+
+
+def page_figures(root: Path = ROOT) -> dict[str, str]:
+    """Return the figures that Markdown pages ask for: name of the still's file -> HTML."""
+    figures = {}
+    for page in sorted((root / "book").rglob("*.md")):
+        for name, block in DIRECTIVE.findall(page.read_text(encoding="utf-8")):
+            options = dict(re.findall(r"^:(\w+): *(.*?) *$", block, re.MULTILINE))
+            figure = figure_from_file(name, root / options["state"] if options.get("state") else None)
+            html = assets.figure_html(name, figure.state(), options.get("alt") or figure.alt_text())
+            figures[f"{name}-{assets.digest(html)}.png"] = html
+    return figures
+
+
+def update_pages(check: bool) -> int:
+    """Take missing stills of Markdown pages, drop those that nobody shows, and return how many were missing."""
+    wanted = page_figures()
+    missing = [name for name in wanted if not (STILLS / name).exists()]
+    if check or not (missing or STILLS.exists()):
+        return len(missing)
+    for name, png in zip(missing, take([wanted[name] for name in missing]) if missing else [], strict=True):
+        STILLS.mkdir(parents=True, exist_ok=True)
+        (STILLS / name).write_bytes(png)
+    for path in STILLS.glob("*.png"):
+        if path.name not in wanted:
+            path.unlink()
+    return len(missing)
+
+
+def update_notebook(path: Path, check: bool) -> int:
+    """Bring the stills of one chapter up to date, and return how many were not."""
+    notebook = nbformat.read(path, as_version=4)
+    found = [match for data in html_outputs(notebook) for match in FIGURE.finditer(data["text/html"])]
+    stale = sum(assets.digest(bare(match)) != match[4] for match in found)
+    if stale and not check:
+        insert_stills(notebook)
+        path.write_text(nbformat.writes(notebook, indent=1, sort_keys=True).rstrip("\n") + "\n", encoding="utf-8")
+    return stale
+
+
+def main() -> int:
+    """Read the command line and take what is missing."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pages", action="store_true", help="only the figures of Markdown pages")
+    parser.add_argument("--check", action="store_true", help="take none; exit 1 if any is missing or out of date")
+    options = parser.parse_args()
+    chapters = [] if options.pages else sorted((ROOT / "notebooks").glob("*.ipynb"))
+    counts = {path.stem: update_notebook(path, options.check) for path in chapters}
+    counts["pages"] = update_pages(options.check)
+    for name, count in counts.items():
+        if count:
+            print(f"{name}: {count} still{'s' * (count > 1)} {'out of date' if options.check else 'taken'}")
+    return bool(options.check and any(counts.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
