@@ -1,0 +1,48 @@
+"""What all tests share: shape and type checks switched on in the package, one thread for torch, folders, markers."""
+
+import os
+from pathlib import Path
+
+import pytest
+from jaxtyping import install_import_hook
+
+# Before anything imports the package: every annotated shape and type in it is now checked when it is called.
+install_import_hook("transformer_edu", "beartype.beartype")
+
+import torch  # noqa: E402
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER_MARKERS = {"book": "book", "browser": "browser"}
+torch.set_num_threads(1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by what they need: those of tests/book the built book, those of tests/browser a browser as well."""
+    for item in items:
+        folder = item.path.relative_to(ROOT).parts[1:2]
+        if folder and folder[0] in FOLDER_MARKERS:
+            item.add_marker(FOLDER_MARKERS[folder[0]])
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The repository's root."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def book_html() -> Path:
+    """The folder of the built book."""
+    folder = ROOT / "_build" / "html"
+    if not (folder / "index.html").exists():
+        pytest.fail("the book is not built: run `make book` first (`make test` does)")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def corpus_folder() -> Path:
+    """The folder of the Multi30k copy that TRANSFORMER_EDU_DATA names."""
+    folder = os.environ.get("TRANSFORMER_EDU_DATA")
+    if not folder:
+        pytest.skip("TRANSFORMER_EDU_DATA names no copy of Multi30k")
+    return Path(folder)

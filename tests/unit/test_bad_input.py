@@ -1,0 +1,240 @@
+"""Every wrong argument is answered with an error that names it, shows its value, and says what was expected."""
+# ruff: noqa: E501  (a table, one wrong call a line)
+
+from types import SimpleNamespace
+
+import jaxtyping
+import pytest
+import torch
+from torch import nn
+
+from transformer_edu import (
+    Decoder,
+    DecoderLayer,
+    Encoder,
+    EncoderLayer,
+    InputEmbedding,
+    KeyValueCache,
+    LayerNorm,
+    LearnedPositionalEncoding,
+    MultiHeadAttention,
+    PositionalEncoding,
+    PositionwiseFeedForward,
+    ProjectionLayer,
+    ResidualConnection,
+    RMSNorm,
+    Transformer,
+    TransformerConfig,
+    build_transformer,
+    causal_mask,
+    copy_weights,
+    greedy_search,
+    padding_mask,
+    pick_device,
+    record_attention,
+    scaled_dot_product_attention,
+    sinusoidal_table,
+)
+
+
+@pytest.fixture(autouse=True)
+def _the_packages_own_checks():
+    """Users run without the tests' shape checker, so here it is off and the package has to speak for itself."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+def config(**fields):
+    return TransformerConfig(
+        **{"source_vocab_size": 10, "target_vocab_size": 12, "d_model": 8, "num_heads": 2} | fields
+    )
+
+
+def model(**fields):
+    return build_transformer(
+        10, 12, **{"d_model": 8, "num_heads": 2, "d_ff": 16, "num_layers": 1, "max_len": 6} | fields
+    )
+
+
+def attend(q=(2, 3, 4), k=(2, 5, 4), v=(2, 5, 4), **arguments):
+    return scaled_dot_product_attention(torch.ones(q), torch.ones(k), torch.ones(v), **arguments)
+
+
+def heads(q=(2, 3, 8), k=(2, 5, 8), v=(2, 5, 8), **arguments):
+    return MultiHeadAttention(8, 2)(torch.ones(q), torch.ones(k), torch.ones(v), **arguments)
+
+
+def search(source=((3, 4),), bos_id=1, eos_id=2, max_len=5):
+    return greedy_search(model(), torch.tensor(source), bos_id, eos_id, max_len)
+
+
+def decode(target=(1, 3), memory=(1, 2, 8), source=(1, 2), **arguments):
+    ones = {"dtype": torch.long}
+    return model().decode(torch.ones(target, **ones), torch.ones(memory), torch.ones(source, **ones), **arguments)
+
+
+def record(what):
+    with record_attention(what):
+        pass
+
+
+def ids(*rows, dtype=torch.long):
+    return torch.tensor(rows, dtype=dtype)
+
+
+X = torch.ones(2, 3, 8)
+ONE_LAYER = {"d_model": 8, "num_heads": 2, "d_ff": 16}
+
+# (what is wrong, the call, the kind of error, the argument's name, its value, what was expected)
+WRONG = [
+    ("heads do not divide d_model", lambda: MultiHeadAttention(10, 4), ValueError, "d_model", "10", "divisible by num_heads"),
+    ("layer's heads", lambda: EncoderLayer(10, 4, 16), ValueError, "d_model", "10", "divisible by num_heads"),
+    ("config's heads", lambda: config(num_heads=3), ValueError, "d_model", "8", "divisible by num_heads"),
+    ("no heads", lambda: MultiHeadAttention(8, 0), ValueError, "num_heads", "0", "at least 1"),
+    ("bias is a number", lambda: MultiHeadAttention(8, 2, bias=1), TypeError, "bias", "1", "True or False"),
+    ("odd d_model in the table", lambda: sinusoidal_table(10, 7), ValueError, "d_model", "7", "even"),
+    ("odd d_model in the encoding", lambda: PositionalEncoding(7), ValueError, "d_model", "7", "even"),
+    ("odd d_model in the config", lambda: config(d_model=5, num_heads=5), ValueError, "d_model", "5", "even"),
+    ("no positions", lambda: sinusoidal_table(0, 8), ValueError, "max_len", "0", "at least 1"),
+    ("float vocabulary", lambda: InputEmbedding(1e4, 8), TypeError, "vocab_size", "10000.0", "whole number"),
+    ("float vocabulary in the config", lambda: config(source_vocab_size=1e4), TypeError, "source_vocab_size", "10000.0", "int"),
+    ("bool as a size", lambda: InputEmbedding(True, 8), TypeError, "vocab_size", "True", "whole number"),
+    ("text as a size", lambda: ProjectionLayer("8", 10), TypeError, "d_model", "'8'", "whole number"),
+    ("negative d_ff", lambda: PositionwiseFeedForward(8, -1), ValueError, "d_ff", "-1", "at least 1"),
+    ("no layers in the config", lambda: config(num_layers=0), ValueError, "num_layers", "0", "at least 1"),
+    ("no layers in the encoder", lambda: Encoder([]), ValueError, "layers", "[]", "at least one layer"),
+    ("no layers in the decoder", lambda: Decoder([]), ValueError, "layers", "[]", "at least one layer"),
+    ("padding_idx outside", lambda: InputEmbedding(10, 8, padding_idx=10), ValueError, "padding_idx", "10", "below vocab_size=10"),
+    ("negative padding_idx", lambda: InputEmbedding(10, 8, padding_idx=-1), ValueError, "padding_idx", "-1", "at least 0"),
+    ("id too large", lambda: InputEmbedding(10, 8)(ids([3, 10])), ValueError, "ids", "10", "0..9"),
+    ("id negative", lambda: InputEmbedding(10, 8)(ids([3, -1])), ValueError, "ids", "-1", "0..9"),
+    ("source id too large", lambda: model()(ids([10]), ids([1])), ValueError, "source", "10", "0..9"),
+    ("target id too large", lambda: model()(ids([3]), ids([12])), ValueError, "target", "12", "0..11"),
+    ("float ids", lambda: model()(ids([3], dtype=torch.float32), ids([1])), TypeError, "source", "float32", "int64"),
+    ("bool ids", lambda: InputEmbedding(10, 8)(ids([True], dtype=torch.bool)), TypeError, "ids", "torch.bool", "int64"),
+    ("ids without a batch", lambda: model()(torch.tensor([3, 4]), ids([1])), ValueError, "source", "(2,)", "(batch, seq)"),
+    ("a list of ids", lambda: model()([[3, 4]], ids([1])), TypeError, "source", "[[3, 4]]", "torch.Tensor"),
+    ("empty batch", lambda: model()(torch.ones(0, 3).long(), ids([1])), ValueError, "source", "(0, 3)", "not be empty"),
+    ("empty sequence", lambda: model()(ids([3]), torch.ones(1, 0).long()), ValueError, "target", "(1, 0)", "not be empty"),
+    ("mask of floats", lambda: attend(mask=torch.zeros(3, 5)), TypeError, "mask", "torch.float32", "boolean"),
+    ("mask of ints", lambda: heads(mask=torch.ones(3, 5).int()), TypeError, "mask", "torch.int32", "boolean"),
+    ("mask of another length", lambda: attend(mask=torch.ones(3, 4).bool()), ValueError, "mask", "(3, 4)", "(2, 3, 5)"),
+    ("mask larger than the scores", lambda: attend(mask=torch.ones(7, 2, 3, 5).bool()), ValueError, "mask", "(7, 2, 3, 5)", "(2, 3, 5)"),
+    ("mask that is a list", lambda: attend(mask=[[True]]), TypeError, "mask", "[[True]]", "torch.Tensor"),
+    ("layer's mask", lambda: EncoderLayer(**ONE_LAYER)(X, torch.ones(4).bool()), ValueError, "mask", "(4,)", "broadcast"),
+    ("query and key differ in d_head", lambda: attend(q=(2, 3, 6)), ValueError, "query and key", "6 and 4", "share d_head"),
+    ("key and value differ in length", lambda: attend(v=(2, 6, 4)), ValueError, "key and value", "5 and 6", "same length"),
+    ("heads' key and value differ in length", lambda: heads(v=(2, 4, 8)), ValueError, "key and value", "5 and 4", "same length"),
+    ("key of another batch", lambda: attend(k=(3, 5, 4)), ValueError, "query, key and value", "(3, 5, 4)", "same leading dimensions"),
+    ("key that would broadcast", lambda: heads(k=(1, 5, 8), v=(1, 5, 8)), ValueError, "query, key and value", "(1, 2, 5, 4)", "same leading"),
+    ("no keys", lambda: attend(k=(2, 0, 4), v=(2, 0, 4)), ValueError, "key", "(2, 0, 4)", "not empty"),
+    ("query of integers", lambda: scaled_dot_product_attention(ids([1]), X, X), TypeError, "query", "int64", "floating-point"),
+    ("query that is no tensor", lambda: scaled_dot_product_attention(1.0, X, X), TypeError, "query", "1.0", "torch.Tensor"),
+    ("a query without a length", lambda: attend(q=(4,)), ValueError, "query", "(4,)", "(..., len, d_head)"),
+    ("vectors of another length", lambda: heads(q=(2, 3, 6)), ValueError, "query", "(2, 3, 6)", "d_model=8"),
+    ("vectors without a batch", lambda: heads(q=(3, 8)), ValueError, "query", "(3, 8)", "(batch, seq, d_model=8)"),
+    ("empty vectors", lambda: PositionwiseFeedForward(8, 16)(X[:0]), ValueError, "x", "(0, 3, 8)", "not be empty"),
+    ("integer vectors", lambda: ProjectionLayer(8, 10)(X.long()), TypeError, "x", "int64", "floating-point"),
+    ("memory of another batch", lambda: DecoderLayer(**ONE_LAYER)(X, X[:1]), ValueError, "query, key and value", "(1, 2, 3, 4)", "same leading"),
+    ("memory of another model", lambda: DecoderLayer(**ONE_LAYER)(X, X[..., :6]), ValueError, "memory", "(2, 3, 6)", "d_model=8"),
+    ("decode with another batch's memory", lambda: decode(memory=(2, 2, 8)), ValueError, "memory", "(2, 2, 8)", "same batch"),
+    ("decode with another source", lambda: decode(source=(1, 4)), ValueError, "source", "(1, 4)", "same batch"),
+    ("dropout 1", lambda: ResidualConnection(8, dropout=1.0), ValueError, "dropout", "1.0", "in [0, 1)"),
+    ("dropout negative", lambda: config(dropout=-0.1), ValueError, "dropout", "-0.1", "in [0, 1)"),
+    ("dropout text", lambda: EncoderLayer(**ONE_LAYER, dropout="0.1"), TypeError, "dropout", "'0.1'", "in [0, 1)"),
+    ("dropout not a number", lambda: config(dropout=float("nan")), ValueError, "dropout", "nan", "in [0, 1)"),
+    ("dropout_p 1", lambda: attend(dropout_p=1.0), ValueError, "dropout_p", "1.0", "in [0, 1)"),
+    ("norm in the middle", lambda: config(norm="middle"), ValueError, "norm", "'middle'", "'post', 'pre'"),
+    ("residual's norm", lambda: ResidualConnection(8, norm=None), ValueError, "norm", "None", "'post', 'pre'"),
+    ("final_norm a word", lambda: config(final_norm="yes"), TypeError, "final_norm", "'yes'", "True or False"),
+    ("tie 'both'", lambda: config(tie_embeddings="both"), ValueError, "tie_embeddings", "'both'", "'none', 'target', 'all'"),
+    ("tie two vocabularies", lambda: config(tie_embeddings="all"), ValueError, "tie_embeddings", "target_vocab_size=12", "one vocabulary"),
+    ("pad_id outside", lambda: config(pad_id=10), ValueError, "pad_id", "got 10", "both vocabularies"),
+    ("pad_id negative", lambda: config(pad_id=-100), ValueError, "pad_id", "-100", "at least 0"),
+    ("model from a dictionary", lambda: Transformer({"d_model": 8}), TypeError, "config", "{'d_model': 8}", "TransformerConfig"),
+    ("an unknown field", lambda: build_transformer(9, 9, n_head=2), TypeError, "n_head", "n_head", "unexpected keyword"),
+    ("activation tanh", lambda: PositionwiseFeedForward(8, 16, activation="tanh"), ValueError, "activation", "'tanh'", "'relu', 'gelu'"),
+    ("eps 0", lambda: LayerNorm(8, eps=0.0), ValueError, "eps", "0.0", "greater than 0"),
+    ("eps text", lambda: RMSNorm(8, eps="small"), TypeError, "eps", "'small'", "a number"),
+    ("eps infinite", lambda: RMSNorm(8, eps=float("inf")), ValueError, "eps", "inf", "finite"),
+    ("norm of another length", lambda: LayerNorm(8)(torch.ones(2, 6)), ValueError, "x", "(2, 6)", "d_model=8"),
+    ("norm of a number", lambda: RMSNorm(8)(torch.tensor(1.0)), ValueError, "x", "()", "d_model=8"),
+    ("norm of a list", lambda: LayerNorm(2)([1.0, 2.0]), TypeError, "x", "[1.0, 2.0]", "torch.Tensor"),
+    ("longer than the table", lambda: PositionalEncoding(8, 2)(X), ValueError, "x", "position 2", "max_len=2"),
+    ("longer than the learned table", lambda: LearnedPositionalEncoding(8, 2)(X), ValueError, "x", "position 2", "max_len=2"),
+    ("sentence longer than the model's table", lambda: model()(torch.ones(1, 7).long(), ids([1])), ValueError, "x", "seq=7", "max_len=6"),
+    ("offset past the table", lambda: PositionalEncoding(8, 10)(X, offset=8), ValueError, "offset", "8", "max_len=10"),
+    ("negative offset", lambda: PositionalEncoding(8)(X, offset=-1), ValueError, "offset", "-1", "at least 0"),
+    ("float offset", lambda: LearnedPositionalEncoding(8)(X, offset=1.0), TypeError, "offset", "1.0", "whole number"),
+    ("causal mask of size 0", lambda: causal_mask(0), ValueError, "size", "0", "at least 1"),
+    ("causal mask of ids", lambda: causal_mask(ids([1])), TypeError, "size", "tensor([[1]])", "whole number"),
+    ("padding mask of floats", lambda: padding_mask(X[0], 0), TypeError, "ids", "float32", "int64"),
+    ("padding mask of one sentence", lambda: padding_mask(torch.tensor([1]), 0), ValueError, "ids", "(1,)", "(batch, seq)"),
+    ("padding mask without an id", lambda: padding_mask(ids([1]), None), TypeError, "pad_id", "None", "whole number"),
+    ("search past the table", lambda: search(max_len=7), ValueError, "max_len", "7", "positional table (6)"),
+    ("search for one token", lambda: search(max_len=1), ValueError, "max_len", "1", "at least 2"),
+    ("begin is end", lambda: search(bos_id=2), ValueError, "bos_id, eos_id", "2, 2 and 0", "differ"),
+    ("begin is padding", lambda: search(bos_id=0), ValueError, "pad_id", "0, 2 and 0", "differ"),
+    ("end outside", lambda: search(eos_id=12), ValueError, "eos_id", "12", "target_vocab_size=12"),
+    ("begin is a word", lambda: search(bos_id="<s>"), TypeError, "bos_id", "'<s>'", "whole number"),
+    ("search an empty batch", lambda: search(source=((),)), TypeError, "source", "float32", "int64"),
+    ("search without a model", lambda: greedy_search(nn.Linear(1, 1), ids([1]), 1, 2, 3), TypeError, "model", "Linear", "Transformer"),
+    ("record nothing", lambda: record(nn.Linear(2, 2)), ValueError, "model", "Linear", "recorder"),
+    ("record no module", lambda: record("model"), TypeError, "model", "str", "torch.nn.Module"),
+    ("an empty cache", lambda: MultiHeadAttention(8, 2).attend_cached(X, KeyValueCache()), ValueError, "cache", "key=None", "already hold"),
+    ("copy from no counterpart", lambda: copy_weights(nn.Conv1d(1, 1, 1), LayerNorm(8)), TypeError, "theirs", "Conv1d", "torch.nn module"),
+    ("copy to no counterpart", lambda: copy_weights(nn.LayerNorm(8), RMSNorm(8)), TypeError, "ours", "RMSNorm", "LayerNorm"),
+    ("copy another shape", lambda: copy_weights(nn.LayerNorm(8), LayerNorm(6)), ValueError, "weight", "(8,)", "same on both sides"),
+    ("copy other heads", lambda: copy_weights(nn.MultiheadAttention(8, 4), MultiHeadAttention(8, 2)), ValueError, "num_heads", "4", "same on both sides"),
+    ("copy no bias", lambda: copy_weights(nn.Linear(4, 4, bias=False), nn.Linear(4, 4)), ValueError, "bias", "only for ours", "both sides"),
+    ("copy other key lengths", lambda: copy_weights(nn.MultiheadAttention(8, 2, kdim=4), MultiHeadAttention(8, 2)), ValueError, "theirs", "kdim", "embed_dim"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG, ids=lambda case: case[0])
+def test_wrong_argument_is_named_shown_and_explained(case):
+    _, call, kind, argument, value, expectation = case
+    with pytest.raises(kind) as caught:
+        call()
+    message = str(caught.value)
+    assert type(caught.value) is kind, f"{type(caught.value)} instead of {kind}: {message}"
+    for part in (argument, value, expectation):
+        assert part in message, f"the message lacks {part!r}: {message}"
+    assert len(message) <= 400, "a message is read by people"
+
+
+def test_cache_of_another_batch_is_refused_and_left_as_it_was():
+    transformer, source = model(), ids([3, 4], [5, 6])
+    memory, cache = transformer.encode(source), transformer.start_cache()
+    transformer.decode(ids([1], [1]), memory, source, cache)
+    with pytest.raises(ValueError, match="target must have a batch of 2 like the cache, got 1"):
+        transformer.decode(ids([1]), memory[:1], source[:1], cache)
+    assert cache.length == 1
+
+
+def test_copying_between_stacks_of_different_build_is_refused():
+    theirs = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16), 2, enable_nested_tensor=False)
+    one = Encoder([EncoderLayer(8, 2, 16)])
+    pre = Encoder([EncoderLayer(8, 2, 16, norm="pre") for _ in range(2)])
+    normed = Encoder([EncoderLayer(8, 2, 16) for _ in range(2)], LayerNorm(8))
+    for ours, expected in (
+        (one, "number of layers"),
+        (pre, "norm_first"),
+        (normed, "final_norm"),
+        (pre.layers[0], "ours"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=expected):
+            copy_weights(theirs, ours)
+
+
+def test_device_nonsense_is_refused(monkeypatch):
+    monkeypatch.setenv("TRANSFORMER_EDU_DEVICE", "toaster")
+    with pytest.raises(ValueError, match=r"TRANSFORMER_EDU_DEVICE must name a PyTorch device .* got 'toaster'"):
+        pick_device()
+
+
+def test_anything_but_a_tensor_is_no_tensor():
+    lookalike = SimpleNamespace(shape=(2, 3, 8), dtype=torch.float32)
+    with pytest.raises(TypeError, match=r"x must be a torch\.Tensor, got SimpleNamespace"):
+        LayerNorm(8)(lookalike)

@@ -1,0 +1,52 @@
+"""TransformerConfig: the paper's defaults, frozen, final norm."""
+
+from dataclasses import FrozenInstanceError, asdict, replace
+
+import pytest
+
+from transformer_edu import TransformerConfig
+
+
+def test_defaults_are_the_papers_base_model():
+    assert asdict(TransformerConfig(37_000, 37_000)) == {
+        "source_vocab_size": 37_000,
+        "target_vocab_size": 37_000,
+        "d_model": 512,
+        "num_heads": 8,
+        "d_ff": 2048,
+        "num_layers": 6,
+        "dropout": 0.1,
+        "norm": "post",
+        "final_norm": None,
+        "pad_id": 0,
+        "max_len": 5000,
+        "tie_embeddings": "none",
+    }
+
+
+def test_config_cannot_be_changed_only_replaced():
+    config = TransformerConfig(10, 10)
+    with pytest.raises(FrozenInstanceError):
+        config.d_model = 64
+    assert replace(config, d_model=64).d_model == 64
+    with pytest.raises(ValueError, match="d_model must be divisible by num_heads, got d_model=60 and num_heads=8"):
+        replace(config, d_model=60)
+
+
+@pytest.mark.parametrize(
+    ("norm", "final_norm", "expected"),
+    [("post", None, False), ("pre", None, True), ("post", True, True), ("pre", False, False)],
+)
+def test_final_norm_comes_with_pre_norm_unless_said_otherwise(norm, final_norm, expected):
+    assert TransformerConfig(10, 10, norm=norm, final_norm=final_norm).has_final_norm is expected
+
+
+def test_configs_with_equal_fields_are_equal():
+    assert TransformerConfig(10, 10) == TransformerConfig(10, 10, tie_embeddings="none")
+    assert TransformerConfig(10, 10) != TransformerConfig(10, 11)
+
+
+@pytest.mark.parametrize("tie", ["none", "target", "all"])
+def test_every_way_of_tying_is_accepted_with_one_vocabulary(tie):
+    assert TransformerConfig(10, 10, tie_embeddings=tie).tie_embeddings == tie
+    assert TransformerConfig(10, 12, tie_embeddings="target").target_vocab_size == 12
