@@ -1,0 +1,139 @@
+"""Saved models come back whole, or not at all."""
+
+import os
+
+import jaxtyping
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from transformer_edu import build_transformer
+from transformer_edu.training import load_model, read_extra, save_model
+
+FIELDS = {"d_model": 16, "num_heads": 2, "d_ff": 32, "num_layers": 2, "max_len": 20}
+
+
+@pytest.fixture
+def as_readers_run_it():
+    """Without the tests' type checks, whose errors come before the package's own."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture
+def model():
+    torch.manual_seed(0)
+    return build_transformer(11, 11, **FIELDS)
+
+
+@pytest.mark.parametrize("tie", ["none", "target", "all"])
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_loaded_model_computes_the_same(tie, norm, tmp_path):
+    torch.manual_seed(0)
+    model = build_transformer(11, 11, **FIELDS, tie_embeddings=tie, norm=norm)
+    path = tmp_path / "model.safetensors"
+    save_model(model, path)
+    loaded = load_model(path)
+    source, target = torch.tensor([[4, 5, 6]]), torch.tensor([[1, 7]])
+    assert loaded.config == model.config
+    assert not loaded.training
+    assert torch.equal(loaded(source, target), model.eval()(source, target))
+    distinct = len({id(parameter) for parameter in model.parameters()})
+    assert len(list(loaded.parameters())) == distinct
+
+
+def test_tied_weights_are_stored_once_and_stay_tied(tmp_path):
+    sizes = {}
+    for tie in ("none", "all"):
+        torch.manual_seed(0)
+        path = tmp_path / f"{tie}.safetensors"
+        save_model(build_transformer(500, 500, **FIELDS, tie_embeddings=tie), path)
+        sizes[tie] = path.stat().st_size
+    assert sizes["none"] - sizes["all"] > 1.9 * 500 * 16 * 4
+    loaded = load_model(tmp_path / "all.safetensors")
+    assert loaded.projection.linear.weight is loaded.source_embedding.lookup.weight
+
+
+def test_extra_comes_back(model, tmp_path):
+    save_model(model, tmp_path / "m.safetensors", {"seed": 3, "note": "chèvre"})
+    assert read_extra(tmp_path / "m.safetensors") == {"seed": 3, "note": "chèvre"}
+
+
+def test_saving_twice_gives_the_same_bytes(model, tmp_path):
+    for name in ("a", "b"):
+        save_model(model, tmp_path / name, {"seed": 3, "x": 1})
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+@pytest.mark.parametrize("when", ["fsync", "replace"])
+def test_interrupted_save_leaves_the_old_model(model, when, tmp_path, monkeypatch):
+    path = tmp_path / "m.safetensors"
+    save_model(model, path)
+    before = path.read_bytes()
+    torch.nn.init.zeros_(model.projection.linear.weight)
+
+    def interrupted(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, when, interrupted)
+    with pytest.raises(OSError, match="disk full"):
+        save_model(model, path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def damage_cut(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def damage_flip(content: bytes) -> bytes:
+    return content[:-5] + bytes([content[-5] ^ 1]) + content[-4:]
+
+
+def damage_header(content: bytes) -> bytes:
+    return content[:8] + b"?" + content[9:]
+
+
+def damage_config(content: bytes) -> bytes:
+    assert content.count(b'\\"d_ff\\": 32') == 1
+    return content.replace(b'\\"d_ff\\": 32', b'\\"d_ff\\": 33')
+
+
+def damage_field(content: bytes) -> bytes:
+    return content.replace(b'\\"d_ff\\"', b'\\"d_fg\\"')
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [damage_cut, damage_flip, damage_header, damage_config, damage_field, lambda _: b"", lambda _: b"no weights here"],
+)
+def test_damaged_file_is_an_error_that_names_it(model, damage, tmp_path):
+    path = tmp_path / "broken.safetensors"
+    save_model(model, path)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ValueError, match=r"broken\.safetensors is damaged or of another kind"):
+        load_model(path)
+
+
+def test_somebody_elses_file_is_refused(tmp_path):
+    path = tmp_path / "other.safetensors"
+    save_file({"weight": torch.zeros(3)}, path)
+    with pytest.raises(ValueError, match=r"other\.safetensors is damaged or of another kind"):
+        load_model(path)
+    save_file({"weight": torch.zeros(3)}, path, metadata={"transformer_edu": '{"format": "other/9"}'})
+    with pytest.raises(ValueError, match="its format is 'other/9'"):
+        load_model(path)
+
+
+def test_missing_file_is_an_error_that_names_it(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nothing\.safetensors"):
+        load_model(tmp_path / "nothing.safetensors")
+
+
+def test_only_models_and_json_can_be_saved(as_readers_run_it, model, tmp_path):
+    with pytest.raises(TypeError, match="model must be a Transformer, got Linear"):
+        save_model(torch.nn.Linear(2, 2), tmp_path / "m")
+    with pytest.raises(TypeError, match="extra must hold what JSON can hold"):
+        save_model(model, tmp_path / "m", {"tensor": torch.zeros(2)})
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,312 @@
+"""The loss, the schedule, the loop and the score."""
+
+import math
+
+import jaxtyping
+import pytest
+import torch
+from torch.nn import functional
+
+from transformer_edu import build_transformer
+from transformer_edu.data import Batch, copy_pairs, iterate_batches, make_batch, reverse_pairs
+from transformer_edu.training import (
+    History,
+    Step,
+    evaluate_loss,
+    exact_match,
+    greedy_ids,
+    label_smoothing,
+    train,
+    warmup_schedule,
+)
+from transformer_edu.training import loop as loop_module
+
+
+@pytest.fixture
+def as_readers_run_it():
+    """Without the tests' type checks, whose errors come before the package's own."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+def small_model(seed: int = 0, **fields):
+    torch.manual_seed(seed)
+    return build_transformer(
+        12, 12, **{"d_model": 32, "num_heads": 4, "d_ff": 64, "num_layers": 1, "dropout": 0.0, "max_len": 16, **fields}
+    )
+
+
+# ---- the loss
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.5])
+@pytest.mark.parametrize("pad_id", [0, -100, 3])
+def test_loss_and_gradient_equal_torchs(smoothing, pad_id):
+    torch.manual_seed(1)
+    logits = torch.randn(3, 5, 7, dtype=torch.float64, requires_grad=True)
+    target = torch.randint(0, 7, (3, 5))
+    target[:, -1] = pad_id
+    ours = label_smoothing(logits, target, pad_id, smoothing)
+    theirs = functional.cross_entropy(
+        logits.flatten(0, 1), target.flatten(), ignore_index=pad_id, label_smoothing=smoothing
+    )
+    assert abs(ours - theirs) <= 1e-12
+    (ours_gradient,) = torch.autograd.grad(ours, logits)
+    (theirs_gradient,) = torch.autograd.grad(theirs, logits)
+    assert (ours_gradient - theirs_gradient).abs().max() <= 1e-12
+
+
+def test_loss_takes_flat_logits_too():
+    torch.manual_seed(1)
+    logits, target = torch.randn(2, 4, 7), torch.randint(1, 7, (2, 4))
+    flat = label_smoothing(logits.flatten(0, 1), target.flatten(), 0, 0.1)
+    assert abs(flat - label_smoothing(logits, target, 0, 0.1)) <= 1e-6
+
+
+def test_padding_positions_change_nothing_and_get_no_gradient():
+    torch.manual_seed(1)
+    logits, target = torch.randn(1, 4, 7), torch.tensor([[4, 5, 0, 0]])
+    changed = logits.clone()
+    changed[0, 2:] = torch.tensor([math.inf, *[-1e30] * 6])  # even numbers that would poison a plain multiplication
+    assert label_smoothing(logits, target, 0, 0.1) == label_smoothing(changed, target, 0, 0.1)
+    leaf = logits.clone().requires_grad_()
+    label_smoothing(leaf, target, 0, 0.1).backward()
+    assert leaf.grad[0, 2:].abs().max() == 0
+    assert leaf.grad[0, :2].abs().min() > 0
+
+
+def test_loss_is_finite_for_sure_and_wrong_predictions():
+    logits = torch.tensor([[1000.0, 0.0, 0.0]])
+    assert torch.isfinite(label_smoothing(logits, torch.tensor([1]), 0, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("logits", "target", "smoothing", "error", "says"),
+    [
+        (torch.zeros(2, 3, 7), torch.ones(2, 4, dtype=torch.long), 0.1, ValueError, r"target must have the shape"),
+        (torch.zeros(2, 7), torch.tensor([1, 7]), 0.1, ValueError, r"ids in 0 \.\. 6, the columns of logits, got 7"),
+        (torch.zeros(2, 7), torch.tensor([1, -1]), 0.1, ValueError, "got -1"),
+        (torch.zeros(2, 7), torch.tensor([0, 0]), 0.1, ValueError, "at least one id other than pad_id"),
+        (torch.zeros(2, 7), torch.tensor([1.0, 2.0]), 0.1, TypeError, "target must hold ids"),
+        (torch.zeros(2, 7), torch.tensor([1, 2]), 1.0, ValueError, "smoothing must be in"),
+    ],
+)
+def test_bad_loss_arguments_are_refused(as_readers_run_it, logits, target, smoothing, error, says):
+    with pytest.raises(error, match=says):
+        label_smoothing(logits, target, 0, smoothing)
+
+
+# ---- the schedule
+
+
+def test_schedule_is_the_papers_formula():
+    for step in (1, 100, 4000, 4001, 100_000):
+        paper = 512**-0.5 * min(step**-0.5, step * 4000**-1.5)
+        assert warmup_schedule(step, 512, 4000) == pytest.approx(paper, rel=1e-12)
+
+
+def test_schedule_peaks_at_the_end_of_the_warmup():
+    rates = [warmup_schedule(step, 64, 400) for step in range(1, 2001)]
+    assert rates.index(max(rates)) + 1 == 400
+    assert max(rates) == pytest.approx((64 * 400) ** -0.5)
+    assert rates[199] == pytest.approx(max(rates) / 2)  # straight up: half way at half time
+    assert rates[1599] == pytest.approx(max(rates) / 2)  # down with 1/sqrt: half after four times as long
+
+
+@pytest.mark.parametrize("step", [0, -1, 1.5])
+def test_schedule_counts_whole_steps_from_one(as_readers_run_it, step):
+    with pytest.raises((ValueError, TypeError), match="step must be"):
+        warmup_schedule(step, 64, 400)
+
+
+# ---- the loop
+
+
+@pytest.mark.parametrize("pairs", [copy_pairs(8, 12, 3, 5), reverse_pairs(8, 12, 3, 5)], ids=["copy", "reverse"])
+def test_one_batch_can_be_learnt_by_heart(pairs):
+    model = small_model()
+    batches = iterate_batches(pairs, 8, epochs=None)
+    history = train(model, batches, steps=80, learning_rate=5e-3, smoothing=0.0, progress=False)
+    assert history.losses[0] > 2
+    assert history.losses[-1] < 0.05
+    assert exact_match(model, pairs) == 1.0
+
+
+def test_the_loop_learns_nothing_at_a_vanishing_learning_rate():
+    pairs = copy_pairs(8, 12, 3, 5)
+    history = train(
+        small_model(), iterate_batches(pairs, 8, epochs=None), steps=20, learning_rate=1e-12, progress=False
+    )
+    assert history.losses[-1] == pytest.approx(history.losses[0], abs=1e-3)
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others():
+    def weights(seed):
+        model = small_model(dropout=0.2)
+        train(model, iterate_batches(copy_pairs(16, 12), 8, seed=0), learning_rate=1e-3, seed=seed, progress=False)
+        return torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
+
+    torch.manual_seed(11)
+    first = weights(0)
+    torch.manual_seed(12)  # the caller's random state does not matter
+    assert torch.equal(first, weights(0))
+    assert not torch.equal(first, weights(1))
+
+
+def test_training_leaves_the_callers_random_state_alone():
+    model = small_model(dropout=0.2)
+    torch.manual_seed(3)
+    expected = torch.rand(1)
+    torch.manual_seed(3)
+    train(model, iterate_batches(copy_pairs(8, 12), 8), learning_rate=1e-3, progress=False)
+    assert torch.equal(torch.rand(1), expected)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_modes_are_put_back(training):
+    model = small_model().train(training)
+    pairs = copy_pairs(4, 12, 3, 5)
+    modes = []
+    train(
+        model,
+        iterate_batches(pairs, 4),
+        learning_rate=1e-3,
+        progress=False,
+        on_step=lambda step, model: modes.append(model.training),
+    )
+    evaluate_loss(model, iterate_batches(pairs, 4))
+    exact_match(model, pairs)
+    assert modes == [True]
+    assert model.training is training
+
+
+def test_a_loss_that_is_not_a_number_stops_the_run_and_says_where():
+    model = small_model()
+
+    def poison(step, model):
+        if step.step == 2:
+            model.projection.linear.weight.data.fill_(math.nan)
+
+    with pytest.raises(FloatingPointError, match=r"got nan at step 3 with learning rate 0\.001"):
+        train(
+            model,
+            iterate_batches(copy_pairs(8, 12), 8, epochs=None),
+            steps=9,
+            learning_rate=1e-3,
+            progress=False,
+            on_step=poison,
+        )
+    assert model.training
+
+
+def test_clipping_bounds_the_gradient():
+    model, pairs = small_model(), copy_pairs(8, 12, 3, 5)
+    norms = []
+
+    def look(step, model):
+        norms.append(math.sqrt(sum(float(p.grad.pow(2).sum()) for p in model.parameters() if p.grad is not None)))
+
+    for clip_norm in (0.01, None):
+        train(model, iterate_batches(pairs, 8), learning_rate=1e-3, clip_norm=clip_norm, progress=False, on_step=look)
+    assert norms[0] == pytest.approx(0.01, rel=1e-3)
+    assert norms[1] > 0.02
+
+
+def test_learning_rate_function_gets_steps_from_one():
+    history = train(
+        small_model(),
+        iterate_batches(copy_pairs(8, 12), 4),
+        learning_rate=lambda step: step * 1e-4,
+        progress=False,
+    )
+    assert [step.learning_rate for step in history.steps] == pytest.approx([1e-4, 2e-4])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"steps": 0}, "steps must be at least 1"),
+        ({"learning_rate": 0.0}, "learning_rate must be a finite number greater than 0"),
+        ({"learning_rate": math.nan}, "learning_rate must be a finite number"),
+        ({"clip_norm": -1.0}, "clip_norm must be"),
+        ({"smoothing": 1.5}, "smoothing must be in"),
+        ({"batches": []}, "batches must hold at least one batch"),
+    ],
+)
+def test_bad_training_arguments_are_refused(arguments, says):
+    batches = iterate_batches(copy_pairs(4, 12), 4)
+    with pytest.raises(ValueError, match=says):
+        train(small_model(), **{"batches": batches, "learning_rate": 1e-3, "progress": False, **arguments})
+
+
+def test_progress_bar_shows_the_loss(capsys):
+    train(small_model(), iterate_batches(copy_pairs(8, 12), 4), steps=2, learning_rate=1e-3)
+    assert "loss" in capsys.readouterr().err
+
+
+# ---- means and scores
+
+
+def test_mean_loss_counts_tokens_not_batches():
+    history = History([Step(1, 1.0, 30, 1e-3), Step(2, 4.0, 10, 1e-3)])
+    assert history.mean_loss() == pytest.approx((30 * 1 + 10 * 4) / 40)
+    assert history.mean_loss(last=1) == 4.0
+    with pytest.raises(ValueError, match="at least one step"):
+        History().mean_loss()
+
+
+def test_evaluation_loss_does_not_depend_on_the_batches():
+    model, pairs = small_model(), copy_pairs(11, 12, 1, 8)
+    losses = [evaluate_loss(model, iterate_batches(pairs, size)) for size in (1, 4, 11)]
+    assert losses == pytest.approx([losses[0]] * 3, abs=1e-5)
+    mean_of_means = sum(evaluate_loss(model, iterate_batches(pairs[i : i + 4], 4)) for i in (0, 4, 8)) / 3
+    assert abs(mean_of_means - losses[0]) > 1e-4  # the mistake would be seen here
+
+
+def test_evaluation_ignores_dropout():
+    model, pairs = small_model(dropout=0.5), copy_pairs(8, 12)
+    assert evaluate_loss(model, iterate_batches(pairs, 8)) == evaluate_loss(model, iterate_batches(pairs, 8))
+
+
+def test_nothing_to_score_is_an_error():
+    with pytest.raises(ValueError, match="batches must hold"):
+        evaluate_loss(small_model(), [])
+    with pytest.raises(ValueError, match="pairs must hold"):
+        exact_match(small_model(), [])
+
+
+def test_exact_match_wants_every_word_and_the_end(monkeypatch):
+    answers = torch.tensor([[1, 5, 6, 2, 0], [1, 5, 6, 7, 2], [1, 5, 2, 0, 0], [1, 5, 6, 7, 8]])
+    monkeypatch.setattr("transformer_edu.training.evaluation.greedy_search", lambda *_: answers)
+    pairs = [([4], [5, 6])] * 4  # right; one word too many; one too few; no end
+    assert exact_match(small_model(), pairs) == 0.25
+
+
+def test_answers_do_not_depend_on_the_batch_size():
+    model = small_model()
+    sources = [source for source, _ in copy_pairs(7, 12, 1, 8)]
+    assert greedy_ids(model, sources, max_len=8, batch_size=7) == greedy_ids(model, sources, max_len=8, batch_size=2)
+
+
+def test_loop_uses_the_loss_of_the_contract(monkeypatch):
+    seen = []
+
+    def spy(logits, target, pad_id, smoothing):
+        seen.append((pad_id, smoothing))
+        return label_smoothing(logits, target, pad_id, smoothing)
+
+    monkeypatch.setattr(loop_module, "label_smoothing", spy)
+    train(small_model(), [make_batch(copy_pairs(2, 12))], learning_rate=1e-3, smoothing=0.2, progress=False)
+    assert seen == [(0, 0.2)]
+
+
+def test_unshifted_target_is_no_task_at_all():
+    """Sabotage: with the target not shifted the loss falls to nothing, and decoding gets nothing right."""
+    pairs = copy_pairs(32, 12, 3, 5)
+    batch = make_batch(pairs)
+    unshifted = Batch(batch.source, batch.target_out, batch.target_out)
+    model = small_model()
+    history = train(model, [unshifted] * 120, learning_rate=5e-3, smoothing=0.0, progress=False)
+    assert history.losses[-1] < 0.05
+    assert exact_match(model, pairs) < 0.2
