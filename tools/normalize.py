@@ -69,6 +69,8 @@ def clean(output: NotebookNode) -> None:
     output.get("metadata", NotebookNode()).pop("execution", None)
     if output.output_type == "stream":
         output.text = ADDRESS.sub(" at 0x...", output.text)
+    if output.output_type == "error":
+        output.traceback = [ADDRESS.sub(" at 0x...", line) for line in output.traceback]
     data = output.get("data", {})
     data.pop(WIDGET_VIEW, None)
     for kind, value in data.items():

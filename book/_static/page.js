@@ -26,7 +26,17 @@
     }
   }
 
+  /** A formula inside a line of text scrolls only if it is wider than the text. */
+  function markWideFormulas() {
+    for (const box of document.querySelectorAll(".bd-article mjx-container:not([display])")) {
+      box.classList.remove("wide");
+      const block = box.closest("p, li, dd, td, th, figcaption, h1, h2, h3, div:not(.math)");
+      box.classList.toggle("wide", block !== null && box.getBoundingClientRect().width > block.clientWidth);
+    }
+  }
+
   function updateAll() {
+    markWideFormulas();
     for (const [selector, name] of BOXES) {
       for (const box of document.querySelectorAll(selector)) update(/** @type {HTMLElement} */ (box), name);
     }

@@ -1,5 +1,6 @@
 """Small number tables side by side: the hand calculation as a picture."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,7 @@ from transformer_edu.plots.inputs import as_array, as_labels, as_mapping
 from transformer_edu.plots.style import INK, QUIET, WIDTH, book_style, colour_scale, number
 from transformer_edu.validation import check_positive_integer
 
-GAP = 0.28  # inches between tables
+GAP = 0.2  # inches between tables
 HEADER = 0.55  # inches above a table: its name and shape
 FOOTER = 0.15
 
@@ -155,14 +156,17 @@ def cells_of(highlight: Highlight, name: str, shape: tuple[int, ...]) -> list[tu
 
 
 def break_lines(tables: list[Table]) -> list[list[Table]]:
-    """Fill lines from left to right, as words fill a page."""
-    lines: list[list[Table]] = [[]]
-    for table in tables:
-        taken = sum(other.width + GAP for other in lines[-1])
-        if lines[-1] and taken + table.width > WIDTH + 0.2:
-            lines.append([])
-        lines[-1].append(table)
-    return lines
+    """As few lines as the page's width allows, and these about equally full."""
+    return next(
+        lines
+        for per_line in (math.ceil(len(tables) / count) for count in range(1, len(tables) + 1))
+        if all(map(fits, lines := [tables[i : i + per_line] for i in range(0, len(tables), per_line)])) or per_line == 1
+    )
+
+
+def fits(line: list[Table]) -> bool:
+    """Whether these tables fit beside each other."""
+    return sum(table.width for table in line) + GAP * (len(line) - 1) <= WIDTH + 0.2
 
 
 def draw_table(figure: Figure, table: Table, left: float, top: float) -> None:

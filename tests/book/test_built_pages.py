@@ -1,0 +1,140 @@
+"""The built book holds together: links lead somewhere, pictures have words, no page asks another host for anything."""
+
+import re
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from bs4 import BeautifulSoup, Tag
+
+HTML = Path(__file__).resolve().parents[2] / "_build" / "html"
+PAGES = sorted(p.relative_to(HTML).as_posix() for p in HTML.rglob("*.html") if "_static" not in p.parts)
+FETCHING = {
+    "script": "src",
+    "img": "src",
+    "link": "href",
+    "iframe": "src",
+    "source": "src",
+    "video": "src",
+    "audio": "src",
+}
+NOT_FETCHED = {"canonical", "next", "prev", "search", "index", "author", "license", "copyright"}
+CSS_URL = re.compile(r"""(?:url\(\s*|@import\s+)["']?((?:https?:)?//[^"')\s]+)""")
+ERROR_TEXT = re.compile(r"\{(?:cite|ref|numref|eq|doc)[:}]|\[\?\]|ipywidgets|interactive\(children=")
+
+
+@cache
+def page(name: str) -> BeautifulSoup:
+    return BeautifulSoup((HTML / name).read_text(encoding="utf-8"), "html.parser")
+
+
+@cache
+def anchors(name: str) -> frozenset[str]:
+    return frozenset(str(tag[key]) for tag in page(name).find_all(True) for key in ("id", "name") if tag.has_attr(key))
+
+
+def contents() -> list[str]:
+    listed = (HTML.parents[1] / "_toc.yml").read_text(encoding="utf-8")
+    return re.findall(r"(?:root|file): (\S+)", listed)
+
+
+@pytest.fixture(params=PAGES)
+def name(request: pytest.FixtureRequest, book_html: Path) -> str:
+    return str(request.param)
+
+
+def test_every_page_of_the_contents_is_built(book_html: Path) -> None:
+    assert {f"{entry}.html" for entry in contents()} <= set(PAGES)
+    assert "index.html" in PAGES
+
+
+def test_internal_links_lead_to_a_page_and_a_place_on_it(name: str) -> None:
+    broken = []
+    for link in page(name).find_all("a", href=True):
+        parts = urlsplit(str(link["href"]))
+        if parts.scheme or parts.netloc:
+            continue
+        target = (HTML / name).parent / unquote(parts.path) if parts.path else HTML / name
+        target = target / "index.html" if target.is_dir() else target
+        relative = target.resolve()
+        if not relative.is_relative_to(HTML) or not relative.exists():
+            broken.append(link["href"])
+        elif parts.fragment and relative.suffix == ".html":
+            known = anchors(relative.relative_to(HTML).as_posix())
+            broken += [link["href"]] if unquote(parts.fragment) not in known else []
+    assert not broken
+
+
+def test_links_to_other_places_are_written_in_full_and_safe(name: str) -> None:
+    schemes = {urlsplit(str(a["href"])).scheme for a in page(name).find_all("a", href=True)}
+    assert schemes <= {"", "https", "mailto"}
+
+
+def test_every_picture_has_alt_text(name: str) -> None:
+    silent = []
+    for picture in page(name).find_all("img"):
+        alt = str(picture.get("alt", "")).strip()
+        if not alt or alt.endswith((".png", ".svg", ".jpg")) or "_images/" in alt:
+            silent.append(picture.get("src"))
+    assert not silent
+
+
+def test_every_drawing_and_figure_says_what_it_shows(name: str) -> None:
+    for drawing in page(name).select("article svg"):
+        hidden = drawing.get("aria-hidden") == "true" or drawing.find_parent(attrs={"aria-hidden": "true"})
+        assert hidden or drawing.get("aria-label") or drawing.get("aria-labelledby") or drawing.find("title")
+    for figure in page(name).select("[data-widget]"):
+        assert figure.get("data-alt") or figure.get("aria-label"), figure.get("data-widget")
+        assert figure.select_one("img[alt], svg"), f"{figure.get('data-widget')} has no still picture"
+
+
+def is_fetched(tag: Tag) -> bool:
+    relations = tag.get("rel") or []
+    return tag.name != "link" or not NOT_FETCHED.intersection(relations)
+
+
+def test_no_page_fetches_anything_from_another_host(name: str) -> None:
+    addresses = [
+        str(tag.get(key)) for kind, key in FETCHING.items() for tag in page(name).find_all(kind) if is_fetched(tag)
+    ]
+    outside = [address for address in addresses if urlsplit(address).netloc]
+    inline = [match for style in page(name).find_all("style") for match in CSS_URL.findall(style.text)]
+    assert not outside + inline
+
+
+def test_everything_a_page_fetches_is_in_the_book(name: str) -> None:
+    for kind, key in FETCHING.items():
+        for tag in page(name).find_all(kind):
+            address = urlsplit(str(tag.get(key) or ""))
+            if address.path and not address.scheme and is_fetched(tag):
+                assert ((HTML / name).parent / unquote(address.path)).exists(), address.path
+
+
+def test_styles_and_scripts_name_no_host_to_fetch_from(book_html: Path) -> None:
+    for sheet in book_html.rglob("*.css"):
+        assert not CSS_URL.findall(sheet.read_text(encoding="utf-8")), sheet.name
+    pages = "".join((HTML / name).read_text(encoding="utf-8") for name in PAGES)
+    for script in ("sphinx-thebe.js", "thebe/lib", "fontawesome.js", "require.min.js", "html-manager"):
+        assert script not in pages, script
+
+
+def test_every_page_has_one_first_heading_a_language_and_a_title(name: str) -> None:
+    if name == "index.html":
+        assert page(name).find("meta", attrs={"http-equiv": "Refresh"})
+        return
+    assert page(name).select_one('html[lang="en"]')
+    assert page(name).select("title")[0].text.strip()
+    assert len(page(name).select("main h1, article h1, #search-documentation")) >= 1
+
+
+def test_no_reference_is_left_unresolved(name: str) -> None:
+    article = page(name).find("article")
+    prose = "" if article is None else " ".join(
+        str(text) for text in article.find_all(string=True) if not text.find_parent(["pre", "code", "script"])
+    )  # fmt: skip
+    assert not ERROR_TEXT.search(prose)
+
+
+def test_sources_with_solutions_are_not_shipped(book_html: Path) -> None:
+    assert not (book_html / "_sources").exists()

@@ -1,0 +1,165 @@
+"""Shared by all browser tests: Debian's Chromium, the built book over http, and a page that sees every misdeed."""
+
+import functools
+import http.server
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, Route, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[2]
+BOOK = Path(os.environ.get("TRANSFORMER_EDU_BOOK", ROOT / "_build" / "html"))
+FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+FLAGS += ["--disable-component-update", "--disable-sync"]
+NOT_BUILT = f"the book is not built: {BOOK / 'index.html'} does not exist; run `make book` first"
+
+
+def built_pages() -> list[str]:
+    """Every page of the book that a reader can reach, relative to the book's folder."""
+    pages = [path.relative_to(BOOK) for path in sorted(BOOK.rglob("*.html"))]
+    return [page.as_posix() for page in pages if page.parts[0] not in ("_static", "_sources")]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test with a `book_page` argument runs for every built page, or fails once when there is no book."""
+    if "book_page" in metafunc.fixturenames:
+        metafunc.parametrize("book_page", built_pages() or ["index.html"])
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything in this folder needs a browser."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="session")
+def book_html() -> Path:
+    """The folder of the built book."""
+    if not (BOOK / "index.html").exists():
+        pytest.fail(NOT_BUILT)
+    return BOOK
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One Chromium for the whole session."""
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    """Serves files without writing a line for each."""
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="session")
+def serve() -> Iterator[Callable[[Path], str]]:
+    """`serve(folder)` gives the address at which a folder is served on this machine."""
+    servers: dict[Path, http.server.ThreadingHTTPServer] = {}
+
+    def start(folder: Path) -> str:
+        if folder not in servers:
+            handler = functools.partial(QuietHandler, directory=str(folder))
+            servers[folder] = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+            threading.Thread(target=servers[folder].serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{servers[folder].server_address[1]}"
+
+    yield start
+    for server in servers.values():
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture
+def book_address(book_html: Path, serve: Callable[[Path], str]) -> str:
+    """The book's address over http."""
+    return serve(book_html)
+
+
+@dataclass
+class Watched:
+    """A page, every request it made to another host (blocked), and every error it reported."""
+
+    page: Page
+    foreign: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    def open(self, address: str) -> Page:
+        """Go to an address and wait until every figure on the page has been shown or has failed."""
+        home = address.split("/", 3)[:3]
+
+        def guard(route: Route) -> None:
+            url = route.request.url
+            if url.split("/", 3)[:3] == home or url.startswith(("data:", "blob:")):
+                route.continue_()
+            else:
+                self.foreign.append(url)
+                route.abort()
+
+        self.page.context.unroute_all()
+        self.page.context.route("**/*", guard)
+        self.page.goto(address, wait_until="networkidle")
+        self.page.wait_for_function("[...document.querySelectorAll('[data-widget]')].every((f) => f.dataset.ready)")
+        return self.page
+
+    def assert_clean(self) -> None:
+        """Zero requests to other hosts, zero console errors, no uncaught exception."""
+        assert not self.foreign, f"requests to other hosts: {self.foreign}"
+        assert not self.errors, f"errors on the page: {self.errors}"
+
+
+@pytest.fixture
+def strict_page(browser: Browser) -> Iterator[Callable[..., Watched]]:
+    """`strict_page(color_scheme="dark", viewport=...)` opens a watched page; it is clean again when the test ends."""
+    contexts = []
+    watched: list[Watched] = []
+
+    def make(**options: Any) -> Watched:
+        options = {"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"} | options
+        context = browser.new_context(**options)
+        contexts.append(context)
+        one = Watched(context.new_page())
+
+        def on_console(message: ConsoleMessage) -> None:
+            if message.type == "error":
+                one.errors.append(f"{message.text} ({message.location.get('url', '')})")
+
+        one.page.on("console", on_console)
+        one.page.on("pageerror", lambda error: one.errors.append(str(error)))
+        watched.append(one)
+        return one
+
+    yield make
+    for context in contexts:
+        context.close()
+
+
+def axe_problems(page: Page) -> list[str]:
+    """What axe finds wrong on a page: rule, impact, and the first elements concerned."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    # preload: axe would fetch @import-ed styles from the wrong folder
+    found = Axe().run(page, options={"preload": False}).response["violations"]
+    return [
+        f"{rule['id']} ({rule['impact']}), {len(rule['nodes'])}x: "
+        + " | ".join(n["html"][:160] for n in rule["nodes"][:3])
+        for rule in found
+    ]
+
+
+def overflow(page: Page, width: int = 390) -> int:
+    """How many pixels a page is wider than a phone's window."""
+    page.set_viewport_size({"width": width, "height": 844})
+    page.wait_for_timeout(150)
+    return int(page.evaluate("document.documentElement.scrollWidth")) - width

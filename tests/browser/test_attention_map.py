@@ -1,0 +1,178 @@
+"""The attention map, by mouse and by keyboard alone, with PyTorch's numbers."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from playwright.sync_api import Page, expect
+from torch import Tensor
+
+from tests.browser.conftest import Watched
+from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, pretrained, record_attention, recordings
+from transformer_edu.widgets import AttentionMap, assets
+
+StrictPage = Callable[..., Watched]
+WRITTEN = [*RUNNING_TRANSLATION.split(), "end"]
+
+
+@pytest.fixture(scope="module")
+def model_maps() -> dict[str, Tensor]:
+    """Every attention of the shipped model on the running sentence: (heads, q_len, k_len)."""
+    shipped = pretrained.load("grammar")
+    source = torch.tensor([shipped.source_vocabulary.encode(RUNNING_SENTENCE)])
+    target = torch.tensor([shipped.target_vocabulary.encode(RUNNING_TRANSLATION, add_bos=True)])
+    with torch.no_grad(), record_attention(shipped.model) as maps:
+        shipped.model(source, target)
+    return {name: weights[0].double() for name, weights in maps.items()}
+
+
+def opened(figure: AttentionMap, folder: Path, strict_page: StrictPage) -> Page:
+    path = folder / "map.html"
+    path.write_text(assets.standalone_page(figure.html()), encoding="utf-8")
+    return strict_page(viewport={"width": 800, "height": 900}).open(path.as_uri())
+
+
+@pytest.fixture
+def page(tmp_path: Path, strict_page: StrictPage) -> Page:
+    return opened(AttentionMap(), tmp_path, strict_page)
+
+
+def shown(page: Page) -> Tensor:
+    """The matrix as the figure holds it, from its cells' data-value."""
+    rows = page.locator("[data-matrix=weights]").evaluate(
+        "grid => [...grid.querySelectorAll('[role=row]')].map(row => [...row.querySelectorAll('[data-value]')]"
+        ".map(cell => cell.dataset.value)).filter(row => row.length)"
+    )
+    return torch.tensor([[float(value) for value in row] for row in rows], dtype=torch.float64)
+
+
+def assert_shown(page: Page, expected: Tensor) -> None:
+    torch.testing.assert_close(shown(page), expected, atol=1e-4, rtol=0)
+
+
+def says(weights: Tensor, word: str) -> str:
+    """How the sentence on a written word begins: the word it looks at most, with the mean weight of the heads."""
+    row = weights.mean(dim=0)[WRITTEN.index(word)]
+    return f"While it writes {word}, it looks at {RUNNING_SENTENCE.split()[int(row.argmax())]} {row.max():.2f}"
+
+
+def lines(page: Page) -> list[float]:
+    """Widths of the chosen word's lines."""
+    return page.locator(".te-map-chosen").evaluate_all(
+        "all => all.map(one => Number(one.getAttribute('stroke-width')))"
+    )
+
+
+def test_every_map_by_mouse_agrees_with_the_model(page: Page, model_maps: dict[str, Tensor]) -> None:
+    for kind, stem in [
+        ("Cross", "decoder.{}.cross"),
+        ("Encoder self", "encoder.{}.self"),
+        ("Decoder self", "decoder.{}.self"),
+    ]:
+        page.get_by_role("radio", name=kind, exact=True).click()
+        for layer in (0, 1):
+            weights = model_maps[stem.format(layer)]
+            page.get_by_label("layer").select_option(index=layer)
+            page.get_by_label("head", exact=True).select_option(index=0)
+            assert_shown(page, weights.mean(dim=0))
+            for head in range(len(weights)):
+                page.get_by_label("head", exact=True).select_option(index=1 + head)
+                assert_shown(page, weights[head])
+
+
+def test_default_says_that_noir_looks_at_black(page: Page, model_maps: dict[str, Tensor]) -> None:
+    expect(page.locator(".te-sentence")).to_contain_text(says(model_maps["decoder.1.cross"], "noir"))
+    assert page.locator(".te-map-queries [aria-checked=true]").text_content() == "noir"
+    row = model_maps["decoder.1.cross"].mean(dim=0)[WRITTEN.index("noir")]
+    assert row.argmax() == RUNNING_SENTENCE.split().index("black")
+    assert lines(page) == [pytest.approx(1 + 8 * weight.item(), abs=0.01) for weight in row if weight >= 0.005]
+    expect(page.locator(".te-note").first).to_have_text("Its input here is chat, the word just written.")
+
+
+def test_choosing_a_word_in_the_drawing_or_the_matrix_is_the_same(page: Page, model_maps: dict[str, Tensor]) -> None:
+    weights = model_maps["decoder.1.cross"]
+    page.get_by_role("radio", name="chat").click()
+    expect(page.locator(".te-sentence")).to_contain_text(says(weights, "chat"))
+    assert page.locator("[data-matrix=weights] .te-in-row").first.get_attribute("data-row") == "2"
+    page.locator("[data-matrix=weights] [data-row='5'][data-column='6']").click()
+    assert page.locator(".te-map-queries [aria-checked=true]").text_content() == "dort"
+    expect(page.locator(".te-sentence")).to_contain_text(says(weights, "dort"))
+
+
+def test_pointing_shows_a_word_and_leaving_brings_the_chosen_one_back(page: Page) -> None:
+    page.get_by_role("radio", name="petit").hover()
+    expect(page.locator(".te-sentence")).to_contain_text("While it writes petit")
+    assert page.locator(".te-map-queries [aria-checked=true]").text_content() == "noir"
+    page.mouse.move(2, 2)
+    expect(page.locator(".te-sentence")).to_contain_text("writes noir")
+
+
+def test_rows_of_decoder_self_attention_never_see_later_words(page: Page) -> None:
+    page.get_by_role("radio", name="Decoder self", exact=True).click()
+    hatched = page.locator("[data-matrix=weights] .te-blocked").evaluate_all(
+        "all => all.map(c => [c.dataset.row, c.dataset.column])"
+    )
+    assert {(int(row), int(column)) for row, column in hatched} == {(i, j) for i in range(8) for j in range(i + 1, 8)}
+    headers = page.locator("[data-matrix=weights] [role=columnheader]").all_text_contents()
+    assert headers == ["start", *WRITTEN[:-1]]
+    assert page.locator("[data-matrix=weights] [role=rowheader]").all_text_contents() == WRITTEN
+
+
+def test_candidates_are_the_recorded_ones(page: Page) -> None:
+    stored = recordings.load("running-sentence")["data"]["steps"][3]["best"]
+    values = page.locator(".te-candidate").evaluate_all("all => all.map(one => Number(one.dataset.value))")
+    assert values == [probability for _, probability in stored]
+    assert page.locator(".te-map-said").text_content() == f"noir {stored[0][1]:.3f}"
+
+
+def tab_to(page: Page, selector: str) -> None:
+    """Press Tab until the focused element matches."""
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            return
+    raise AssertionError(f"Tab never reached {selector!r}")
+
+
+def test_whole_figure_by_keyboard_alone(page: Page, model_maps: dict[str, Tensor]) -> None:
+    tab_to(page, ".te-map-queries button")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".te-sentence")).to_contain_text(says(model_maps["decoder.1.cross"], "ne"))
+    expect(page.get_by_role("status")).to_contain_text("Cross attention, layer 2, mean of heads. While it writes ne")
+    tab_to(page, "[data-matrix=weights] [data-row='4']")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".te-sentence")).to_contain_text("While it writes dort")
+    tab_to(page, ".te-foot [role=radio]")
+    page.keyboard.press("ArrowRight")
+    assert_shown(page, model_maps["encoder.1.self"].mean(dim=0))
+    tab_to(page, "select")
+    page.keyboard.press("ArrowUp")
+    assert_shown(page, model_maps["encoder.0.self"].mean(dim=0))
+    tab_to(page, "select")
+    page.keyboard.press("ArrowDown")
+    assert_shown(page, model_maps["encoder.0.self"][0])
+    expect(page.get_by_role("status")).to_contain_text("Encoder self attention, layer 1, head 1. While it reads")
+
+
+def test_training_slider_walks_through_the_snapshots(tmp_path: Path, strict_page: StrictPage) -> None:
+    page = opened(AttentionMap.over_training(), tmp_path, strict_page)
+    stored = recordings.load("training-snapshots")["data"]["snapshots"]
+    tab_to(page, "input[type=range]")
+    page.keyboard.press("Home")
+    for frame in stored:
+        assert_shown(page, torch.tensor(frame["cross_attention"]["decoder.1.cross"], dtype=torch.float64).mean(dim=0))
+        assert page.locator("[data-fact=exact]").get_attribute("data-value") == f"{frame['exact_match']:g}"
+        if frame["loss"] is not None:
+            assert float(page.locator("[data-fact=loss]").get_attribute("data-value") or "nan") == frame["loss"]
+        assert page.locator("input[type=range]").get_attribute("aria-valuetext") == str(frame["step"])
+        page.keyboard.press("ArrowRight")
+    expect(page.locator("[aria-live]")).to_contain_text(
+        f"After {stored[-1]['step']} training steps: loss {stored[-1]['loss']:.3f}"
+    )
+
+
+def test_word_that_the_next_map_lacks_gives_way_to_the_last_one(page: Page) -> None:
+    page.get_by_role("radio", name="end").click()
+    page.get_by_role("radio", name="Encoder self", exact=True).click()
+    assert page.locator(".te-map-queries [aria-checked=true]").text_content() == "sleep"

@@ -1,0 +1,50 @@
+"""Every page of the built book: no foreign request, no error, accessible, light and dark, at home on a phone."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.conftest import Watched, axe_problems, overflow
+
+StrictPage = Callable[..., Watched]
+
+
+def figures(page: Page) -> int:
+    return page.locator(".te-figure").count()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_page_is_clean_accessible_and_fits_a_phone(
+    book_page: str, scheme: str, book_address: str, strict_page: StrictPage
+) -> None:
+    watched = strict_page(color_scheme=scheme)
+    page = watched.open(f"{book_address}/{book_page}")
+    if page.locator("html[data-theme]").count():
+        assert page.locator("html").get_attribute("data-theme") == scheme
+    assert not axe_problems(page)
+    assert overflow(page) <= 0
+    watched.assert_clean()
+
+
+def test_page_works_from_disk_with_every_figure_alive(book_page: str, book_html: Path, strict_page: StrictPage) -> None:
+    watched = strict_page()
+    page = watched.open((book_html / book_page).as_uri())
+    assert page.locator(".te-figure[data-ready=true]").count() == figures(page)
+    for still in page.locator(".te-still").all():
+        assert not still.is_visible()
+    watched.assert_clean()
+
+
+def test_without_javascript_every_figure_shows_its_still(
+    book_page: str, book_address: str, strict_page: StrictPage
+) -> None:
+    page = strict_page(java_script_enabled=False).page
+    page.goto(f"{book_address}/{book_page}", wait_until="networkidle")
+    stills = page.locator(".te-figure > img.te-still")
+    assert stills.count() == figures(page)
+    for still in stills.all():
+        assert still.is_visible()
+        assert still.get_attribute("alt")
+        assert still.evaluate("image => image.complete && image.naturalWidth") > 0

@@ -1,0 +1,128 @@
+"""The softmax lab, by mouse and by keyboard alone, with PyTorch's numbers."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from playwright.sync_api import Page, expect
+from torch import Tensor
+
+from tests.browser.conftest import Watched
+from transformer_edu.widgets import SoftmaxLab, assets
+from transformer_edu.widgets.softmax_lab import DRAWS
+
+StrictPage = Callable[..., Watched]
+
+
+@pytest.fixture
+def lab(tmp_path: Path, strict_page: StrictPage) -> Page:
+    path = tmp_path / "lab.html"
+    path.write_text(assets.standalone_page(SoftmaxLab().html()), encoding="utf-8")
+    return strict_page(viewport={"width": 800, "height": 900}).open(path.as_uri())
+
+
+def values(page: Page, selector: str) -> Tensor:
+    found = page.locator(f"{selector} [data-value]").evaluate_all("nodes => nodes.map(node => node.dataset.value)")
+    return torch.tensor([float(value) for value in found], dtype=torch.float64)
+
+
+def assert_agrees(page: Page, scores: Tensor, d_k: int, temperature: float) -> None:
+    """Scores, weights, all derivatives and their size on both sides are those of autograd."""
+    for side, factor in (("raw", math.sqrt(d_k)), ("scaled", 1.0)):
+        logits = scores.double() * factor / temperature
+        weights = logits.softmax(dim=0)
+        jacobian = torch.autograd.functional.jacobian(lambda s: s.softmax(dim=0), logits)
+        shown = values(page, f"[data-list={side}]").view(-1, 2)
+        torch.testing.assert_close(shown[:, 0], logits, atol=1e-4, rtol=0)
+        torch.testing.assert_close(shown[:, 1], weights, atol=1e-4, rtol=0)
+        matrix = values(page, f"[data-matrix=jacobian-{side}]").view_as(jacobian)
+        torch.testing.assert_close(matrix, jacobian, atol=1e-4, rtol=0)
+        size = float(page.locator(f"[data-panel={side}] .te-lab-size").get_attribute("data-value") or "nan")
+        assert size == pytest.approx(jacobian.norm().item(), abs=1e-4)
+
+
+def drawn(index: int) -> Tensor:
+    return torch.tensor(DRAWS[index], dtype=torch.float64)
+
+
+def said(page: Page, side: str) -> str:
+    return page.locator(f"[data-panel={side}] .te-lab-sentence").inner_text()
+
+
+def test_every_key_length_agrees_with_autograd_and_the_gradient_dies_on_one_side_only(lab: Page) -> None:
+    for place, d_k in enumerate((4, 16, 64, 256, 1024)):
+        lab.get_by_label("length of a key").fill(str(place))
+        assert_agrees(lab, drawn(0), d_k, 1.0)
+    assert "The largest share is 1.000" in said(lab, "raw")
+    assert "No gradient to speak of passes" in said(lab, "raw")
+    assert "Gradient passes" in said(lab, "scaled")
+
+
+def test_temperature_divides_both_sides(lab: Page) -> None:
+    for power, temperature in (("-1", 0.1), ("0.5", 3.16), ("1", 10.0)):
+        lab.get_by_label("temperature").fill(power)
+        assert_agrees(lab, drawn(0), 64, temperature)
+    assert "÷ 10.00" in lab.locator("[data-panel=raw] .te-note").first.inner_text()
+    assert "almost equal" in said(lab, "scaled")
+
+
+def test_new_draws_are_the_stored_ones_in_order_and_reset_goes_back(lab: Page) -> None:
+    for index in (1, 2):
+        lab.get_by_role("button", name="Draw new scores").click()
+        assert_agrees(lab, drawn(index), 64, 1.0)
+    assert "nearly tied" in said(lab, "raw")
+    lab.get_by_label("length of a key").fill("0")
+    lab.get_by_role("button", name="Reset").click()
+    assert_agrees(lab, drawn(0), 64, 1.0)
+
+
+def test_a_typed_score_counts_and_nonsense_does_not(lab: Page) -> None:
+    field = lab.locator("[data-matrix=scores] [data-column='4'] input")
+    field.fill("-2,5")
+    scores = drawn(0)
+    scores[4] = -2.5
+    assert_agrees(lab, scores, 64, 1.0)
+    field.fill("warm")
+    assert field.get_attribute("aria-invalid") == "true"
+    assert_agrees(lab, scores, 64, 1.0)
+
+
+def focus_name(page: Page) -> str:
+    return str(
+        page.evaluate(
+            "(n => n.getAttribute('aria-label') || n.labels?.[0]?.textContent || n.textContent)(document.activeElement)"
+        )
+    )
+
+
+def tab_to(page: Page, name: str) -> None:
+    for _ in range(15):
+        page.keyboard.press("Tab")
+        if focus_name(page).startswith(name):
+            return
+    raise AssertionError(f"Tab never reached {name!r}")
+
+
+def test_whole_figure_by_keyboard_alone(lab: Page) -> None:
+    tab_to(lab, "length of a key")
+    lab.keyboard.press("End")
+    tab_to(lab, "temperature")
+    lab.keyboard.press("Home")
+    assert_agrees(lab, drawn(0), 1024, 0.1)
+    expect(lab.locator("[aria-live=polite]")).to_contain_text(
+        "d k 1024, temperature 0.10. Without scaling: largest share 1.000"
+    )
+    tab_to(lab, "row z, column key 1")
+    lab.keyboard.press("ArrowRight")
+    lab.keyboard.type("1.3")
+    scores = drawn(0)
+    scores[1] = 1.3
+    assert_agrees(lab, scores, 1024, 0.1)
+    tab_to(lab, "Draw new scores")
+    lab.keyboard.press("Enter")
+    assert_agrees(lab, drawn(1), 1024, 0.1)
+    tab_to(lab, "row w1, column s1")
+    lab.keyboard.press("ArrowDown")
+    assert focus_name(lab).startswith("row w2, column s1")

@@ -1,0 +1,139 @@
+"""Running a chapter stores the same bytes every time, or nothing at all; nbval sees a wrong digit."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient.exceptions import CellExecutionError
+from normalize import normalize, strip_png
+from run_notebooks import execute, stale
+
+CELLS = [
+    "REPOSITORY = ''",
+    "from transformer_edu.masks import size\nprint('size', size)\nobject()",
+    "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()",
+]
+SANITIZE = Path(__file__).with_name("nbval_sanitize.cfg")
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with a package of one module and one chapter."""
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "transformer_edu").mkdir()
+    (tmp_path / "transformer_edu" / "__init__.py").write_text("")
+    (tmp_path / "transformer_edu" / "masks.py").write_text("size = 0.1234\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    write(tmp_path, CELLS)
+    return tmp_path
+
+
+def write(house: Path, cells: list[str]) -> Path:
+    path = house / "notebooks" / "06-attention.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells]), path)
+    return path
+
+
+def test_running_twice_stores_the_same_bytes_and_leaves_nothing_stale(house: Path) -> None:
+    path = house / "notebooks" / "06-attention.ipynb"
+    assert stale([path], house) == [path]
+    execute(path, house)
+    first = path.read_bytes()
+    assert b"0.1234" in first
+    assert b"image/png" in first
+    assert stale([path], house) == []
+    execute(path, house)
+    assert path.read_bytes() == first
+    (house / "transformer_edu" / "masks.py").write_text("size = 0.5\n")
+    assert stale([path], house) == [path]
+
+
+def test_a_failing_cell_is_shown_and_leaves_the_file_alone(house: Path) -> None:
+    path = write(house, [*CELLS, "1 / 0"])
+    before = path.read_bytes()
+    with pytest.raises(CellExecutionError, match=r"1 / 0[\s\S]*ZeroDivisionError"):
+        execute(path, house)
+    assert path.read_bytes() == before
+    assert not list(path.parent.glob("*.partial"))
+
+
+def test_a_warning_fails_the_chapter(house: Path) -> None:
+    path = write(house, [*CELLS, "import warnings\nwarnings.warn('mind this')"])
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"cell 4 wrote to stderr[\s\S]*mind this"):
+        execute(path, house)
+    assert path.read_bytes() == before
+
+
+def nbval(path: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "--nbval", f"--nbval-sanitize-with={SANITIZE}", "--nbval-current-env"]
+    options = ["-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(path.parent)]
+    return subprocess.run([*command, *options, str(path)], capture_output=True, text=True, cwd=path.parent)
+
+
+def test_nbval_passes_what_was_stored_and_fails_one_wrong_digit(house: Path) -> None:
+    path = house / "notebooks" / "06-attention.ipynb"
+    execute(path, house)
+    passed = nbval(path)
+    assert passed.returncode == 0, passed.stdout
+    path.write_text(path.read_text().replace("size 0.1234", "size 0.1235"))
+    failed = nbval(path)
+    assert failed.returncode == 1
+    assert "0.1235" in failed.stdout
+
+
+def output(kind: str, **fields: object) -> nbformat.NotebookNode:
+    return nbformat.v4.new_output(kind, **fields)
+
+
+def test_progress_bars_widget_views_and_run_metadata_are_dropped() -> None:
+    view = {"application/vnd.jupyter.widget-view+json": {"model_id": "abc"}, "text/plain": "<figure stepper>"}
+    cell = nbformat.v4.new_code_cell("f()")
+    cell.metadata["execution"] = {"iopub.status.busy": "2026-01-01"}
+    cell.outputs = [
+        output("stream", name="stdout", text="a"),
+        output("stream", name="stdout", text="b <X at 0x7f1234567890>"),
+        output("stream", name="stderr", text="\r 50%|#####     | 5/10 [00:01<00:01, 5.00it/s]"),
+        output("display_data", data=view),
+        output("display_data", data=view | {"text/html": "<div data-widget='stepper'></div>"}),
+    ]
+    notebook = nbformat.v4.new_notebook(cells=[cell], metadata={"widgets": {"state": {}}})
+    normalize(notebook)
+    stream, figure = notebook.cells[0].outputs
+    assert stream.text == "ab <X at 0x...>"
+    assert set(figure.data) == {"text/html", "text/plain"}
+    assert not cell.metadata
+    assert "widgets" not in notebook.metadata
+
+
+def test_a_picture_loses_its_metadata_and_keeps_its_pixels(tmp_path: Path) -> None:
+    import base64
+    import io
+
+    import numpy as np
+    from PIL import Image, PngImagePlugin
+
+    pixels, words = np.arange(48, dtype=np.uint8).reshape(4, 4, 3), PngImagePlugin.PngInfo()
+    words.add_text("Software", "drawn by something, version 3.11")
+    raw = io.BytesIO()
+    Image.fromarray(pixels).save(raw, "PNG", pnginfo=words)
+    stripped = base64.b64decode(strip_png(base64.b64encode(raw.getvalue()).decode()))
+    assert b"Software" not in stripped
+    assert (np.asarray(Image.open(io.BytesIO(stripped))) == pixels).all()
+
+
+def test_the_command_lists_stale_chapters_and_exits_1(root: Path, tmp_path: Path) -> None:
+    tool = [sys.executable, str(root / "tools" / "run_notebooks.py")]
+    unknown = subprocess.run([*tool, "99-nothing"], capture_output=True, text=True)
+    assert unknown.returncode == 1
+    assert "no such chapter: 99-nothing" in unknown.stderr
+
+
+def test_stored_chapters_are_up_to_date(root: Path) -> None:
+    chapters = sorted((root / "notebooks").glob("[0-9]*.ipynb"))
+    assert [path.stem for path in stale(chapters, root)] == []
+    assert all(json.loads(path.read_text())["metadata"]["transformer_edu"]["fingerprint"] for path in chapters)

@@ -1,0 +1,73 @@
+"""What a chapter stores is complete: every cell was run, once and in order, and every picture has its words."""
+
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+from bs4 import BeautifulSoup
+from nbformat import NotebookNode
+
+CHAPTERS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("[0-9]*.ipynb"))
+RUN_DEPENDENT = re.compile(r" at 0x[0-9a-f]{6,}|\r|\d+(\.\d+)?(it|s)/(s|it)\b")
+MACHINE = re.compile(r"/home/|/Users/|/root/|/tmp/|site-packages")
+
+
+@pytest.fixture(params=CHAPTERS, ids=lambda path: path.stem)
+def chapter(request: pytest.FixtureRequest) -> NotebookNode:
+    return nbformat.read(request.param, as_version=4)
+
+
+def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def outputs(notebook: NotebookNode) -> list[tuple[NotebookNode, NotebookNode]]:
+    return [(cell, output) for cell in code_cells(notebook) for output in cell.outputs]
+
+
+def test_there_are_chapters() -> None:
+    assert CHAPTERS
+
+
+def test_every_code_cell_was_run_once_from_top_to_bottom(chapter: NotebookNode) -> None:
+    counts = [cell.execution_count for cell in code_cells(chapter)]
+    assert counts == list(range(1, len(counts) + 1))
+
+
+def test_no_cell_stores_a_warning_or_an_error_that_it_does_not_announce(chapter: NotebookNode) -> None:
+    for cell, output in outputs(chapter):
+        assert output.get("name") != "stderr", cell.source
+        announced = "raises-exception" in cell.metadata.get("tags", [])
+        assert output.output_type != "error" or announced, cell.source
+
+
+def test_every_stored_picture_has_alt_text(chapter: NotebookNode) -> None:
+    for cell, output in outputs(chapter):
+        if any(kind.startswith("image/") for kind in output.get("data", {})):
+            alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
+            assert len(alt) > 10, f"no alt text in the metadata of the cell:\n{cell.source}"
+
+
+def test_every_interactive_figure_has_a_still_and_words_for_it(chapter: NotebookNode) -> None:
+    for cell, output in outputs(chapter):
+        page = BeautifulSoup("".join(output.get("data", {}).get("text/html", "")), "html.parser")
+        for figure in page.select("[data-widget]"):
+            pictures = figure.select("img, svg")
+            assert pictures, f"no still picture; run `make outputs`:\n{cell.source}"
+            words = [figure.get("data-alt"), *(p.get("alt") or p.get("aria-label") for p in pictures)]
+            assert any(words), f"no alt text:\n{cell.source}"
+
+
+def test_nothing_stored_differs_from_run_to_run_or_names_the_machine(chapter: NotebookNode) -> None:
+    for cell, output in outputs(chapter):
+        for text in [output.get("text", ""), *output.get("data", {}).values(), *output.get("traceback", [])]:
+            if isinstance(text, str) and not text.startswith("iVBOR"):
+                assert not RUN_DEPENDENT.search(text), cell.source
+                assert not MACHINE.search(text), cell.source
+
+
+def test_metadata_holds_nothing_of_the_run(chapter: NotebookNode) -> None:
+    assert set(chapter.metadata) <= {"kernelspec", "language_info", "transformer_edu"}
+    assert "version" not in chapter.metadata.language_info
+    assert all("execution" not in cell.metadata for cell in chapter.cells)

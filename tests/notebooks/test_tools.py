@@ -1,0 +1,74 @@
+"""The small tools: the book's address is set in one place, and a build that failed fails again."""
+
+import shutil
+from pathlib import Path
+
+import build_book
+import nbformat
+import pytest
+import set_repository
+
+CONFIG = 'repository:\n  url: ""\n  branch: main\nlaunch_buttons:\n  colab_url: ""\n'
+ADDRESS = "https://example.org/someone/book"
+
+
+def test_the_address_switches_colab_on_and_taking_it_out_switches_it_off() -> None:
+    on = set_repository.set_in_config(CONFIG, ADDRESS, "trunk")
+    assert f'url: "{ADDRESS}"\n  branch: trunk' in on
+    assert 'colab_url: "https://colab.research.google.com"' in on
+    assert set_repository.set_in_config(on, "", "main") == CONFIG
+
+
+def test_the_real_configuration_has_every_line_that_is_set(root: Path) -> None:
+    assert ADDRESS in set_repository.set_in_config((root / "_config.yml").read_text(), ADDRESS, "main")
+
+
+def test_only_the_setup_cell_learns_the_address(tmp_path: Path) -> None:
+    cells = ['REPOSITORY = ""  # filled in\nprint(1)', 'REPOSITORY = "another"']
+    path = tmp_path / "06-attention.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells]), path)
+    assert set_repository.set_in_notebook(path, ADDRESS)
+    sources = [cell.source for cell in nbformat.read(path, as_version=4).cells]
+    assert sources == [f'REPOSITORY = "{ADDRESS}"  # filled in\nprint(1)', cells[1]]
+
+
+@pytest.mark.parametrize("url", ["http://example.org/a/b", "example.org/a/b", "https://example.org/a", "file:///a/b"])
+def test_an_address_that_cannot_work_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="url must be like https://HOST/OWNER/NAME"):
+        set_repository.checked(url)
+
+
+@pytest.fixture
+def small_book(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The real configuration around a book of one page."""
+    for folder in ("_ext", "_static", "_templates"):
+        shutil.copytree(
+            root / "book" / folder, tmp_path / "book" / folder, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    shutil.copy(root / "_config.yml", tmp_path)
+    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: book/intro\n")
+    (tmp_path / "book" / "references.bib").write_text("")
+    (tmp_path / "book" / "intro.md").write_text("# A page\n\nAnd $x^2$.\n")
+    monkeypatch.setenv("PYTHONPATH", str(root))
+    monkeypatch.setattr(build_book, "ROOT", tmp_path)
+    monkeypatch.setattr(build_book, "BUILD", tmp_path / "_build")
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_a_build_that_failed_fails_again_and_a_mended_page_builds(small_book: Path) -> None:
+    page = small_book / "book" / "intro.md"
+    good = page.read_text()
+    page.write_text(good + "\nSee [this](no-such-page.md).\n")
+    assert build_book.main() != 0
+    assert build_book.main() != 0
+    page.write_text(good)
+    assert build_book.main() == 0
+    assert "A page" in (small_book / "_build" / "html" / "book" / "intro.html").read_text()
+
+
+@pytest.mark.slow
+def test_an_unchanged_book_is_not_built_again(small_book: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert build_book.main() == 0
+    monkeypatch.setattr(build_book, "build", lambda: pytest.fail("built again"))
+    assert build_book.main() == 0

@@ -1,0 +1,127 @@
+"""Every known mistake is caught and named; the package's own implementations pass; the texts are complete."""
+
+import inspect
+
+import jaxtyping
+import pytest
+import torch
+
+import transformer_edu as te
+from transformer_edu import checks
+from transformer_edu.checks import CheckFailed, Mistake
+from transformer_edu.checks import heads as heads_check
+from transformer_edu.checks import masks as masks_check
+from transformer_edu.checks import parameters as parameters_check
+from transformer_edu.checks import positions as positions_check
+from transformer_edu.checks import shift as shift_check
+from transformer_edu.training.loss import label_smoothing
+from transformer_edu.training.schedule import warmup_schedule
+
+CHECKS = {
+    "softmax": checks.check_softmax,
+    "attention": checks.check_scaled_dot_product_attention,
+    "causal mask": checks.check_causal_mask,
+    "padding mask": checks.check_padding_mask,
+    "target mask": checks.check_target_mask,
+    "split and merge": lambda pair: checks.check_multi_head_split(*pair),
+    "sinusoidal table": checks.check_sinusoidal_table,
+    "position rotation": checks.check_position_rotation,
+    "positional encoding": checks.check_positional_encoding,
+    "transformer": checks.check_transformer,
+    "parameter count": checks.check_parameter_count,
+    "shifted target": checks.check_shift,
+    "label smoothing": checks.check_label_smoothing,
+    "warm-up schedule": checks.check_warmup_schedule,
+    "greedy search": checks.check_greedy_search,
+}
+OWN = {
+    "softmax": lambda scores: torch.softmax(scores, dim=-1),
+    "attention": te.scaled_dot_product_attention,
+    "causal mask": te.causal_mask,
+    "padding mask": te.padding_mask,
+    "target mask": masks_check.both_masks,
+    "split and merge": (heads_check.split_heads, heads_check.merge_heads),
+    "sinusoidal table": te.sinusoidal_table,
+    "position rotation": positions_check.rotation,
+    "positional encoding": te.PositionalEncoding,
+    "transformer": te.build_transformer,
+    "parameter count": parameters_check.count,
+    "shifted target": shift_check.shift,
+    "label smoothing": label_smoothing,
+    "warm-up schedule": warmup_schedule,
+    "greedy search": te.greedy_search,
+}
+EVERY = [(name, mistake) for name in checks.components() for mistake in checks.catalogue(name)]
+
+
+@pytest.fixture(autouse=True)
+def _as_readers_run_it():
+    """Readers run without the tests' shape checker, whose errors would hide the ones that the checks look for."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+def test_there_is_a_check_for_every_component():
+    assert list(CHECKS) == checks.components()
+    assert list(OWN) == checks.components()
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_the_packages_own_implementation_passes(name, capsys):
+    CHECKS[name](OWN[name])
+    line = capsys.readouterr().out
+    assert line.startswith(f"✓ {name}: ")
+    assert line.endswith(" checks passed\n")
+
+
+@pytest.mark.parametrize(("name", "mistake"), EVERY, ids=[f"{name}: {mistake.name}" for name, mistake in EVERY])
+def test_every_known_mistake_is_caught_and_named(name: str, mistake: Mistake):
+    with pytest.raises(CheckFailed) as failure:
+        CHECKS[name](mistake.wrong)
+    error = failure.value
+    assert error.mistake is mistake
+    assert error.component == name
+    for text in (error.trial, mistake.name, mistake.symptom, mistake.why, mistake.hint, "Diagnosis:", "Hint:"):
+        assert text in str(error)
+    assert_readable(str(error))
+
+
+def assert_readable(message: str):
+    assert ("expected" in message and "got" in message) or "should" in message
+    assert max(map(len, message.splitlines())) <= 150, "a line is too long to read"
+    assert len(message.splitlines()) <= 40, "the example is not small"
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_the_texts_of_a_catalogue_are_complete_and_distinct(name):
+    mistakes = checks.catalogue(name)
+    assert len(mistakes) >= 5
+    assert len({mistake.name for mistake in mistakes}) == len(mistakes)
+    for mistake in mistakes:
+        assert not mistake.name.endswith(".")
+        assert not mistake.symptom.endswith(".")
+        assert mistake.why.endswith((".", "!", ")"))
+        assert mistake.hint.endswith((".", "?", ")"))
+
+
+def test_a_catalogue_is_a_copy():
+    checks.catalogue("softmax").clear()
+    assert checks.catalogue("softmax")
+
+
+def test_an_unknown_component_is_refused_with_the_list_of_names():
+    with pytest.raises(ValueError, match=r"component must be one of 'softmax'.*got 'tokenizer'"):
+        checks.catalogue("tokenizer")
+
+
+def test_the_count_formula_is_the_real_models_count():
+    for fields in ({}, {"norm": "pre"}, {"tie_embeddings": "target"}, {"tie_embeddings": "all"}, {"final_norm": True}):
+        config = te.TransformerConfig(9, 9, d_model=8, num_heads=2, d_ff=12, num_layers=2, **fields)
+        assert parameters_check.count(config) == sum(p.numel() for p in te.Transformer(config).parameters())
+
+
+def test_all_public_checks_are_covered_here():
+    public = {name for name in checks.__all__ if name.startswith("check_")}
+    used = {"check_multi_head_split"} | {check.__name__ for check in CHECKS.values() if inspect.isfunction(check)}
+    assert public <= used

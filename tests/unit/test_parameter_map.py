@@ -1,0 +1,77 @@
+"""The parameter map's Python side counts as the model does, and refuses what is no model."""
+
+import re
+from typing import Any
+
+import pytest
+import torch
+
+from transformer_edu import Transformer, TransformerConfig, pretrained
+from transformer_edu.widgets import ParameterMap, make_figure
+from transformer_edu.widgets.parameter_map import FIELDS, PRESETS, group_sizes, part_names
+
+CONFIGS = [
+    {"preset": "base"},
+    {"preset": "big"},
+    {"preset": "book"},
+    {"preset": "base", "tie_embeddings": "none"},
+    {"preset": "base", "tie_embeddings": "target", "source_vocab_size": 8000},
+    {"preset": "book", "d_model": 48, "num_heads": 3, "d_ff": 100, "num_layers": 3},
+]
+
+
+def model_size(config: TransformerConfig) -> int:
+    with torch.device("meta"):  # shapes without memory
+        return sum(parameter.numel() for parameter in Transformer(config).parameters())
+
+
+@pytest.mark.parametrize("options", CONFIGS)
+def test_groups_add_up_to_the_model(options: dict[str, Any]) -> None:
+    config = ParameterMap(**options).config()
+    assert sum(group_sizes(config).values()) == model_size(config)
+
+
+def test_presets_are_the_papers_models_and_the_books() -> None:
+    assert sum(group_sizes(ParameterMap("base").config()).values()) == 63_082_496
+    assert sum(group_sizes(ParameterMap("big").config()).values()) == 214_245_376
+    shipped = pretrained.load("grammar").model.config
+    assert tuple(getattr(shipped, name) for name in FIELDS) == PRESETS["book"]
+
+
+def test_alt_text_says_the_total_and_the_shares() -> None:
+    text = ParameterMap().alt_text()
+    assert "63,082,496 parameters in all" in text
+    assert "decoder 25,224,192 (40.0%)" in text
+
+
+def test_every_matrix_of_the_model_can_be_selected() -> None:
+    config = ParameterMap("book").config()
+    with torch.device("meta"):
+        matrices = [name for name, parameter in Transformer(config).named_parameters() if parameter.dim() == 2]
+    assert len([name for name in part_names(config) if not name.endswith("norms")]) == len(matrices)
+    assert ParameterMap("book", selected="decoder.1.cross.w_v").selected == "decoder.1.cross.w_v"
+
+
+def test_state_makes_the_same_figure_again() -> None:
+    figure = make_figure("parameter-map", preset="big", num_heads=32)
+    assert figure.html() == ParameterMap("big", num_heads=32).html()
+    assert figure.state()["num_heads"] == 32
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"preset": "huge"}, ValueError, "preset must be one of 'book', 'base', 'big', got 'huge'"),
+        ({"num_heads": 7}, ValueError, "d_model must be divisible by num_heads, got d_model=512 and num_heads=7"),
+        ({"d_model": 15, "num_heads": 5}, ValueError, "d_model must be even"),
+        ({"d_model": 512.0}, TypeError, "d_model"),
+        ({"source_vocab_size": 100}, ValueError, "tie_embeddings='all' needs one vocabulary"),
+        ({"num_layers": 25}, ValueError, "num_layers must be at most 24 to be drawn, got 25"),
+        ({"dropout": 0.1}, ValueError, "a keyword argument must be one of"),
+        ({"selected": "encoder.6.w_q"}, ValueError, "selected must be one of"),
+        ({"keep_ratio": 1}, TypeError, "keep_ratio"),
+    ],
+)
+def test_bad_input_is_named(options: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=re.escape(words)):
+        ParameterMap(**options)

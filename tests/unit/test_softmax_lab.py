@@ -1,0 +1,59 @@
+"""The softmax lab's Python side: its draws, its alt text, and what it refuses."""
+
+import math
+import re
+
+import pytest
+import torch
+
+from transformer_edu.widgets import SoftmaxLab, make_figure
+from transformer_edu.widgets.softmax_lab import DRAWS
+
+
+def test_draws_come_from_the_generator_named_beside_them() -> None:
+    drawn = torch.randn(6, 6, generator=torch.Generator().manual_seed(43263))
+    torch.testing.assert_close(torch.tensor(DRAWS), drawn, atol=0.0501, rtol=0)
+
+
+@pytest.mark.parametrize(("d_k", "temperature"), [(4, 1.0), (64, 1.0), (1024, 10.0)])
+def test_alt_text_says_torchs_numbers(d_k: int, temperature: float) -> None:
+    scores = torch.tensor(DRAWS[0], dtype=torch.float64)
+    expected = []
+    for factor in (math.sqrt(d_k), 1.0):
+        logits = scores * factor / temperature
+        jacobian = torch.autograd.functional.jacobian(lambda s: s.softmax(dim=0), logits)
+        expected += [logits.softmax(dim=0).max().item(), jacobian.norm().item()]
+    said = re.findall(r"\d\.\d{3,4}", SoftmaxLab(d_k=d_k, temperature=temperature).alt_text())
+    assert [float(number) for number in said] == pytest.approx(expected, abs=6e-4)
+
+
+def test_tensors_and_other_lengths_are_taken() -> None:
+    figure = SoftmaxLab(torch.tensor([0.0, 1.0, 2.0]))
+    assert figure.scores == [0.0, 1.0, 2.0]
+    assert {len(draw) for draw in figure.draws} == {3}
+    assert SoftmaxLab(range(8)).draws == [list(range(8))]
+
+
+def test_state_makes_the_same_figure_again() -> None:
+    figure = make_figure("softmax-lab", scores=[0.0, 1.0], d_k=256, temperature=2)
+    assert figure.state()["temperature"] == 2.0
+    assert figure.html() == SoftmaxLab([0.0, 1.0], d_k=256, temperature=2.0).html()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"scores": [1.0]}, ValueError, "scores must be 2 to 8 numbers, got 1"),
+        ({"scores": ["a", "b"]}, TypeError, "scores must be a list of numbers"),
+        ({"scores": 3}, TypeError, "scores must be a list of numbers, got 3"),
+        ({"scores": [0.0, math.inf]}, ValueError, "scores must be finite"),
+        ({"scores": [0.0, math.nan]}, ValueError, "scores must be finite"),
+        ({"d_k": 5}, ValueError, "d_k must be one of 4, 16, 64, 256, 1024, got 5"),
+        ({"temperature": 0}, ValueError, "temperature must be from 0.1 to 10.0, got 0"),
+        ({"temperature": True}, TypeError, "temperature must be a number"),
+        ({"temperature": "hot"}, TypeError, "temperature"),
+    ],
+)
+def test_bad_input_is_named(options: dict[str, object], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=re.escape(words)):
+        SoftmaxLab(**options)

@@ -1,0 +1,42 @@
+"""Interactive figures that work with a kernel and without one.
+
+>>> AttentionStepper(step=2)
+<figure attention-stepper>
+"""
+
+import json
+from pathlib import Path
+
+from transformer_edu.widgets.assets import check_figure_name
+from transformer_edu.widgets.attention_map import AttentionMap
+from transformer_edu.widgets.attention_stepper import AttentionStepper
+from transformer_edu.widgets.base import Figure
+from transformer_edu.widgets.parameter_map import ParameterMap
+from transformer_edu.widgets.position_explorer import PositionExplorer
+from transformer_edu.widgets.softmax_lab import SoftmaxLab
+
+__all__ = [
+    "AttentionMap",
+    "AttentionStepper",
+    "Figure",
+    "ParameterMap",
+    "PositionExplorer",
+    "SoftmaxLab",
+    "figure_from_file",
+    "make_figure",
+]
+
+
+def make_figure(name: str, **state: object) -> Figure:
+    """The figure called `name`, with some of its state given."""
+    return Figure.registry[check_figure_name(name)](**state)
+
+
+def figure_from_file(name: str, path: str | Path | None = None) -> Figure:
+    """The figure called `name` in the state that a JSON file holds, at the top or (a recording) under "state"."""
+    if path is None:
+        return make_figure(name)
+    stored = json.loads(Path(path).read_text(encoding="utf-8"))
+    if not isinstance(stored, dict):
+        raise TypeError(f"path must lead to a JSON object, got a {type(stored).__name__} in {path}")
+    return make_figure(name, **stored.get("state", stored))

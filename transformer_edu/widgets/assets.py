@@ -1,0 +1,118 @@
+"""The front end as text: each figure's module joined to the shared core, the styles, and the page's host script.
+
+A module loaded from a Blob address (as anywidget and the published page do) cannot import a relative path, so the
+core's files and the figure's own are joined into one module. Nothing here needs Jupyter or a browser.
+"""
+
+import base64
+import hashlib
+import json
+import re
+from functools import cache
+from html import escape
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+IMPORT = re.compile(r'^import \{[^}]*\} from "\./[\w/-]+\.js";\n', re.MULTILINE)
+EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|let|class)\b)", re.MULTILINE)
+REEXPORT = re.compile(r'^export \* from "\./([\w/-]+\.js)";$', re.MULTILINE)
+
+
+def _read(path: str) -> str:
+    return (FOLDER / path).read_text(encoding="utf-8")
+
+
+def figure_names() -> list[str]:
+    """Names of all figures: one module in js/ for each."""
+    return sorted(path.stem for path in (FOLDER / "js").glob("*.js") if path.stem not in ("core", "host"))
+
+
+def check_figure_name(name: object) -> str:
+    """Return `name`, or raise unless a module js/NAME.js exists."""
+    if not isinstance(name, str):
+        raise TypeError(f"name must be a str, the name of a figure, got {name!r} of type {type(name).__name__}")
+    if name not in figure_names():
+        raise ValueError(f"name must be one of {', '.join(figure_names())}, got {name!r}")
+    return name
+
+
+@cache
+def core_source() -> str:
+    """The shared core as one text without imports and exports."""
+    parts = [_read(f"js/{path}") for path in REEXPORT.findall(_read("js/core.js"))]
+    return "".join(EXPORT.sub("", IMPORT.sub("", part)) for part in parts)
+
+
+@cache
+def module_source(name: str) -> str:
+    """The figure's whole module: core first, then its own text, with nothing left to import."""
+    return core_source() + IMPORT.sub("", _read(f"js/{check_figure_name(name)}.js"))
+
+
+@cache
+def stylesheet(*names: str) -> str:
+    """The shared styles and those of the named figures (css/NAME.css, where there is one); no name: of all."""
+    own = [f"css/{name}.css" for name in sorted(names or figure_names())]
+    return "".join(_read(path) for path in ("css/figures.css", *own) if (FOLDER / path).exists())
+
+
+def host_script() -> str:
+    """The script that stands in for a kernel on a published page."""
+    return _read("js/host.js")
+
+
+def figure_script(name: str) -> str:
+    """A classic script that hands a figure's module, as text, to the host script."""
+    return f"(window.transformerFigures ??= {{}})[{script_json(name)}] = {script_json(module_source(name))};\n"
+
+
+def script_json(value: object) -> str:
+    """JSON that can stand inside a <script> element: no tag can open or close in it, keys are in order."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    escapes = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+    return re.sub("[<>&\u2028\u2029]", lambda found: escapes[found.group()], text)
+
+
+def figure_html(name: str, state: dict[str, object], alt: str) -> str:
+    """The element that a published page holds: state as JSON, and the place of the still picture."""
+    return (
+        f'<div class="te-figure" data-widget="{check_figure_name(name)}" data-alt="{escape(alt)}">'
+        f'<script type="application/json">{script_json(state)}</script><!--still--></div>'
+    )
+
+
+def digest(html: str) -> str:
+    """Twelve hex digits that change when the figure's state, module or styles do: is its still picture up to date?"""
+    names = sorted(set(re.findall(r'data-widget="([\w-]+)"', html)))
+    text = "\0".join([html, stylesheet(*names), *(module_source(name) for name in names)])
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def still_image(png: bytes, alt: str, mark: str) -> str:
+    """The <img> of a still taken at two device pixels per CSS pixel; `mark` is the `digest` of the figure it shows."""
+    width, height = (int.from_bytes(png[at : at + 4], "big") // 2 for at in (16, 20))
+    source = base64.b64encode(png).decode()
+    return (
+        f'<img class="te-still" data-digest="{mark}" alt="{escape(alt)}" width="{width}" height="{height}" '
+        f'src="data:image/png;base64,{source}">'
+    )
+
+
+def standalone_page(*figures: str, title: str = "Figure") -> str:
+    """One HTML file with everything in it that these figures (their HTML) need; it opens from disk, offline."""
+    names = sorted({name for html in figures for name in re.findall(r'data-widget="([\w-]+)"', html)})
+    scripts = "".join(f"<script>{text}</script>\n" for text in [*map(figure_script, names), host_script()])
+    return (
+        f'<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{escape(title)}</title>\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<style>{stylesheet(*names)}\n{PAGE_STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{escape(title)}</h1>\n"
+        + "\n".join(figures)
+        + f"\n</main>\n{scripts}</body>\n</html>\n"
+    )
+
+
+PAGE_STYLE = """html{color-scheme:light dark}
+html[data-theme=light]{color-scheme:light}html[data-theme=dark]{color-scheme:dark}
+body{margin:16px;background:Canvas;color:CanvasText}
+body{font-family:-apple-system,"Segoe UI","Helvetica Neue",Arial,sans-serif}
+main{max-width:760px;margin:auto}h1{font-size:1.2rem}"""

@@ -1,0 +1,72 @@
+/** @typedef {Record<string, any>} Props  attributes; plus class, style (object), dataset (object), on (object of listeners) */
+
+/** @param {Element} node @param {Props} props */
+function apply(node, props) {
+  for (const [name, value] of Object.entries(props)) {
+    if (name === "class") node.setAttribute("class", value);
+    else if (name === "style") Object.entries(value).forEach(([key, text]) => node.style.setProperty(key, String(text)));
+    else if (name === "dataset") Object.assign(node.dataset, value);
+    else if (name === "on") Object.entries(value).forEach(([event, listener]) => node.addEventListener(event, listener));
+    else if (value === true) node.setAttribute(name, "");
+    else if (value !== false && value != null) node.setAttribute(name, String(value));
+  }
+  return node;
+}
+
+/**
+ * An HTML element. Children that are not nodes become text, so a token can never turn into markup.
+ * @param {string} tag @param {Props} [props] @param {...(Node | string | number | null)} children
+ */
+export function h(tag, props = {}, ...children) {
+  const node = apply(document.createElement(tag), props);
+  node.append(...children.filter((child) => child != null).map((child) => (child instanceof Node ? child : String(child))));
+  return node;
+}
+
+/** An SVG element, as `h`. @param {string} tag @param {Props} [props] @param {...(Node | string | number | null)} children */
+export function svg(tag, props = {}, ...children) {
+  const node = apply(document.createElementNS("http://www.w3.org/2000/svg", tag), props);
+  node.append(...children.filter((child) => child != null).map((child) => (child instanceof Node ? child : String(child))));
+  return node;
+}
+
+/** On every control that takes keys: otherwise JupyterLab uses the arrow keys to move between cells. */
+export const KEYS = { "data-lm-suppress-shortcuts": "true" };
+
+/**
+ * The figure's outermost element. The colours, fonts and light/dark variables of figures.css hang on `te-root`.
+ * @param {HTMLElement} el @param {string} name @param {string} label what a screen reader calls the figure
+ */
+export function mount(el, name, label) {
+  const root = h("div", { class: `te-root te-${name}`, role: "group", "aria-label": label });
+  el.append(root);
+  return root;
+}
+
+/** A polite live region: `const announce = announcer(root); announce("cat selected")`. Quick repeats are merged. */
+export function announcer(/** @type {HTMLElement} */ root, delay = 250) {
+  const region = h("div", { class: "te-hidden", role: "status", "aria-live": "polite" });
+  root.append(region);
+  let timer = 0;
+  return (/** @type {string} */ text) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => (region.textContent = text), delay);
+  };
+}
+
+/** True when the reader asked for less movement: then jump, do not glide. */
+export function reducedMotion() {
+  return matchMedia("(prefers-reduced-motion: reduce)").matches;
+}
+
+/** The element inside `node` that has the focus, or null. @param {Element} node @returns {HTMLElement | null} */
+export function focusedIn(node) {
+  const active = node.getRootNode().activeElement;
+  return active && node.contains(active) ? active : null;
+}
+
+/** Replace all children of `node`. @param {Element} node @param {...(Node | string | number | null)} children */
+export function fill(node, ...children) {
+  node.replaceChildren(...children.filter((child) => child != null).map((child) => (child instanceof Node ? child : String(child))));
+  return node;
+}

@@ -1,0 +1,35 @@
+/** The true minus sign, U+2212: as wide as a plus sign, and read aloud as "minus". */
+export const MINUS = "\u2212";
+
+/**
+ * Fixed decimals, a true minus sign, never −0.00.
+ * @param {number} value @param {number} [decimals]
+ */
+export function format(value, decimals = 2) {
+  if (value === -Infinity) return MINUS + "∞";
+  if (value === Infinity) return "∞";
+  if (Number.isNaN(value)) return "not a number";
+  const text = Math.abs(value).toFixed(decimals);
+  return value < 0 && Number(text) !== 0 ? MINUS + text : text;
+}
+
+/**
+ * 0 when every entry is a whole number, otherwise `decimals`: one choice for a whole matrix keeps its columns aligned.
+ * @param {Matrix} matrix @param {number} [decimals]
+ */
+export function decimalsFor(matrix, decimals = 2) {
+  const whole = matrix.flat().every((value) => !Number.isFinite(value) || Math.abs(value - Math.round(value)) < 1e-9);
+  return whole ? 0 : decimals;
+}
+
+/** As `format`, with brackets around a negative number, for sums written out. @param {number} value @param {number} [decimals] */
+export function inBrackets(value, decimals = 2) {
+  const text = format(value, decimals);
+  return text.startsWith(MINUS) ? `(${text})` : text;
+}
+
+/** A number as a person types it: comma or point, any minus sign; null when it is not one. @param {string} text */
+export function parseNumber(text) {
+  const plain = text.trim().replace(/[\u2212\u2013]/g, "-").replace(",", ".");
+  return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(plain) && Number.isFinite(Number(plain)) ? Number(plain) : null;
+}

@@ -1,0 +1,40 @@
+/** @typedef {number[]} Vector */
+/** @typedef {number[][]} Matrix  rows of equal length */
+
+/** @param {Matrix} a @returns {Matrix} */
+export function transpose(a) {
+  return a[0].map((_, column) => a.map((row) => row[column]));
+}
+
+/** @param {Vector} a @param {Vector} b */
+export function dot(a, b) {
+  return a.reduce((sum, value, i) => sum + value * b[i], 0);
+}
+
+/** (m, k) times (k, n) gives (m, n). @param {Matrix} a @param {Matrix} b @returns {Matrix} */
+export function matmul(a, b) {
+  const columns = transpose(b);
+  return a.map((row) => columns.map((column) => dot(row, column)));
+}
+
+/** @param {Matrix} a @param {(value: number, row: number, column: number) => number} f @returns {Matrix} */
+export function mapMatrix(a, f) {
+  return a.map((row, i) => row.map((value, j) => f(value, i, j)));
+}
+
+/**
+ * exp(x − max) / Σ exp(x − max). −Infinity gets weight 0; a row of nothing but −Infinity gets zeros, never NaN.
+ * @param {Vector} row @returns {Vector}
+ */
+export function softmax(row) {
+  const largest = Math.max(...row);
+  if (largest === -Infinity) return row.map(() => 0);
+  const powers = row.map((value) => Math.exp(value - largest));
+  const total = powers.reduce((sum, value) => sum + value, 0);
+  return powers.map((value) => value / total);
+}
+
+/** @param {number} value @param {number} low @param {number} high */
+export function clamp(value, low, high) {
+  return Math.min(high, Math.max(low, value));
+}

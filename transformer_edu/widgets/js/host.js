@@ -1,0 +1,61 @@
+// The published page has no Python kernel. This script stands in for it: it finds every figure, hands its stored state
+// to the figure's module, and leaves the still picture where it is when anything goes wrong.
+// A classic script, because module files do not load from file://. Module texts come from figure-NAME.js.
+(() => {
+  "use strict";
+  const sources = (window.transformerFigures ??= {});
+  const loaded = new Map();
+
+  /** Load a figure's module once. */
+  function load(name) {
+    if (!loaded.has(name)) {
+      if (!(name in sources)) throw new Error(`no module for the figure "${name}" on this page`);
+      const address = URL.createObjectURL(new Blob([sources[name]], { type: "text/javascript" }));
+      loaded.set(name, import(address).then((module) => module.default));
+    }
+    return loaded.get(name);
+  }
+
+  /** What a module expects of an anywidget model, with nobody at the other end. */
+  function standIn(state) {
+    const listeners = new Map();
+    const of = (event) => listeners.get(event) ?? listeners.set(event, new Set()).get(event);
+    return {
+      get: (key) => state[key],
+      set(key, value) {
+        if (Object.is(state[key], value)) return;
+        state[key] = value;
+        for (const listener of [...of(`change:${key}`), ...of("change")]) listener();
+      },
+      on: (event, listener) => void of(event).add(listener),
+      off: (event, listener) => void (listener ? of(event).delete(listener) : of(event).clear()),
+      save_changes() {},
+      send() {},
+    };
+  }
+
+  async function show(figure) {
+    const el = document.createElement("div");
+    el.className = "te-live";
+    el.hidden = true;
+    figure.append(el);
+    try {
+      const state = JSON.parse(figure.querySelector('script[type="application/json"]').textContent);
+      const module = await load(figure.dataset.widget);
+      const model = standIn(state);
+      await module.initialize?.({ model });
+      await module.render({ model, el });
+      el.hidden = false;
+      figure.querySelectorAll(".te-still").forEach((still) => (still.hidden = true));
+      figure.dataset.ready = "true";
+    } catch (error) {
+      el.remove();
+      figure.dataset.ready = "failed";
+      console.error(`The figure "${figure.dataset.widget}" could not be shown; its picture stays.`, error);
+    }
+  }
+
+  const start = () => document.querySelectorAll("[data-widget]").forEach((figure) => void show(figure));
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
+  else start();
+})();

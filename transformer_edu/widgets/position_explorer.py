@@ -1,0 +1,80 @@
+"""The sinusoidal positional encoding as a table, as clocks, as waves, and as a dot product."""
+
+import math
+from typing import Any, ClassVar
+
+import traitlets
+
+from transformer_edu.validation import check_choice, check_number, check_positive_integer
+from transformer_edu.widgets.base import Figure
+
+SIZES = (4, 8, 16, 32, 64)
+LENGTHS = (32, 64, 128)
+LOWEST_BASE, HIGHEST_BASE = 10.0, 100_000.0
+
+
+class PositionExplorer(Figure):
+    """Two positions, p and p + k, in the table of `sinusoidal_table`.
+
+    PE[pos, 2i] = sin(pos · θ_i), PE[pos, 2i+1] = cos(pos · θ_i), θ_i = base^(-2i/d_model) radians per position.
+
+    Args:
+        d_model: number of columns: 4, 8, 16, 32 or 64.
+        base: from 10 to 100,000; the paper has 10,000.
+        positions: number of rows: 32, 64 or 128.
+        position: p, counts from 0. offset: k, not negative; p + k is a row too.
+        pair: the pair of columns (the clock) whose waves are drawn, counts from 0.
+
+    Vaswani et al. 2017, section 3.5.
+    """
+
+    figure_name: ClassVar[str] = "position-explorer"
+
+    d_model = traitlets.Int().tag(sync=True)
+    base = traitlets.Float().tag(sync=True)
+    positions = traitlets.Int().tag(sync=True)
+    position = traitlets.Int().tag(sync=True)
+    offset = traitlets.Int().tag(sync=True)
+    pair = traitlets.Int().tag(sync=True)
+
+    def __init__(
+        self,
+        d_model: int = 16,
+        base: float = 10_000.0,
+        positions: int = 64,
+        position: int = 10,
+        offset: int = 3,
+        pair: int = 1,
+    ) -> None:
+        _check_one_of("d_model", d_model, SIZES)
+        _check_one_of("positions", positions, LENGTHS)
+        check_number("base", base)
+        if not LOWEST_BASE <= base <= HIGHEST_BASE:
+            raise ValueError(f"base must be from {LOWEST_BASE:g} to {HIGHEST_BASE:g}, got {base}")
+        for name, value in (("position", position), ("offset", offset), ("pair", pair)):
+            check_positive_integer(name, value, minimum=0)
+        if position + offset >= positions:
+            raise ValueError(
+                f"position + offset must be at most {positions - 1}, the last row, got {position} + {offset}"
+            )
+        if pair >= d_model // 2:
+            raise ValueError(f"pair must be from 0 to {d_model // 2 - 1} for d_model={d_model}, got {pair}")
+        super().__init__(
+            d_model=d_model, base=float(base), positions=positions, position=position, offset=offset, pair=pair
+        )
+
+    def alt_text(self) -> str:
+        """The two rows, and what their dot product is."""
+        thetas = [self.base ** (-2 * i / self.d_model) for i in range(self.d_model // 2)]
+        product = sum(math.cos(self.offset * theta) for theta in thetas)
+        return (
+            f"Positional encoding with {self.positions} positions, d_model {self.d_model} and base {self.base:,.0f}: "
+            f"the table as a heatmap with rows {self.position} and {self.position + self.offset} marked, each pair of "
+            f"columns as a clock with a hand for each of the two positions, the waves of pair {self.pair}, and the "
+            f"dot product of the two rows, {product:.2f}, on its curve against the offset {self.offset}."
+        )
+
+
+def _check_one_of(name: str, value: Any, choices: tuple[int, ...]) -> None:
+    check_positive_integer(name, value)
+    check_choice(name, value, choices)
