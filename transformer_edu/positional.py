@@ -14,7 +14,7 @@ def sinusoidal_table(max_len: int, d_model: int) -> Float[Tensor, "{max_len} {d_
         PE[pos, 2i+1] = cos(pos · θ_i)      θ_i = 10000^(-2i/d_model) radians per position
 
     Here i counts *pairs* of columns, 0 .. d_model/2 - 1. The angles are computed in float64, because at
-    position 5,000 a float32 angle is already off by up to 0.0002 radians.
+    position 5,000 a float32 angle is off by a few ten-thousandths of a radian.
 
     Args:
         max_len: number of positions (rows).

@@ -5,7 +5,14 @@ import torch
 from torch import nn
 
 from tests.properties.models import SOURCE, TARGET, small_model
-from transformer_edu import EncoderLayer, MultiHeadAttention, record_attention
+from transformer_edu import (
+    EncoderLayer,
+    MultiHeadAttention,
+    block_attention,
+    build_transformer,
+    causal_mask,
+    record_attention,
+)
 
 
 def recorders(model):
@@ -108,3 +115,39 @@ def test_recorded_training_step_has_the_same_gradients():
         gradients.append([p.grad for p in model.parameters()])
     for one, other in zip(*gradients, strict=True):
         torch.testing.assert_close(one, other, atol=1e-10, rtol=1e-8)
+
+
+def test_blocked_attention_never_reaches_its_key_and_is_free_again_afterwards() -> None:
+    model = build_transformer(10, 10, d_model=8, num_heads=2, d_ff=16, num_layers=2, dropout=0.0).eval()
+    source, target = torch.tensor([[3, 4, 5]]), torch.tensor([[1, 6]])
+    free = model(source, target)
+    attentions = [layer.self_attention for layer in model.encoder.layers]
+    with record_attention(model) as maps, block_attention(attentions, query=0, key=2):
+        blocked = model(source, target)
+    for layer in (0, 1):
+        weights = maps[f"encoder.{layer}.self"]
+        assert (weights[:, :, 0, 2] == 0).all()
+        assert (weights[:, :, 1:] > 0).all()
+        torch.testing.assert_close(weights.sum(dim=-1), torch.ones(1, 2, 3))
+    assert not torch.allclose(free, blocked)
+    torch.testing.assert_close(model(source, target), free)
+
+
+def test_blocked_attention_works_without_a_mask_and_keeps_the_causal_one() -> None:
+    attention = MultiHeadAttention(8, 2)
+    x = torch.randn(1, 3, 8)
+    with record_attention(attention) as maps, block_attention([attention], query=2, key=0):
+        attention(x, x, x)
+        assert (maps["attention"][:, :, 2, 0] == 0).all()
+        attention(x, x, x, causal_mask(3))
+        assert (maps["attention"][:, :, 0, 1:] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("query", "key", "error"), [(3, 0, ValueError), (0, 3, ValueError), (-1, 0, ValueError), (0.0, 1, TypeError)]
+)
+def test_blocked_attention_refuses_positions_that_do_not_exist(query: int, key: int, error: type[Exception]) -> None:
+    attention = MultiHeadAttention(8, 2)
+    x = torch.randn(1, 3, 8)
+    with pytest.raises(error, match=r"query|key"), block_attention([attention], query, key):
+        attention(x, x, x)

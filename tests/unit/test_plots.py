@@ -2,6 +2,7 @@
 
 import io
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
@@ -17,6 +18,7 @@ import torch
 from matplotlib.collections import QuadMesh
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from matplotlib.text import Text
 
 from transformer_edu import plots
@@ -39,6 +41,7 @@ def softmax_rows(*shape: int) -> torch.Tensor:
 
 
 PICTURES: dict[str, Callable[[], Figure]] = {
+    "architecture": plots.plot_architecture,
     "matrices": lambda: plots.plot_matrices(
         {"Q": torch.arange(6.0).reshape(2, 3), "scores": torch.tensor([[-1.5, math.inf], [math.nan, 2.0]])},
         row_labels={"Q": ["the", "cat"]},
@@ -194,6 +197,51 @@ def test_numbers_are_printed_as_in_a_book(value: float, decimals: int, signed: b
 @pytest.mark.parametrize(("value", "text"), [(0, "0"), (-0.5, "−0.5"), (1000, "1,000"), (2e-5, "2e-05")])
 def test_tick_labels_are_plain(value: float, text: str) -> None:
     assert plain_number(value) == text
+
+
+# The drawing of the model
+
+
+@pytest.mark.parametrize("num_layers", [1, 6, 1000])
+def test_architecture_names_every_part_mask_and_shape(num_layers: int) -> None:
+    written = Counter(texts(plots.plot_architecture(num_layers)))
+    twice = ["embedding × √d_model", "+ positional encoding", "feed-forward", f"× {num_layers:,}"]
+    assert [written[text] for text in twice] == [2] * len(twice)
+    assert written["add & norm"] == 2 + 3  # the encoder layer's and the decoder layer's
+    ends = {"source ids", "target ids (so far)", "memory", "projection", "logits", "encoder layer", "decoder layer"}
+    attention = {"self-attention", "masked self-attention", "cross-attention", "queries", "keys, values"}
+    masks = {"padding mask", "causal + padding mask", "source padding mask"}
+    shapes = {"(batch, source_seq)", "(batch, source_seq, d_model)", "(batch, seq)", "(batch, seq, d_model)"}
+    assert ends | attention | masks | shapes | {"(batch, seq, vocab)"} <= written.keys()
+
+
+def test_architecture_words_touch_neither_each_other_nor_the_edge_of_a_box() -> None:
+    figure = plots.plot_architecture()
+    words = [text.get_window_extent() for text in figure.axes[0].texts]
+    assert not any(words[i].overlaps(words[j]) for i in range(len(words)) for j in range(i))
+    boxes = [box.get_window_extent() for box in figure.axes[0].patches if isinstance(box, FancyBboxPatch)]
+    assert len(boxes) >= 2 * 3 + 4 + 6 + 3 + 2  # ids to positions; the layers' parts; memory, projection, logits; frames
+    for word in words:
+        for box in boxes:
+            inside = box.x0 < word.x0 and word.x1 < box.x1 and box.y0 < word.y0 and word.y1 < box.y1
+            assert inside or not word.overlaps(box)
+
+
+def test_architecture_puts_parts_in_the_order_of_the_data_and_arrows_where_they_belong() -> None:
+    axes = plots.plot_architecture().axes[0]
+    places = {text.get_text(): text.get_position() for text in axes.texts}
+    decoder = ["target ids (so far)", "masked self-attention", "cross-attention", "projection", "logits"]
+    for column in (["source ids", "self-attention", "encoder layer", "memory"], decoder):
+        assert [places[name][1] for name in column] == sorted(places[name][1] for name in column)
+    arrows = [arrow._path_original.vertices for arrow in axes.patches if isinstance(arrow, FancyArrowPatch)]
+    across = [arrow for arrow in arrows if arrow[0][0] < 3.5 < arrow[-1][0]]
+    assert len(across) == 1  # memory to cross-attention, the only way from the encoder to the decoder
+    assert across[0][0][1] == pytest.approx(places["memory"][1], abs=0.1)
+    assert across[0][-1][1] == pytest.approx(places["cross-attention"][1], abs=0.2)
+    bypasses = [arrow for arrow in arrows if len(arrow) == 4 and arrow[0][1] < 6 and arrow is not across[0]]
+    assert len(bypasses) == 2 + 3
+    sums = sorted(text.get_position()[1] for text in axes.texts if text.get_text() == "add & norm")
+    np.testing.assert_allclose(sorted(arrow[-1][1] for arrow in bypasses), sums, atol=0.01)
 
 
 # Tables and heatmaps
@@ -455,6 +503,9 @@ def test_tensors_with_a_gradient_are_drawn_and_keep_it() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
+        (lambda: plots.plot_architecture(0), ValueError, "num_layers must be at least 1, got 0"),
+        (lambda: plots.plot_architecture(2.5), TypeError, "num_layers must be a whole number.* 2.5"),
+        (lambda: plots.plot_architecture(True), TypeError, "num_layers must be a whole number.* True"),
         (lambda: plots.plot_matrices({}), ValueError, "matrices must not be empty"),
         (lambda: plots.plot_matrices([EYE]), TypeError, "matrices"),
         (lambda: plots.plot_matrices({"M": torch.ones(3)}), ValueError, r"matrices\['M'\] must have 2 dim.*\(3,\)"),

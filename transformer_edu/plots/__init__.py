@@ -3,6 +3,7 @@
 Tensors may require a gradient and live on any device. Nothing here calls `plt.show()`: the caller decides.
 """
 
+from transformer_edu.plots.architecture import plot_architecture
 from transformer_edu.plots.attention import plot_attention, plot_attention_heads, plot_attention_over_training
 from transformer_edu.plots.bars import plot_bars, plot_weight_rows
 from transformer_edu.plots.distributions import plot_distributions
@@ -14,6 +15,7 @@ from transformer_edu.plots.rotations import plot_position_pairs, plot_rotation
 from transformer_edu.plots.training import plot_schedule, plot_training
 
 __all__ = [
+    "plot_architecture",
     "plot_attention",
     "plot_attention_heads",
     "plot_attention_over_training",
