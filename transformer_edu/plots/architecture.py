@@ -40,26 +40,15 @@ class Column(NamedTuple):
     parts: tuple[Part, ...]
 
 
-ENCODER = Column(
-    1.575,
-    -1,
-    "source ids",
-    "source_seq",
-    "encoder layer",
-    (Part("self-attention", "attention", "padding mask"), Part("feed-forward", "feed-forward")),
+FEED_FORWARD = Part("feed-forward", "feed-forward")
+ENCODER_PARTS = (Part("self-attention", "attention", "padding mask"), FEED_FORWARD)
+DECODER_PARTS = (
+    Part("masked self-attention", "attention", "causal + padding mask"),
+    Part("cross-attention", "attention", "source padding mask", "queries"),
+    FEED_FORWARD,
 )
-DECODER = Column(
-    WIDTH - 1.575,
-    +1,
-    "target ids (so far)",
-    "seq",
-    "decoder layer",
-    (
-        Part("masked self-attention", "attention", "causal + padding mask"),
-        Part("cross-attention", "attention", "source padding mask", "queries"),
-        Part("feed-forward", "feed-forward"),
-    ),
-)
+ENCODER = Column(1.575, -1, "source ids", "source_seq", "encoder layer", ENCODER_PARTS)
+DECODER = Column(WIDTH - 1.575, +1, "target ids (so far)", "seq", "decoder layer", DECODER_PARTS)
 
 
 @book_style
@@ -90,12 +79,11 @@ def draw_stack(axes: Axes, column: Column, num_layers: int) -> tuple[float, list
     y = draw_box(axes, x, y, "embedding × √d_model", "plain")
     y = draw_step(axes, x, y, 0.2)
     y = draw_box(axes, x, y, "+ positional encoding", "plain")
-    frame, middles = y + 0.36, []
     draw_remark(axes, x + 0.1, y + 0.18, f"(batch, {column.seq}, d_model)")
-    start, y = y, frame + 0.26
+    start, frame, y, middles = y, y + 0.36, y + 0.62, []
     for part in column.parts:
         draw_arrow(axes, (x, start), (x, y))
-        middles.append(y + height_of(part) / 2)
+        middles.append(y + (TALL if part.mask else LOW) / 2)
         start = draw_part(axes, column, y, part)
         y = start + 0.3
     top = start + 0.36
@@ -120,9 +108,9 @@ def draw_part(axes: Axes, column: Column, y: float, part: Part) -> float:
 
 def draw_frame(axes: Axes, column: Column, bottom: float, top: float, num_layers: int) -> None:
     """The frame of a layer, with its name and how many there are."""
-    x, lane = column.x, column.side * 0.17 / 2
-    width = BOX + 0.17 + 0.26
-    frame = FancyBboxPatch((x + lane - width / 2, bottom), width, top - bottom, boxstyle="round,pad=0,rounding_size=0.1")
+    x, width, shape = column.x, BOX + 0.43, "round,pad=0,rounding_size=0.1"
+    left = x + column.side * 0.085 - width / 2  # wider on the side of the residual arrows
+    frame = FancyBboxPatch((left, bottom), width, top - bottom, boxstyle=shape)
     frame.set(facecolor="#f7f7f7", edgecolor=QUIET, linestyle=(0, (5, 3)), linewidth=1.2, zorder=0)
     axes.add_patch(frame)
     for side, text in ((column.side, column.layer), (-column.side, f"× {num_layers:,}")):
@@ -139,10 +127,9 @@ def draw_memory(axes: Axes, y: float) -> float:
 
 def draw_path_to_decoder(axes: Axes, memory: float, cross_attention: float) -> None:
     """The arrow from the memory into the decoder's cross-attention."""
-    turn, end = 3.2, DECODER.x - BOX / 2
-    draw_arrow(
-        axes, (ENCODER.x + BOX / 2, memory), (turn, memory), (turn, cross_attention), (end, cross_attention), width=2.0
-    )
+    start, turn, end = ENCODER.x + BOX / 2, 3.2, DECODER.x - BOX / 2
+    points = ((start, memory), (turn, memory), (turn, cross_attention), (end, cross_attention))
+    draw_arrow(axes, *points, width=2.0)
     draw_remark(axes, turn + 0.08, cross_attention + 0.12, "keys, values")
     draw_remark(axes, turn + 0.08, memory - 0.1, "to every\ndecoder\nlayer", vertical="top")
 
@@ -164,11 +151,6 @@ def draw_key(axes: Axes) -> None:
     draw_remark(axes, x + 0.6, y - 0.4, "hides keys from the queries")
     axes.add_patch(Rectangle((x, y - 0.9), 0.42, 0.2, facecolor=FILLS["norm"], edgecolor=EDGES["norm"], linewidth=1.4))
     draw_remark(axes, x + 0.6, y - 0.8, "add & norm: LayerNorm(x + part(x))")
-
-
-def height_of(part: Part) -> float:
-    """A part that names its mask needs a second line."""
-    return TALL if part.mask else LOW
 
 
 def draw_box(axes: Axes, x: float, y: float, text: str, kind: str, mask: str = "") -> float:
