@@ -32,7 +32,7 @@ $(STAMP): requirements.txt pyproject.toml
 
 outputs: $(ENV)
 	$(PY) tools/run_notebooks.py --jobs $(JOBS)
-	$(PY) tools/take_stills.py --pages
+	$(PY) tools/take_stills.py
 
 book: outputs
 	$(PY) tools/build_book.py

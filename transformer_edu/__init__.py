@@ -19,6 +19,8 @@ from transformer_edu.masks import causal_mask, padding_mask
 from transformer_edu.normalization import LayerNorm, RMSNorm
 from transformer_edu.positional import LearnedPositionalEncoding, PositionalEncoding, sinusoidal_table
 from transformer_edu.residual import ResidualConnection
+from transformer_edu.training.loss import label_smoothing
+from transformer_edu.training.schedule import warmup_schedule
 from transformer_edu.transformer import Transformer, TransformerConfig, build_transformer
 
 __version__ = "0.1.0"
@@ -49,9 +51,11 @@ __all__ = [
     "copy_weights",
     "greedy_search",
     "hand_example",
+    "label_smoothing",
     "padding_mask",
     "pick_device",
     "record_attention",
     "scaled_dot_product_attention",
     "sinusoidal_table",
+    "warmup_schedule",
 ]

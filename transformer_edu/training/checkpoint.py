@@ -11,9 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import safetensors.torch
 import torch
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from transformer_edu.data.files import write_atomically
@@ -27,6 +25,8 @@ def save_model(model: Transformer, path: str | Path, extra: Mapping[str, Any] | 
 
     A matrix that is used in several places (tied embeddings) is written once.
     """
+    from safetensors.torch import save  # here, so that importing the package stays light
+
     if not isinstance(model, Transformer):
         raise TypeError(f"model must be a Transformer, got {type(model).__name__}")
     tensors = {names[0]: tensor for names, tensor in _distinct_tensors(model)}
@@ -40,7 +40,7 @@ def save_model(model: Transformer, path: str | Path, extra: Mapping[str, Any] | 
         text = json.dumps(header, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise TypeError(f"extra must hold what JSON can hold, got {extra!r}"[:300] + f" ({error})") from error
-    write_atomically(path, safetensors.torch.save(tensors, metadata={"transformer_edu": text}))
+    write_atomically(path, save(tensors, metadata={"transformer_edu": text}))
 
 
 def load_model(path: str | Path, device: torch.device | str = "cpu") -> Transformer:
@@ -83,6 +83,8 @@ def _checksum(tensors: Mapping[str, Tensor]) -> str:
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    from safetensors import SafetensorError, safe_open
+
     if not path.is_file():
         raise FileNotFoundError(f"path must name a saved model, but there is no file {path}")
     try:
