@@ -205,7 +205,7 @@ function render({ model, el }) {
     kindList?.set(state.attention);
     parts.lists[0].set(String(state.layer));
     parts.lists[1].set(String(state.head));
-    fill(caption, h("b", {}, "weights"), h("span", {}, `a row for each word it ${parts.verb}`));
+    fill(caption, h("b", {}, "weights"), h("span", {}, "a row for each word"));
     if (moment) {
       moment.set(state.snapshot);
       fill(facts, ...progress(state.snapshots[state.snapshot]));

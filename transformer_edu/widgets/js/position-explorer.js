@@ -233,9 +233,9 @@ function render({ model, el }) {
   root.append(
     h("div", { class: "te-pos-controls" }, positionSlider.element, offsetSlider.element, baseSlider.element, h("div", { class: "te-group" }, sizeList.element, lengthList.element, reset)),
     h("div", { class: "te-pos-top" },
-      h("div", { class: "te-pos-left" }, h("div", { class: "te-caption" }, h("b", {}, "the table"), h("span", {}, "rows: positions, columns: dimensions")), picture.element,
+      h("div", { class: "te-pos-left" }, h("div", { class: "te-caption" }, h("b", {}, "the table"), h("span", {}, "a row for each position")), picture.element,
         h("div", { class: "te-pos-scale te-label" }, h("span", {}, "fast"), h("span", { class: "te-pos-legend" }, h("span", {}, "−1"), h("span", { class: "te-pos-bar" }), h("span", {}, "+1")), h("span", {}, "slow"))),
-      h("div", { class: "te-pos-right" }, h("div", { class: "te-caption" }, h("b", {}, "each pair of columns is a clock"), h("span", { class: "te-pos-how" }, "sine → right, cosine ↑ up")), h("div", { class: "te-pos-keys" }, ...legend, h("span", { class: "te-label" }, "bold: the angle between them")), clockBox)),
+      h("div", { class: "te-pos-right" }, h("div", { class: "te-caption" }, h("b", {}, "each pair is a clock"), h("span", { class: "te-pos-how" }, "sine →  cosine ↑")), h("div", { class: "te-pos-keys" }, ...legend, h("span", { class: "te-label" }, "bold: the angle between them")), clockBox)),
     words,
     h("div", { class: "te-pos-charts" },
       h("div", {}, h("div", { class: "te-label" }, "The dot product against the offset k"), curveBox),
