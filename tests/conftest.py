@@ -1,8 +1,10 @@
 """What all tests share: shape and type checks switched on in the package, one thread for torch, folders, markers."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
+import jaxtyping
 import pytest
 from jaxtyping import install_import_hook
 
@@ -22,6 +24,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder = item.path.relative_to(ROOT).parts[1:2]
         if folder and folder[0] in FOLDER_MARKERS:
             item.add_marker(FOLDER_MARKERS[folder[0]])
+
+
+@pytest.fixture
+def as_readers_run_it() -> Iterator[None]:
+    """Without the shape and type checks of the tests, whose errors come before the package's own."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 """From a model that scores the next token to a whole sentence."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import torch
 from torch import nn
@@ -13,15 +13,24 @@ from transformer_edu.validation import check_ids, check_positive_integer
 
 
 @contextmanager
-def evaluation_mode(model: nn.Module) -> Iterator[None]:
-    """Switch dropout off inside the `with` block; put every part's mode back afterwards, also after an error."""
+def _mode(model: nn.Module, training: bool) -> Iterator[None]:
     modes = {module: module.training for module in model.modules()}
-    model.eval()
+    model.train(training)
     try:
         yield
     finally:
         for module, was_training in modes.items():
             module.training = was_training
+
+
+def evaluation_mode(model: nn.Module) -> AbstractContextManager[None]:
+    """Switch dropout off inside the `with` block; put every part's mode back afterwards, also after an error."""
+    return _mode(model, training=False)
+
+
+def training_mode(model: nn.Module) -> AbstractContextManager[None]:
+    """Switch dropout on inside the `with` block; put every part's mode back afterwards, also after an error."""
+    return _mode(model, training=True)
 
 
 @torch.no_grad()

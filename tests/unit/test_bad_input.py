@@ -3,7 +3,6 @@
 
 from types import SimpleNamespace
 
-import jaxtyping
 import pytest
 import torch
 from torch import nn
@@ -36,13 +35,7 @@ from transformer_edu import (
     sinusoidal_table,
 )
 
-
-@pytest.fixture(autouse=True)
-def _the_packages_own_checks():
-    """Users run without the tests' shape checker, so here it is off and the package has to speak for itself."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
+pytestmark = pytest.mark.usefixtures("as_readers_run_it")
 
 
 def config(**fields):

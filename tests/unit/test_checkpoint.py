@@ -2,7 +2,6 @@
 
 import os
 
-import jaxtyping
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -11,14 +10,6 @@ from transformer_edu import build_transformer
 from transformer_edu.training import load_model, read_extra, save_model
 
 FIELDS = {"d_model": 16, "num_heads": 2, "d_ff": 32, "num_layers": 2, "max_len": 20}
-
-
-@pytest.fixture
-def as_readers_run_it():
-    """Without the tests' type checks, whose errors come before the package's own."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture

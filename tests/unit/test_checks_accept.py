@@ -2,7 +2,6 @@
 
 import math
 
-import jaxtyping
 import numpy as np
 import pytest
 import torch
@@ -12,13 +11,7 @@ from torch import nn
 import transformer_edu as te
 from transformer_edu import checks
 
-
-@pytest.fixture(autouse=True)
-def _as_readers_run_it():
-    """Readers run without the tests' shape checker, whose errors would hide the ones that the checks look for."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
+pytestmark = pytest.mark.usefixtures("as_readers_run_it")
 
 
 # ------------------------------------------------------------------ attention

@@ -2,7 +2,6 @@
 
 import inspect
 
-import jaxtyping
 import pytest
 import torch
 
@@ -54,12 +53,7 @@ OWN = {
 EVERY = [(name, mistake) for name in checks.components() for mistake in checks.catalogue(name)]
 
 
-@pytest.fixture(autouse=True)
-def _as_readers_run_it():
-    """Readers run without the tests' shape checker, whose errors would hide the ones that the checks look for."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
+pytestmark = pytest.mark.usefixtures("as_readers_run_it")
 
 
 def test_there_is_a_check_for_every_component():

@@ -2,7 +2,6 @@
 
 import math
 
-import jaxtyping
 import pytest
 import torch
 
@@ -10,13 +9,7 @@ from transformer_edu import PositionalEncoding, checks, scaled_dot_product_atten
 from transformer_edu.checks import CheckFailed
 from transformer_edu.checks.compare import Change, Unfit, agree, as_number, as_tensor, change
 
-
-@pytest.fixture(autouse=True)
-def _as_readers_run_it():
-    """Readers run without the tests' shape checker, whose errors would hide the ones that the checks look for."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
+pytestmark = pytest.mark.usefixtures("as_readers_run_it")
 
 
 def message_of(check, *candidates) -> str:

@@ -3,7 +3,6 @@
 import math
 from functools import partial
 
-import jaxtyping
 import pytest
 import torch
 import torch.nn.functional as F
@@ -12,13 +11,7 @@ from torch import nn
 import transformer_edu as te
 from transformer_edu import checks
 
-
-@pytest.fixture(autouse=True)
-def _as_readers_run_it():
-    """Readers run without the tests' shape checker, whose errors would hide the ones that the checks look for."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
+pytestmark = pytest.mark.usefixtures("as_readers_run_it")
 
 
 def attend(query, key, value, mask=None, *, divide=math.sqrt, fill=-1e9, blocked=torch.logical_not, drop=0.0, dim=-1):

@@ -1,6 +1,5 @@
 """Toy tasks, padding, the shifted target, shuffling."""
 
-import jaxtyping
 import pytest
 import torch
 
@@ -18,14 +17,6 @@ from transformer_edu.data import (
     reverse_pairs,
     vocabularies,
 )
-
-
-@pytest.fixture
-def as_readers_run_it():
-    """Without the tests' type checks, whose errors come before the package's own."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def test_copy_and_reverse_mean_what_they_say():

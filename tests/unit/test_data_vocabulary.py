@@ -3,19 +3,10 @@
 import json
 import os
 
-import jaxtyping
 import pytest
 
 from transformer_edu.data import BOS_ID, EOS_ID, PAD_ID, SPECIALS, UNK_ID, Vocabulary
 from transformer_edu.data.files import write_atomically
-
-
-@pytest.fixture
-def as_readers_run_it():
-    """Without the tests' type checks, whose errors come before the package's own."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import math
 
-import jaxtyping
 import pytest
 import torch
 from torch.nn import functional
@@ -20,14 +19,6 @@ from transformer_edu.training import (
     warmup_schedule,
 )
 from transformer_edu.training import loop as loop_module
-
-
-@pytest.fixture
-def as_readers_run_it():
-    """Without the tests' type checks, whose errors come before the package's own."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def small_model(seed: int = 0, **fields):
@@ -310,3 +301,12 @@ def test_unshifted_target_is_no_task_at_all():
     history = train(model, [unshifted] * 120, learning_rate=5e-3, smoothing=0.0, progress=False)
     assert history.losses[-1] < 0.05
     assert exact_match(model, pairs) < 0.2
+
+
+def test_training_puts_the_mode_of_every_part_back():
+    model = small_model()
+    model.train()
+    model.encoder.eval()  # a frozen part in a model that is being trained
+    before = {name: module.training for name, module in model.named_modules()}
+    train(model, [make_batch(copy_pairs(4, vocab_size=12))], learning_rate=1e-3, progress=False)
+    assert {name: module.training for name, module in model.named_modules()} == before

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from transformer_edu.data.batching import Batch
-from transformer_edu.decoding import evaluation_mode
+from transformer_edu.decoding import evaluation_mode, training_mode
 from transformer_edu.training.loss import label_smoothing
 from transformer_edu.transformer import Transformer
 from transformer_edu.validation import check_number, check_positive_integer
@@ -89,7 +89,7 @@ def train(
     rate = learning_rate if callable(learning_rate) else _constant(learning_rate)
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9)
     history, start = History(), time.perf_counter()
-    with _training_mode(model), _seeded(seed, device_of(model)), _progress_bar(steps, progress) as show:
+    with training_mode(model), _seeded(seed, device_of(model)), _progress_bar(steps, progress) as show:
         for number, batch in enumerate(batches, start=1):
             history.steps.append(
                 _step(model, batch.to(device_of(model)), optimizer, number, rate(number), smoothing, clip_norm)
@@ -154,17 +154,6 @@ def device_of(model: nn.Module) -> torch.device:
 def _constant(learning_rate: float) -> Callable[[int], float]:
     check_number("learning_rate", learning_rate)
     return lambda step: learning_rate
-
-
-@contextmanager
-def _training_mode(model: nn.Module) -> Iterator[None]:
-    """Dropout on inside, and the mode as it was afterwards, whatever happens."""
-    was_training = model.training
-    model.train()
-    try:
-        yield
-    finally:
-        model.train(was_training)
 
 
 @contextmanager
