@@ -3,15 +3,24 @@
 Each check runs small trials, prints one line when all of them pass, and otherwise raises `CheckFailed` with the
 smallest failing example, the mistake that produces exactly that answer, and a hint.
 
+    check_byte_pair_merges(fn)                   fn(word_counts, num_merges) -> list of pairs, in order
+    check_input_embedding(cls)                   cls(vocab_size, d_model); forward(ids)
+    check_sinusoidal_table(fn)                   fn(max_len, d_model) -> table
+    check_position_rotation(fn)                  fn(k, theta) -> (2, 2) matrix for the pair (sin, cos)
+    check_positional_encoding(cls)               cls(d_model, max_len=..., dropout=...); forward(x, offset=0)
+    check_layer_norm(layer_norm)                 layer_norm(x, gamma, beta, eps=1e-5)
+    check_masked_batch_norm(fn)                  fn(x, real, eps=1e-5), real (batch, seq) boolean
     check_softmax(fn)                            fn(scores) -> probabilities over the last dimension
     check_scaled_dot_product_attention(fn)       fn(query, key, value, mask=None) -> output or (output, weights)
     check_causal_mask(fn)                        fn(size) -> mask
     check_padding_mask(fn)                       fn(ids, pad_id) -> mask
     check_target_mask(fn)                        fn(ids, pad_id) -> mask, causal and padding together
     check_multi_head_split(split, merge)         split(x, num_heads), merge(heads)
-    check_sinusoidal_table(fn)                   fn(max_len, d_model) -> table
-    check_position_rotation(fn)                  fn(k, theta) -> (2, 2) matrix for the pair (sin, cos)
-    check_positional_encoding(cls)               cls(d_model, max_len=..., dropout=...); forward(x, offset=0)
+    check_feed_forward(fn)                       fn(x, w1, b1, w2, b2)
+    check_residual(fn)                           fn(x, part, norm, place), place "post" or "pre"
+    check_encoder_layer(fn)                      fn(x, attend, feed_forward, norms)
+    check_decoder_layer(fn)                      fn(x, memory, self_attention, cross_attention, feed_forward, norms)
+    check_future_test(sees_the_future)           sees_the_future(model, ids) -> bool
     check_transformer(build)                     build(source_vocab_size, target_vocab_size, **config_fields) -> model
     check_parameter_count(fn)                    fn(config) -> int
     check_shift(fn)                              fn(target) -> (target_in, target_out)
@@ -25,10 +34,20 @@ smallest failing example, the mistake that produces exactly that answer, and a h
 from transformer_edu.checks import (  # noqa: F401 (each fills a catalogue)
     attention_mask_mistakes,
     attention_mistakes,
+    batch_norm_mistakes,
+    byte_pair_mistakes,
+    decoder_layer_cross_mistakes,
+    decoder_layer_mistakes,
+    encoder_layer_mistakes,
     encoding_mistakes,
+    feed_forward_mistakes,
+    future_test_mistakes,
+    input_embedding_mistakes,
+    layer_norm_mistakes,
     loss_mistakes,
     mask_mistakes,
     parameter_mistakes,
+    residual_mistakes,
     rotation_mistakes,
     search_mistakes,
     table_mistakes,
@@ -37,9 +56,17 @@ from transformer_edu.checks import (  # noqa: F401 (each fills a catalogue)
     transformer_mistakes,
 )
 from transformer_edu.checks.attention import ATTENTION, check_scaled_dot_product_attention
+from transformer_edu.checks.batch_norm import BATCH_NORM, check_masked_batch_norm
+from transformer_edu.checks.byte_pairs import BYTE_PAIRS, check_byte_pair_merges
+from transformer_edu.checks.decoder_layer import DECODER_LAYER, check_decoder_layer
+from transformer_edu.checks.encoder_layer import ENCODER_LAYER, check_encoder_layer
 from transformer_edu.checks.encoding import ENCODING, check_positional_encoding
 from transformer_edu.checks.engine import CheckFailed, Component, Mistake
+from transformer_edu.checks.feed_forward import FEED_FORWARD, check_feed_forward
+from transformer_edu.checks.future_test import FUTURE_TEST, check_future_test
 from transformer_edu.checks.heads import HEADS, check_multi_head_split
+from transformer_edu.checks.input_embedding import INPUT_EMBEDDING, check_input_embedding
+from transformer_edu.checks.layer_norm import LAYER_NORM, check_layer_norm
 from transformer_edu.checks.loss import LOSS, check_label_smoothing
 from transformer_edu.checks.masks import (
     CAUSAL,
@@ -51,6 +78,7 @@ from transformer_edu.checks.masks import (
 )
 from transformer_edu.checks.parameters import PARAMETERS, check_parameter_count
 from transformer_edu.checks.positions import ROTATION, TABLE, check_position_rotation, check_sinusoidal_table
+from transformer_edu.checks.residual import RESIDUAL, check_residual
 from transformer_edu.checks.schedule import SCHEDULE, check_warmup_schedule
 from transformer_edu.checks.search import SEARCH, check_greedy_search
 from transformer_edu.checks.shift import SHIFT, check_shift
@@ -58,8 +86,9 @@ from transformer_edu.checks.softmax import SOFTMAX, check_softmax
 from transformer_edu.checks.transformer import TRANSFORMER, check_transformer
 
 _IN_ORDER = (
-    SOFTMAX, ATTENTION, CAUSAL, PADDING, TARGET, HEADS, TABLE, ROTATION, ENCODING, TRANSFORMER, PARAMETERS, SHIFT, LOSS,
-    SCHEDULE, SEARCH,
+    BYTE_PAIRS, INPUT_EMBEDDING, TABLE, ROTATION, ENCODING, LAYER_NORM, BATCH_NORM,
+    SOFTMAX, ATTENTION, CAUSAL, PADDING, TARGET, HEADS, FEED_FORWARD, RESIDUAL, ENCODER_LAYER, DECODER_LAYER,
+    FUTURE_TEST, TRANSFORMER, PARAMETERS, SHIFT, LOSS, SCHEDULE, SEARCH,
 )  # fmt: skip
 _COMPONENTS: dict[str, Component] = {component.name: component for component in _IN_ORDER}
 
@@ -80,14 +109,23 @@ __all__ = [
     "CheckFailed",
     "Mistake",
     "catalogue",
+    "check_byte_pair_merges",
     "check_causal_mask",
+    "check_decoder_layer",
+    "check_encoder_layer",
+    "check_feed_forward",
+    "check_future_test",
     "check_greedy_search",
+    "check_input_embedding",
     "check_label_smoothing",
+    "check_layer_norm",
+    "check_masked_batch_norm",
     "check_multi_head_split",
     "check_padding_mask",
     "check_parameter_count",
     "check_position_rotation",
     "check_positional_encoding",
+    "check_residual",
     "check_scaled_dot_product_attention",
     "check_shift",
     "check_sinusoidal_table",
