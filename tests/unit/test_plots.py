@@ -67,6 +67,17 @@ PICTURES: dict[str, Callable[[], Figure]] = {
         y_log=True,
         title="variance of the scores",
     ),
+    "gradient_norms": lambda: plots.plot_gradient_norms(
+        {"post-norm": [[1e-3, 1e-2, 0.1], [3e-3, 2e-2, 0.3]], "pre-norm": [0.5, 0.6], "no residual": [1e-9, 1e-5, 0.1]},
+        title="24 layers",
+        reference_lines={"clipped here": 1},
+    ),
+    "groups": lambda: plots.plot_groups(
+        {"before": torch.tensor([[1.0, 3.0], [10.0, 30.0]]), "after": torch.tensor([[-1.0, 1.0], [-1.0, 1.0]])},
+        ["feature 0", "feature 1"],
+        "value",
+        "feature",
+    ),
     "bars": lambda: plots.plot_bars({"complete": 98.7, "no positions": -3}, "change (%)", 1, errors={"complete": 0.4}),
     "distributions": lambda: plots.plot_distributions({"before": 3 + softmax_rows(50, 4), "after": TABLE}, "value"),
     "weight_rows": lambda: plots.plot_weight_rows(
@@ -422,6 +433,29 @@ def test_logarithmic_axes_are_logarithmic_and_tick_the_given_points() -> None:
     assert tick_labels(figure, "x") == ["4", "64", "512"]
 
 
+def test_lines_draw_the_mean_of_several_seeds_and_a_band_from_lowest_to_highest() -> None:
+    series = {"RNN": torch.tensor([[1.0, 0.5], [0.8, 0.3]]), "attention": [1.0, 1.0]}
+    figure = plots.plot_lines(
+        [4, 64], series, "distance", "accuracy", title="copy task", reference_lines={"guess": 0.1}
+    )
+    np.testing.assert_allclose(curves(figure)["RNN"], [[4, 0.9], [64, 0.4]])
+    (band,) = figure.axes[0].collections  # only the series with seeds has one
+    corners = band.get_paths()[0].vertices
+    assert {(4, 1.0), (4, 0.8), (64, 0.5), (64, 0.3)} <= {(x, round(y, 6)) for x, y in corners.tolist()}
+    note = "copy task\nline: mean of 2 seeds; band: lowest to highest"
+    assert {note, "guess", "RNN", "attention"} <= set(texts(figure))
+
+
+def test_gradient_norms_stand_over_whole_layers_counted_from_one_on_a_logarithmic_axis() -> None:
+    figure = PICTURES["gradient_norms"]()
+    axes = figure.axes[0]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "log")
+    np.testing.assert_allclose(curves(figure)["post-norm"], [[1, 2e-3], [2, 1.5e-2], [3, 0.2]])
+    np.testing.assert_allclose(curves(figure)["pre-norm"], [[1, 0.5], [2, 0.6]])  # a shallower stack
+    assert all(tick == int(tick) for tick in axes.get_xticks())
+    assert {"post-norm", "pre-norm", "no residual", "clipped here", "norm of the gradient"} <= set(texts(figure))
+
+
 def test_training_draws_mean_band_and_reference() -> None:
     figure = PICTURES["training"]()
     np.testing.assert_allclose(curves(figure)["warm-up"], [[1, 3.1], [2, 2.1], [3, 1.2]])
@@ -474,6 +508,24 @@ def test_distributions_print_mean_and_population_std() -> None:
     assert figure.axes[1].get_title() == "same\nmean 1.00, std 0.00"
     outline = figure.axes[0].collections[0].get_paths()[0].vertices
     assert outline[:, 1].max() == pytest.approx(1.0)  # half of the numbers in a bin half a unit wide
+
+
+def test_groups_draw_every_number_the_mean_and_one_population_std_around_it() -> None:
+    figure = PICTURES["groups"]()
+    dots, spread_of, mean = (line.get_xdata() for line in figure.axes[0].lines[3:6])  # the second group
+    assert sorted(dots) == [10, 30]
+    assert list(spread_of) == [10, 30]  # 20 ± 10, divided by n
+    assert list(mean) == [20]
+    assert tick_labels(figure, "y") == ["feature 0", "feature 1"]
+    assert figure.axes[0].yaxis_inverted()  # the first group is on top
+    assert [axes.get_title() for axes in figure.axes] == ["before", "after"]
+
+
+@pytest.mark.parametrize("share_x", [True, False])
+def test_groups_share_a_scale_only_when_told(share_x: bool) -> None:
+    samples = {"before": torch.tensor([[100.0, 300.0]]), "after": torch.tensor([[-1.0, 1.0]])}
+    first, second = plots.plot_groups(samples, ["x"], "value", share_x=share_x).axes
+    assert (first.get_xlim() == second.get_xlim()) is share_x
 
 
 def test_parameter_counts_are_exact_and_added_up() -> None:
@@ -549,6 +601,19 @@ def test_tensors_with_a_gradient_are_drawn_and_keep_it() -> None:
         (lambda: plots.plot_lines([0, 2], {"a": [1, 1]}, "x", "y", x_log=True), ValueError, "x must be above 0.* 0"),
         (lambda: plots.plot_lines([1], {"a": ["one"]}, "x", "y"), TypeError, r"series\['a'\] must hold numbers"),
         (lambda: plots.plot_lines([1], {3: [1]}, "x", "y"), TypeError, "series"),
+        (lambda: plots.plot_lines([1, 2], {"a": [[1], [2]]}, "x", "y"), ValueError, r"series\['a'\] .*\(2\), got 1"),
+        (lambda: plots.plot_lines([1], {"a": [1]}, "x", "y", reference_lines={"b": "c"}), TypeError, "reference.*'c'"),
+        (lambda: plots.plot_gradient_norms({"a": [1.0, 0.0]}), ValueError, r"norms\['a'\] must be above 0.* 0"),
+        (lambda: plots.plot_gradient_norms({"a": [1.0, math.inf]}), ValueError, r"norms\['a'\] must hold finite.*inf"),
+        (lambda: plots.plot_gradient_norms({"a": ["x"]}), TypeError, r"norms\['a'\] must hold numbers"),
+        (lambda: plots.plot_gradient_norms({"a": [1.0]}, reference_lines={"b": 0}), ValueError, "reference.* 0"),
+        (lambda: plots.plot_groups({"a": EYE}, ["x"], "x"), ValueError, "groups must hold 2 labels.* 1"),
+        (
+            lambda: plots.plot_groups({"a": EYE, "b": torch.ones(3, 2)}, ["x", "y"], "x"),
+            ValueError,
+            r"samples\['b'\].* 3",
+        ),
+        (lambda: plots.plot_groups({"a": torch.ones(2)}, ["x", "y"], "x"), ValueError, r"samples\['a'\].*2 dimension"),
         (lambda: plots.plot_bars({"a": math.nan}, "x"), ValueError, r"values\['a'\].*nan"),
         (lambda: plots.plot_bars({"a": 1.0}, "x", errors={"b": 0.1}), ValueError, "errors .*'b'"),
         (lambda: plots.plot_bars({"a": 1.0}, "x", errors={"a": -0.1}), ValueError, r"errors\['a'\].*-0.1"),

@@ -7,6 +7,8 @@ from transformer_edu.plots.architecture import plot_architecture
 from transformer_edu.plots.attention import plot_attention, plot_attention_heads, plot_attention_over_training
 from transformer_edu.plots.bars import plot_bars, plot_weight_rows
 from transformer_edu.plots.distributions import plot_distributions
+from transformer_edu.plots.gradients import plot_gradient_norms
+from transformer_edu.plots.groups import plot_groups
 from transformer_edu.plots.lines import plot_lines
 from transformer_edu.plots.matrices import plot_matrices
 from transformer_edu.plots.parameters import plot_parameter_counts
@@ -22,6 +24,8 @@ __all__ = [
     "plot_bars",
     "plot_distributions",
     "plot_encoding",
+    "plot_gradient_norms",
+    "plot_groups",
     "plot_lines",
     "plot_matrices",
     "plot_parameter_counts",

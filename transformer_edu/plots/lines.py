@@ -1,6 +1,7 @@
 """Curves, each with its own colour, dash and marker, and its name at its end."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -9,12 +10,20 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
-from transformer_edu.plots.inputs import Numbers, as_array, as_finite, as_mapping
-from transformer_edu.plots.style import COLOURS, DASHES, MARKERS, PLAIN_TICKS, TYPE_SIZE, WIDTH, book_style, quiet_grid
+from transformer_edu.plots.curves import (
+    CURVE,
+    as_runs,
+    band_note,
+    check_log,
+    check_references,
+    draw_references,
+    draw_runs,
+)
+from transformer_edu.plots.inputs import Numbers, as_finite, as_mapping
+from transformer_edu.plots.style import PLAIN_TICKS, TYPE_SIZE, WIDTH, book_style, quiet_grid
 
 HEIGHT = 3.4
 MOST_MARKERS = 40  # points on a curve up to which each gets a marker
-CURVE = "curve"  # marks the lines that are data, apart from references and samples
 SAMPLE = (1.035, 1.07, 1.105)  # where the sample beside a curve's name lies, in widths of the axes
 FEW = 10  # points on a logarithmic axis up to which each gets its own tick
 LONG = 18  # letters: longer names stand above the axes, shorter ones at the ends of their curves
@@ -23,59 +32,43 @@ LONG = 18  # letters: longer names stand above the axes, shorter ones at the end
 @book_style
 def plot_lines(
     x: Numbers,
-    series: Mapping[str, Numbers],
+    series: Mapping[str, Any],
     x_label: str,
     y_label: str,
     x_log: bool = False,
     y_log: bool = False,
     markers: bool = True,
     title: str | None = None,
+    reference_lines: Mapping[str, float | int] | None = None,
 ) -> Figure:
-    """Several series over the same x values, each named at its end.
+    """Several series over the same x values, each named at its end; with several seeds the mean, and a band.
 
     Args:
         x: (n,), finite, above 0 when `x_log`.
-        series: name -> (n,); NaN leaves a gap.
+        series: name -> (n,), or (seeds, n): the mean of the seeds, and a band from the lowest to the highest.
+            NaN leaves a gap.
         x_label, y_label: what the axes measure, with units.
         x_log, y_log: logarithmic axes; values that are not above 0 are refused.
         markers: a marker on each point (left out above 40 points).
         title: a line above the axes.
+        reference_lines: name -> height of a horizontal line to compare with, such as the accuracy of guessing.
     """
     xs = as_finite("x", x, 1)
-    curves = {name: as_array(f"series[{name!r}]", y, 1) for name, y in as_mapping("series", series).items()}
-    for name, ys in curves.items():
-        if len(ys) != len(xs):
-            raise ValueError(f"series[{name!r}] must have as many values as x ({len(xs)}), got {len(ys)}")
-        check_log(f"series[{name!r}]", ys, y_log)
+    runs = {name: as_runs(f"series[{name!r}]", y, y_log) for name, y in as_mapping("series", series).items()}
+    for name, ys in runs.items():
+        if ys.shape[1] != len(xs):
+            raise ValueError(f"series[{name!r}] must have as many values as x ({len(xs)}), got {ys.shape[1]}")
     check_log("x", xs, x_log)
+    references = check_references(reference_lines, y_log)
     figure, axes = plt.subplots(figsize=(WIDTH, HEIGHT), layout="constrained")
-    for order, (name, ys) in enumerate(curves.items()):
-        draw_curve(axes, xs, ys, name, order, markers and len(xs) <= MOST_MARKERS)
+    for order, (name, ys) in enumerate(runs.items()):
+        draw_runs(axes, xs, ys, name, order, markers and len(xs) <= MOST_MARKERS)
     finish_axes(axes, x_label, y_label, x_log, y_log)
     if x_log and len(xs) <= FEW:
         axes.set_xticks(np.unique(xs))
-    name_curves(figure, axes, title)
+    draw_references(axes, references)
+    name_curves(figure, axes, "\n".join(filter(None, [title, band_note(runs)])) or None)
     return figure
-
-
-def check_log(name: str, values: np.ndarray, logarithmic: bool) -> None:
-    """A logarithmic axis has no place for zero."""
-    if logarithmic and (values <= 0).any():
-        raise ValueError(f"{name} must be above 0 on a logarithmic axis, got {np.nanmin(values):.4g}")
-
-
-def draw_curve(axes: Axes, xs: np.ndarray, ys: np.ndarray, name: str, order: int, markers: bool) -> None:
-    """One curve in the style of its place in the order."""
-    axes.plot(
-        xs,
-        ys,
-        label=name,
-        gid=CURVE,
-        color=COLOURS[order % len(COLOURS)],
-        linestyle=DASHES[order % len(DASHES)],
-        marker=MARKERS[order % len(MARKERS)] if markers else "",
-        markersize=6,
-    )
 
 
 def finish_axes(axes: Axes, x_label: str, y_label: str, x_log: bool = False, y_log: bool = False) -> None:

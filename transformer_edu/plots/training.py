@@ -1,17 +1,16 @@
 """What a training run writes down: losses and learning rates by step."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from transformer_edu.plots.inputs import Numbers, as_array, as_finite, as_mapping
-from transformer_edu.plots.lines import HEIGHT, check_log, draw_curve, finish_axes, name_curves
-from transformer_edu.plots.style import COLOURS, QUIET, WIDTH, book_style
-from transformer_edu.validation import check_number
+from transformer_edu.plots.curves import as_runs, band_note, check_references, draw_curve, draw_references, draw_runs
+from transformer_edu.plots.inputs import Numbers, as_finite, as_mapping
+from transformer_edu.plots.lines import HEIGHT, finish_axes, name_curves
+from transformer_edu.plots.style import WIDTH, book_style
 
 
 @book_style
@@ -35,20 +34,14 @@ def plot_training(
     runs = {
         name: as_runs(f"history[{name!r}]", values, y_log) for name, values in as_mapping("history", history).items()
     }
-    references = as_mapping("reference_lines", reference_lines) if reference_lines is not None else {}
-    for name, height in references.items():
-        check_number(f"reference_lines[{name!r}]", height, above=0.0 if y_log else -np.inf)
+    references = check_references(reference_lines, y_log)
     places = {name: steps_of(steps, name, seeds.shape[1]) for name, seeds in runs.items()}
     figure, axes = plt.subplots(figsize=(WIDTH, HEIGHT), layout="constrained")
     for order, (name, seeds) in enumerate(runs.items()):
-        draw_curve(axes, places[name], seeds.mean(axis=0), name, order, markers=seeds.shape[1] <= 25)
-        if len(seeds) > 1:
-            axes.fill_between(places[name], seeds.min(axis=0), seeds.max(axis=0), color=COLOURS[order % 8], alpha=0.2)
+        draw_runs(axes, places[name], seeds, name, order, markers=seeds.shape[1] <= 25)
     finish_axes(axes, x_label, y_label, y_log=y_log)
     draw_references(axes, references)
-    seeds_shown = max(len(seeds) for seeds in runs.values())
-    note = f"line: mean of {seeds_shown} seeds; band: lowest to highest" if seeds_shown > 1 else None
-    name_curves(figure, axes, note)
+    name_curves(figure, axes, band_note(runs))
     return figure
 
 
@@ -69,14 +62,6 @@ def plot_schedule(schedules: Mapping[str, Numbers]) -> Figure:
     return figure
 
 
-def as_runs(name: str, values: Any, y_log: bool) -> np.ndarray:
-    """(seeds, steps) from one run (steps,) or several (seeds, steps)."""
-    nested = getattr(values, "ndim", None) == 2 or (isinstance(values, Sequence) and len(values) and np.ndim(values[0]))
-    runs = np.atleast_2d(as_array(name, values, 2 if nested else 1))
-    check_log(name, runs, y_log)
-    return runs
-
-
 def steps_of(steps: Numbers | None, name: str, count: int) -> np.ndarray:
     """Where the values of one curve stand on the x axis."""
     if steps is None:
@@ -85,10 +70,3 @@ def steps_of(steps: Numbers | None, name: str, count: int) -> np.ndarray:
     if len(places) != count:
         raise ValueError(f"steps must have as many values as history[{name!r}] ({count}), got {len(places)}")
     return places
-
-
-def draw_references(axes: Axes, references: Mapping[str, float | int]) -> None:
-    """Horizontal dotted lines with their names above them."""
-    for name, height in references.items():
-        axes.axhline(height, color=QUIET, linewidth=1.2, linestyle=(0, (2, 2)), zorder=1)
-        axes.annotate(name, (1, height), (-2, 3), axes.get_yaxis_transform(), "offset points", ha="right", color=QUIET)
