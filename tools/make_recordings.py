@@ -1,6 +1,6 @@
 """Make the recordings: results that are too dear to compute on every build of the book.
 
-python tools/make_recordings.py                              # all of them, about three minutes on two cores
+python tools/make_recordings.py                              # all of them, about eight minutes on two cores
 python tools/make_recordings.py --only running-sentence      # one of them
 
 Each is one file, recordings/NAME.json: {name, command, commit, machine, date, data}.
@@ -15,7 +15,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_edu import RUNNING_SENTENCE, Transformer, greedy_search, pretrained, record_attention
+from transformer_edu import (
+    RUNNING_SENTENCE,
+    RUNNING_TRANSLATION,
+    Transformer,
+    greedy_search,
+    pretrained,
+    record_attention,
+)
 from transformer_edu.data import (
     BOS_ID,
     EOS_ID,
@@ -28,6 +35,7 @@ from transformer_edu.data import (
 )
 from transformer_edu.data.files import write_atomically
 from transformer_edu.training import Step, exact_match
+from transformer_edu.training.depth import record_depth
 from transformer_edu.training.grammar_model import (
     held_out_score,
     loss_curve,
@@ -35,7 +43,12 @@ from transformer_edu.training.grammar_model import (
     one_thread,
     train_grammar_model,
 )
+from transformer_edu.training.long_range import record_long_range
 from transformer_edu.training.provenance import provenance
+from transformer_edu.training.step_time import record_step_times
+from transformer_edu.widgets.architecture_trace import record_trace
+from transformer_edu.widgets.context_vectors import record_vectors
+from transformer_edu.widgets.decoder_branches import record_branches
 
 FOLDER = Path(__file__).resolve().parents[1] / "recordings"
 SEEDS = (0, 1, 2)
@@ -84,6 +97,11 @@ def running_sentence() -> dict[str, Any]:
         "steps": [{"chosen": word, "best": words} for word, words in zip(said, best, strict=True)],
         "attention": attention,
     }
+
+
+def architecture_map() -> dict[str, Any]:
+    """The shipped model on the running sentence, its right translation as the decoder's input: every block's output."""
+    return record_trace(pretrained.load("grammar"), RUNNING_SENTENCE, RUNNING_TRANSLATION)
 
 
 def snapshot(model: Transformer, step: int, loss: float | None) -> dict[str, Any]:
@@ -148,10 +166,46 @@ def grammar_seeds() -> dict[str, Any]:
     }
 
 
+def decoder_branches() -> dict[str, Any]:
+    """The running sentence as the model may write it: each of its likeliest words tried at each step, and *la*."""
+    return record_branches(pretrained.load("grammar"), RUNNING_SENTENCE, also=("la",))
+
+
+CONTEXTS = (  # the running sentence, then: gender, nothing of the kind, number, one place to the left, in the object
+    RUNNING_SENTENCE,
+    "the small black cow does not sleep",
+    "the small black dog does not sleep",
+    "the small black cats do not sleep",
+    "the black cat does not sleep",
+    "the cow watches the small black cat",
+)
+
+
+def context_vectors() -> dict[str, Any]:
+    """Words of the running sentence in other sentences: their vectors before, between and after the layers."""
+    return record_vectors(pretrained.load("grammar"), CONTEXTS)
+
+
+def long_range() -> dict[str, Any]:
+    """Recalling a token across a distance: five architectures of one size from three seeds. About five minutes."""
+    return record_long_range(SEEDS)
+
+
+def step_times() -> dict[str, Any]:
+    """How long a training step of those five takes, against the length of the sequence."""
+    return record_step_times()
+
+
 RECORDINGS: dict[str, Callable[[], dict[str, Any]]] = {
     "running-sentence": running_sentence,
+    "architecture-map": architecture_map,
     "training-snapshots": training_snapshots,
     "grammar-seeds": grammar_seeds,
+    "decoder-branches": decoder_branches,
+    "context-vectors": context_vectors,
+    "depth": record_depth,
+    "long-range": long_range,
+    "step-times": step_times,
 }
 
 

@@ -1,4 +1,8 @@
-"""Strip from a chapter what differs from run to run, so that running it again gives the same bytes."""
+"""Strip from a chapter what differs from run to run, so that running it again gives the same bytes.
+
+Code that another package writes into an output is stripped as well: the script in a view of bertviz's. The book takes
+it from the installed package when it is built.
+"""
 
 import base64
 import re
@@ -9,6 +13,7 @@ from nbformat import NotebookNode
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
 PROGRESS = re.compile(r"\d+%\||\d+(\.\d+)?\s?(it|s|B|ex|batch|step)\w*/(s|it)\b|\r")
 KEPT_PNG_CHUNKS = {b"IHDR", b"PLTE", b"tRNS", b"pHYs", b"IDAT", b"IEND"}
+VIEW = '<div class="te-bertviz"'
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 LANGUAGE = {"name": "python", "file_extension": ".py", "mimetype": "text/x-python", "pygments_lexer": "ipython3"}
 
@@ -65,7 +70,7 @@ def is_kept(output: NotebookNode, number: int) -> bool:
 
 
 def clean(output: NotebookNode) -> None:
-    """Remove addresses, widget model ids and picture metadata from one output."""
+    """Remove addresses, widget model ids, picture metadata and bertviz's script from one output."""
     output.get("metadata", NotebookNode()).pop("execution", None)
     if output.output_type == "stream":
         output.text = ADDRESS.sub(" at 0x...", output.text)
@@ -78,6 +83,10 @@ def clean(output: NotebookNode) -> None:
             data[kind] = strip_png(value)
         elif isinstance(value, str):
             data[kind] = ADDRESS.sub(" at 0x...", value)
+    if VIEW in data.get("text/html", ""):
+        from transformer_edu.widgets.bertviz_script import without_script
+
+        data["text/html"] = without_script(data["text/html"])
 
 
 def strip_png(encoded: str) -> str:

@@ -68,7 +68,7 @@ def run_cells(notebook: NotebookNode, folder: Path, timeout: int) -> None:
 def add_stills(notebook: NotebookNode, previous: NotebookNode) -> None:
     """Give each interactive figure a picture of its default state, kept from before while that is unchanged."""
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
-    if any(' data-widget="' in output.get("data", {}).get("text/html", "") for output in outputs):
+    if any("<!--still-->" in output.get("data", {}).get("text/html", "") for output in outputs):
         from take_stills import insert_stills
 
         insert_stills(notebook, previous)

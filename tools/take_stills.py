@@ -4,8 +4,9 @@
     python tools/take_stills.py --pages     # only the figures of Markdown pages, kept in book/stills
     python tools/take_stills.py --check     # take none; exit 1 if any is missing or out of date
 
-A still carries a digest of the figure's state, module and styles. While that is unchanged the still is kept, byte for
-byte, and no browser is started. Needs Chromium: an installed one, or `python -m playwright install chromium`.
+A still carries a digest of the figure's state, module and styles (of a bertviz view: of all but bertviz's script).
+While that is unchanged the still is kept, byte for byte, and no browser is started. Needs Chromium: an installed one,
+or `python -m playwright install chromium`.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 
+import bertviz_page
 import nbformat
 from nbformat import NotebookNode
 from PIL import Image
@@ -26,6 +28,7 @@ from transformer_edu.widgets import assets, figure_from_file
 
 ROOT = Path(__file__).resolve().parent.parent
 STILLS = ROOT / "book" / "stills"
+SHOWN = ".te-live, .te-bertviz > div"  # what of a figure, or of a view, is in its still
 WIDTH = 760
 FLAGS = [
     "--no-sandbox",
@@ -35,9 +38,12 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+# A figure, or a view that bertviz draws: its head, alt text, still, the still's digest, and the rest.
 FIGURE = re.compile(
-    r'(<div class="te-figure" data-widget="[\w-]+" data-alt="([^"]*)"><script type="application/json">[^<]*</script>)'
-    r'(<!--still-->|<img class="te-still" data-digest="(\w+)"[^>]*>)</div>'
+    r'(<div class="te-(?:figure|bertviz)"[^>]* data-alt="([^"]*)">'
+    r'(?:<script type="application/json">[^<]*</script>|\n<style>.*?<div id="vis" class="bv-scroll">))'
+    r'(<!--still-->|<img class="te-still" data-digest="(\w+)"[^>]*>)(</div>|<p>.*?</script>\n</div>)',
+    re.DOTALL,
 )
 DIRECTIVE = re.compile(r"^(?:```+|:::+)\{interactive\} *([\w-]+)[^\n]*\n((?::\w+:[^\n]*\n)*)", re.MULTILINE)
 
@@ -60,13 +66,23 @@ def take(figures: list[str]) -> list[bytes]:
         )
         for number, html in enumerate(figures):
             path = Path(folder) / f"{number}.html"
-            path.write_text(assets.standalone_page(html), encoding="utf-8")
+            path.write_text(page_of(html, Path(folder)), encoding="utf-8")
             page.goto(path.as_uri())
             page.wait_for_selector("[data-ready=true]", timeout=20_000)
             page.wait_for_timeout(150)
-            pictures.append(shrink(page.locator(".te-live").screenshot(animations="disabled")))
+            pictures.append(shrink(page.locator(SHOWN).screenshot(animations="disabled")))
         browser.close()
     return pictures
+
+
+def page_of(html: str, folder: Path) -> str:
+    """Return the page that shows a figure or a view, once `folder` holds what a view needs beside it."""
+    return bertviz_page.page(html, folder) if bertviz_page.VIEW in html else assets.standalone_page(html)
+
+
+def digest(found: re.Match[str]) -> str:
+    """Return what a figure's, or a view's, still has to carry while it is true."""
+    return bertviz_page.digest(bare(found)) if bertviz_page.VIEW in found[1] else assets.digest(bare(found))
 
 
 def shrink(png: bytes) -> bytes:
@@ -78,16 +94,16 @@ def shrink(png: bytes) -> bytes:
 
 
 def html_outputs(notebook: NotebookNode) -> Iterator[NotebookNode]:
-    """Yield the data of every output that holds a figure."""
+    """Yield the data of every output that can hold a figure."""
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
-            if "data-widget=" in output.get("data", {}).get("text/html", ""):
+            if "text/html" in output.get("data", {}):
                 yield output.data
 
 
 def bare(found: re.Match[str]) -> str:
     """Return a figure's HTML without its still."""
-    return f"{found[1]}<!--still--></div>"
+    return f"{found[1]}<!--still-->{found[5]}"
 
 
 def stored_stills(notebook: NotebookNode) -> dict[str, str]:
@@ -103,15 +119,13 @@ def insert_stills(notebook: NotebookNode, previous: NotebookNode | None = None) 
     """
     known = stored_stills(notebook) | (stored_stills(previous) if previous else {})
     found = [match for data in html_outputs(notebook) for match in FIGURE.finditer(data["text/html"])]
-    missing = {assets.digest(bare(match)): match for match in found if assets.digest(bare(match)) not in known}
+    missing = {digest(match): match for match in found if digest(match) not in known}
     if missing:
         pictures = take([bare(match) for match in missing.values()])
         for (mark, match), png in zip(missing.items(), pictures, strict=True):
             known[mark] = assets.still_image(png, unescape(match[2]), mark)
     for data in html_outputs(notebook):
-        data["text/html"] = FIGURE.sub(
-            lambda match: f"{match[1]}{known[assets.digest(bare(match))]}</div>", data["text/html"]
-        )
+        data["text/html"] = FIGURE.sub(lambda match: f"{match[1]}{known[digest(match)]}{match[5]}", data["text/html"])
     return len(missing)
 
 
@@ -146,7 +160,7 @@ def update_notebook(path: Path, check: bool) -> int:
     """Bring the stills of one chapter up to date, and return how many were not."""
     notebook = nbformat.read(path, as_version=4)
     found = [match for data in html_outputs(notebook) for match in FIGURE.finditer(data["text/html"])]
-    stale = sum(assets.digest(bare(match)) != match[4] for match in found)
+    stale = sum(digest(match) != match[4] for match in found)
     if stale and not check:
         insert_stills(notebook)
         path.write_text(nbformat.writes(notebook, indent=1, sort_keys=True).rstrip("\n") + "\n", encoding="utf-8")

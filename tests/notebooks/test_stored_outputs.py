@@ -52,7 +52,7 @@ def test_every_stored_picture_has_alt_text(chapter: NotebookNode) -> None:
 def test_every_interactive_figure_has_a_still_and_words_for_it(chapter: NotebookNode) -> None:
     for cell, output in outputs(chapter):
         page = BeautifulSoup("".join(output.get("data", {}).get("text/html", "")), "html.parser")
-        for figure in page.select("[data-widget]"):
+        for figure in page.select("[data-widget], .te-bertviz"):
             pictures = figure.select("img, svg")
             assert pictures, f"no still picture; run `make outputs`:\n{cell.source}"
             words = [figure.get("data-alt"), *(p.get("alt") or p.get("aria-label") for p in pictures)]

@@ -134,8 +134,8 @@ def test_wrong_types_are_named() -> None:
 
 
 def test_recordings_are_found_by_name() -> None:
-    assert recordings.names() == ["grammar-seeds", "running-sentence", "training-snapshots"]
-    with pytest.raises(ValueError, match=r"name must be one of 'grammar-seeds', .* got 'no-such'"):
+    assert {"grammar-seeds", "running-sentence", "training-snapshots"} <= set(recordings.names())
+    with pytest.raises(ValueError, match=r"name must be one of .*'grammar-seeds', .* got 'no-such'"):
         recordings.load("no-such")
     with pytest.raises(ValueError, match="name must be a recording with 'attention', got 'grammar-seeds'"):
         AttentionMap.of_recording("grammar-seeds")

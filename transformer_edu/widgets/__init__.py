@@ -7,21 +7,42 @@
 import json
 from pathlib import Path
 
+from transformer_edu.widgets.architecture_map import ArchitectureMap
 from transformer_edu.widgets.assets import check_figure_name
 from transformer_edu.widgets.attention_map import AttentionMap
 from transformer_edu.widgets.attention_stepper import AttentionStepper
 from transformer_edu.widgets.base import Figure
+from transformer_edu.widgets.bertviz_views import bertviz_head_view, bertviz_model_view
+from transformer_edu.widgets.context_explorer import ContextExplorer
+from transformer_edu.widgets.decoder_stepper import DecoderStepper
+from transformer_edu.widgets.head_splitter import HeadSplitter
+from transformer_edu.widgets.mask_lab import MaskLab
+from transformer_edu.widgets.merge_stepper import MergeStepper
+from transformer_edu.widgets.norm_cube import NormCube
+from transformer_edu.widgets.norm_placement import NormPlacement
 from transformer_edu.widgets.parameter_map import ParameterMap
+from transformer_edu.widgets.path_length_racer import PathLengthRacer
 from transformer_edu.widgets.position_explorer import PositionExplorer
 from transformer_edu.widgets.softmax_lab import SoftmaxLab
 
 __all__ = [
+    "ArchitectureMap",
     "AttentionMap",
     "AttentionStepper",
+    "ContextExplorer",
+    "DecoderStepper",
     "Figure",
+    "HeadSplitter",
+    "MaskLab",
+    "MergeStepper",
+    "NormCube",
+    "NormPlacement",
     "ParameterMap",
+    "PathLengthRacer",
     "PositionExplorer",
     "SoftmaxLab",
+    "bertviz_head_view",
+    "bertviz_model_view",
     "figure_from_file",
     "make_figure",
 ]

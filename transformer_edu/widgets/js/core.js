@@ -9,3 +9,4 @@ export * from "./core/dom.js";
 export * from "./core/state.js";
 export * from "./core/controls.js";
 export * from "./core/grid.js";
+export * from "./core/cells.js";

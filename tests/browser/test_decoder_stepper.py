@@ -1,0 +1,195 @@
+"""The decoder stepper, by mouse and by keyboard alone, with the numbers of the model itself."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from playwright.sync_api import Locator, Page, expect
+from torch import Tensor
+
+from tests.browser.conftest import Watched
+from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, pretrained, record_attention
+from transformer_edu.widgets import DecoderStepper, assets
+
+StrictPage = Callable[..., Watched]
+STORED = 0.5e-4 + 2e-6  # half a unit of the recording, and float32's rounding
+SHIPPED = pretrained.load("grammar")
+FRENCH = SHIPPED.target_vocabulary
+SOURCE = torch.tensor([SHIPPED.source_vocabulary.encode(RUNNING_SENTENCE)])
+END = FRENCH.eos_id
+
+
+@torch.no_grad()
+def reference(written: str) -> dict[str, Tensor]:
+    """One forward pass over all that is written: probabilities (seq, vocab), output and both attentions by layer."""
+    target = torch.tensor([FRENCH.encode(written, add_bos=True)])
+    with record_attention(SHIPPED.model) as maps:
+        output = SHIPPED.model.decode(target, SHIPPED.model.encode(SOURCE), SOURCE)
+    return {
+        "p": SHIPPED.model.project(output)[0].softmax(dim=-1),
+        "output": output[0],
+        "self": torch.stack([maps[f"decoder.{layer}.self"][0].mean(dim=0) for layer in (0, 1)]),
+        "cross": torch.stack([maps[f"decoder.{layer}.cross"][0].mean(dim=0) for layer in (0, 1)]),
+    }
+
+
+def greedy_from(written: str) -> list[str]:
+    """The words that the model adds by itself until the end."""
+    words = written.split()
+    while not words or words[-1] != "<eos>":
+        words.append(FRENCH.word(int(reference(" ".join(words))["p"][-1].argmax())))
+    return words[len(written.split()) :]
+
+
+def opened(figure: DecoderStepper, folder: Path, strict_page: StrictPage) -> Page:
+    path = folder / "stepper.html"
+    path.write_text(assets.standalone_page(figure.html()), encoding="utf-8")
+    return strict_page(viewport={"width": 800, "height": 1000}).open(path.as_uri())
+
+
+@pytest.fixture
+def page(tmp_path: Path, strict_page: StrictPage) -> Page:
+    return opened(DecoderStepper(), tmp_path, strict_page)
+
+
+def numbers(found: Locator) -> Tensor:
+    return torch.tensor([float(value) for value in found.evaluate_all("all => all.map(one => one.dataset.value)")])
+
+
+def row(page: Page, index: int) -> list[str]:
+    """The words of a row of the sentence: 0 what is read, 2 what is written."""
+    return page.locator(".te-dec-line").nth(index).locator(".te-dec-word").all_text_contents()
+
+
+def options(page: Page) -> Locator:
+    return page.locator(".te-dec-option:visible")
+
+
+def option(page: Page, word: str) -> Locator:
+    return page.get_by_role("button", name=f"write {word}, probability")
+
+
+def assert_shows(page: Page, written: str, layer: int = 1) -> None:
+    """Words, weights, probabilities and outputs are those of the model on the written words."""
+    expected = reference(written)
+    assert row(page, 0) == ["start", *written.split()]
+    for kind in ("self", "cross"):
+        shown = numbers(page.locator(f"[data-list={kind}] li"))
+        torch.testing.assert_close(shown, expected[kind][layer, -1], atol=STORED, rtol=0)
+    likely = expected["p"][-1].topk(5)
+    torch.testing.assert_close(numbers(options(page))[:5], likely.values, atol=STORED, rtol=0)
+    output = numbers(page.locator(".te-dec-number")).reshape(-1, 4)
+    torch.testing.assert_close(output, expected["output"][:, :4], atol=STORED, rtol=0)
+
+
+def test_default_is_about_to_write_noir_and_looks_at_black(page: Page) -> None:
+    assert_shows(page, "le petit chat")
+    assert page.locator("[data-list=cross] .te-dec-top .te-dec-word").text_content() == "black"
+    expect(page.locator(".te-sentence")).to_contain_text("Likeliest to be written next: noir 0.949")
+
+
+def test_every_step_of_the_translation_agrees_with_the_model(page: Page) -> None:
+    page.get_by_role("button", name="Start again").click()
+    expect(page.locator(".te-dec-words")).to_contain_text("Nothing is written yet")
+    words = RUNNING_TRANSLATION.split()
+    for count in range(len(words) + 1):
+        for layer in (0, 1):
+            page.get_by_role("radio", name=f"layer {layer + 1}").click()
+            assert_shows(page, " ".join(words[:count]), layer)
+        page.get_by_role("button", name="Write the next word").click()
+    assert row(page, 2) == [*words, "end"]
+    expect(page.locator(".te-sentence")).to_contain_text(f"the decoder stops: {RUNNING_TRANSLATION}.")
+    before = page.locator(".te-root").inner_text()
+    page.get_by_role("button", name="Write the next word").dispatch_event("click")
+    option(page, "ne").dispatch_event("click")
+    assert page.locator(".te-root").inner_text() == before
+
+
+def test_appending_a_word_changes_no_earlier_column(page: Page) -> None:
+    before = numbers(page.locator(".te-dec-number"))
+    page.get_by_role("button", name="Write the next word").click()
+    after = numbers(page.locator(".te-dec-number"))
+    assert len(after) == len(before) + 4
+    assert torch.equal(after[: len(before)], before)
+    expect(page.locator(".te-dec-words")).to_contain_text("The 4 columns before it are as they were")
+
+
+def test_what_is_written_is_read_one_place_later(page: Page) -> None:
+    for _ in range(3):
+        page.get_by_role("button", name="Write the next word").click()
+        assert row(page, 0)[1:] == row(page, 2)[:-1]
+
+
+def test_another_word_is_followed_as_the_model_follows_it(page: Page) -> None:
+    option(page, "noire").click()
+    assert_shows(page, "le petit chat noire")
+    expect(page.locator(".te-dec-branch")).to_contain_text("You chose noire (0.0048) in place of noir (0.9490)")
+    for word in greedy_from("le petit chat noire"):
+        page.get_by_role("button", name="Write the next word").click()
+        assert row(page, 2)[-1 if word == "<eos>" else -2] == ("end" if word == "<eos>" else word)
+    expect(page.locator(".te-sentence")).to_contain_text("le petit chat noire ne dort pas")
+
+
+def test_la_brings_petite_but_the_noun_stays_the_cat(page: Page) -> None:
+    page.get_by_role("button", name="Start again").click()
+    assert options(page).count() == 6
+    probabilities = reference("")["p"][-1]
+    la = FRENCH.encode("la")[0]
+    assert numbers(options(page))[5] == pytest.approx(probabilities[la].item(), abs=STORED)
+    place = int((probabilities > probabilities[la]).sum()) + 1
+    expect(page.locator(".te-dec-next")).to_contain_text(f"la is in place {place} of all words")
+    option(page, "la").click()
+    for written in ("la", "la petite", "la petite chat"):
+        assert_shows(page, written)
+        page.get_by_role("button", name="Write the next word").click()
+    assert row(page, 2) == ["la", "petite", "chat", "noir", "?"]
+    page.get_by_role("button", name="Back").click()
+    option(page, "noire").click()
+    assert_shows(page, "la petite chat noire")
+
+
+def test_a_word_whose_branch_was_not_recorded_cannot_be_chosen(page: Page) -> None:
+    option(page, "noire").click()
+    second = options(page).nth(1)
+    assert second.get_attribute("aria-disabled") == "true"
+    second.dispatch_event("click")
+    assert row(page, 0) == ["start", "le", "petit", "chat", "noire"]
+    expect(page.locator(".te-dec-next")).to_contain_text("What follows the words in grey was not recorded")
+
+
+def tab_to(page: Page, selector: str) -> None:
+    """Press Tab until the focused element matches."""
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            return
+    raise AssertionError(f"Tab never reached {selector!r}")
+
+
+def test_whole_figure_by_keyboard_alone(page: Page) -> None:
+    tab_to(page, ".te-primary")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Space")
+    assert_shows(page, "le petit chat noir ne")
+    expect(page.get_by_role("status")).to_contain_text("Written: le petit chat noir ne. The newest position reads ne.")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert_shows(page, "le petit chat noir")
+    tab_to(page, "[role=radio]")
+    page.keyboard.press("ArrowLeft")
+    assert_shows(page, "le petit chat noir", layer=0)
+    tab_to(page, ".te-dec-option")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent").startswith("noir")
+    page.keyboard.press("Enter")
+    assert_shows(page, "le petit chat noir noir", layer=0)
+    expect(page.get_by_role("status")).to_contain_text("Layer 1. Written: le petit chat noir noir.")
+
+
+def test_another_sentence_recorded_live(tmp_path: Path, strict_page: StrictPage) -> None:
+    figure = DecoderStepper.of_translator(SHIPPED, "a red hen sings", path="une poule")
+    page = opened(figure, tmp_path, strict_page)
+    assert page.locator("[data-list=cross] .te-dec-word").all_text_contents() == ["a", "red", "hen", "sings"]
+    page.get_by_role("button", name="Write the next word").click()
+    assert row(page, 2)[:3] == ["une", "poule", "rouge"]

@@ -1,0 +1,247 @@
+"""The mask lab, by mouse and by keyboard alone: its weights are those of the package's attention, right and wrong."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from playwright.sync_api import Page, expect
+from torch import Tensor
+
+from tests.browser.conftest import Watched
+from transformer_edu import causal_mask, padding_mask
+from transformer_edu.widgets import MaskLab, assets
+from transformer_edu.widgets.mask_lab import attention_of_scores
+
+StrictPage = Callable[..., Watched]
+KINDS = {"encoder": "encoder self-attention", "decoder": "decoder self-attention", "cross": "cross-attention"}
+
+
+@pytest.fixture
+def lab(tmp_path: Path, strict_page: StrictPage) -> Callable[..., Page]:
+    def make(kind: str = "decoder", **options: Any) -> Page:
+        path = tmp_path / "lab.html"
+        path.write_text(assets.standalone_page(MaskLab(kind, **options).html()), encoding="utf-8")
+        return strict_page(viewport={"width": 800, "height": 1000}).open(path.as_uri())
+
+    return make
+
+
+def shown(page: Page, name: str) -> Tensor:
+    """A table as the figure holds it, from its cells' data-value, without the column of sums."""
+    rows = page.locator(f"[data-matrix={name}]").evaluate(
+        "grid => [...grid.querySelectorAll('[role=row]')].map(row => [...row.querySelectorAll("
+        "'[data-value]:not(.te-row-sum)')].map(cell => cell.dataset.value)).filter(row => row.length)"
+    )
+    return torch.tensor([[float(value.replace("Infinity", "inf")) for value in row] for row in rows]).double()
+
+
+def assert_same(found: Tensor, expected: Tensor) -> None:
+    torch.testing.assert_close(found, expected.double(), atol=1e-4, rtol=0, equal_nan=True)
+
+
+def scores_of(kind: str, sentence: int = 1, rows: int = 6, columns: int = 6) -> Tensor:
+    return torch.tensor(MaskLab().scores[kind][sentence], dtype=torch.float64)[:rows, :columns]
+
+
+def pads(real: int, width: int = 6, in_front: bool = False) -> Tensor:
+    """The package's padding mask for one sentence, (1, k_len)."""
+    ids = torch.tensor([[1] * real + [0] * (width - real)])
+    return padding_mask(ids.flip(-1) if in_front else ids, pad_id=0)[0, 0]
+
+
+def choose(page: Page, mistake: str) -> None:
+    page.get_by_role("combobox", name="mask").select_option(mistake)
+
+
+@pytest.mark.parametrize("padding", [True, False])
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+def test_ticked_masks_give_the_packages_weights(
+    lab: Callable[..., Page], kind: str, causal: bool, padding: bool
+) -> None:
+    page = lab("decoder" if kind == "encoder" else "encoder")
+    page.get_by_role("radio", name=KINDS[kind]).click()
+    page.get_by_label("padding mask").set_checked(padding)
+    if kind == "cross":
+        assert not page.get_by_label("causal mask").is_visible()
+    else:
+        page.get_by_label("causal mask").set_checked(causal)
+    mask = pads(4).expand(6, 6) if padding else torch.ones(6, 6, dtype=torch.bool)
+    if causal and kind != "cross":
+        mask = mask & causal_mask(6)
+    assert_same(shown(page, "mask"), mask)
+    assert_same(shown(page, "masked"), scores_of(kind).masked_fill(~mask, -torch.inf))
+    assert_same(shown(page, "weights"), attention_of_scores(scores_of(kind), mask))
+
+
+@pytest.mark.parametrize("in_front", [False, True])
+def test_lengths_and_the_side_of_the_padding(lab: Callable[..., Page], in_front: bool) -> None:
+    page = lab("cross", source_lengths=(5, 2), target_lengths=(1, 4), pad_first=in_front)
+    mask = pads(2, 5, in_front).expand(4, 5)
+    assert_same(shown(page, "weights"), attention_of_scores(scores_of("cross", rows=4, columns=5), mask))
+    page.get_by_role("slider", name="English 2").fill("3")
+    assert_same(shown(page, "mask"), pads(3, 5, in_front).expand(4, 5))
+    page.get_by_role("radio", name="sentence 1").click()
+    assert_same(shown(page, "weights"), attention_of_scores(scores_of("cross", 0, 4, 5), pads(5, 5).expand(4, 5)))
+    assert page.locator("[data-matrix=mask] [role=rowheader]").all_text_contents().count("<pad>") == 3
+
+
+def wrong_weights(mistake: str, scores: Tensor, query: int) -> Tensor:
+    """What each mistake computes, in PyTorch, for a decoder with 4 real tokens of 6."""
+    right = causal_mask(6) & pads(4)
+    blind = right.clone()
+    blind[query] = False
+    return {
+        "bare": lambda: scores.softmax(dim=-1),
+        "no-padding": lambda: attention_of_scores(scores, causal_mask(6)),
+        "no-causal": lambda: attention_of_scores(scores, pads(4).expand(6, 6)),
+        "flipped": lambda: attention_of_scores(scores, causal_mask(6).T & pads(4)),
+        "after": lambda: scores.softmax(dim=-1) * right,
+        "added": lambda: (scores + right).softmax(dim=-1),
+        "queries": lambda: attention_of_scores(scores, causal_mask(6) & pads(4).T),
+        "blind": lambda: scores.masked_fill(~blind, -torch.inf).softmax(dim=-1),
+    }[mistake]()
+
+
+@pytest.mark.parametrize(
+    "mistake", ["bare", "no-padding", "no-causal", "flipped", "after", "added", "queries", "blind"]
+)
+def test_every_wrong_mask_does_what_it_does_in_pytorch_and_marks_the_leaks(
+    lab: Callable[..., Page], mistake: str
+) -> None:
+    page = lab()
+    choose(page, mistake)
+    weights = wrong_weights(mistake, scores_of("decoder"), query=2)
+    assert_same(shown(page, "weights"), weights)
+    allowed = causal_mask(6) & pads(4)
+    leaks = (~allowed & (weights > 0))[:4]  # only the rows of real tokens count
+    marked = page.locator("[data-matrix=weights] .te-leak").evaluate_all(
+        "cells => cells.map(cell => [Number(cell.dataset.row), Number(cell.dataset.column)])"
+    )
+    assert marked == leaks.nonzero().tolist()
+    good = mistake in ("no-padding", "queries")  # padding behind is later than every real token
+    assert page.locator(".te-verdict").get_attribute("data-good") == str(good).lower()
+    if leaks.any():
+        worst = (weights * ~allowed)[:4].sum(dim=-1).max()
+        expect(page.locator(".te-verdict")).to_contain_text(f"{int(leaks.any(-1).sum())} of 4 real tokens look")
+        expect(page.locator(".te-verdict")).to_contain_text(f"up to {worst:.2f} of their attention")
+
+
+def test_sentence_says_how_much_goes_where_it_must_not(lab: Callable[..., Page]) -> None:
+    page = lab()
+    choose(page, "bare")
+    weights = scores_of("decoder").softmax(dim=-1)
+    for row in range(4):
+        page.locator(f"[data-matrix=scores] [data-row='{row}'][data-column='0']").click()
+        said = page.locator(".te-sentence")
+        expect(said).to_contain_text(f"Position {row + 1}, ")
+        expect(said).to_contain_text(f"{weights[row, 4:].sum():.2f} of its attention is on padding")
+        later = weights[row, row + 1 : 4].sum()
+        if row < 3:
+            expect(said).to_contain_text(f"{later:.2f} of its attention is on what comes later")
+    page.locator("[data-matrix=scores] [data-row='5'][data-column='0']").click()
+    expect(page.locator(".te-sentence")).to_contain_text("Position 6 is padding")
+
+
+def test_rows_masked_too_late_show_their_sums(lab: Callable[..., Page]) -> None:
+    page = lab(mistake="after")
+    sums = wrong_weights("after", scores_of("decoder"), 2).sum(dim=-1)
+    shown_sums = page.locator("[data-matrix=weights] .te-row-sum").all_text_contents()
+    assert [float(text) for text in shown_sums] == pytest.approx(sums.tolist(), abs=5.1e-3)
+    assert page.locator("[data-matrix=weights] .te-short").count() == 4
+    assert_same(shown(page, "unmasked"), scores_of("decoder").softmax(dim=-1))
+    expect(page.locator(".te-sentence")).to_contain_text(f"sum to {sums[2]:.2f}: the missing {1 - sums[2]:.2f}")
+
+
+def test_causal_mask_alone_leaks_when_the_padding_stands_in_front(lab: Callable[..., Page]) -> None:
+    page = lab(padding=False)
+    assert page.locator(".te-leak").count() == 0
+    page.get_by_label("padding in front").check()
+    expected = attention_of_scores(scores_of("decoder"), causal_mask(6))
+    assert_same(shown(page, "weights"), expected)
+    assert page.locator(".te-leak").count() == 8
+    expect(page.locator(".te-sentence")).to_contain_text(f"{expected[2, :2].sum():.2f} of its attention is on padding")
+
+
+@pytest.mark.parametrize("kind", ["encoder", "cross"])
+def test_padding_mask_on_the_queries_leaves_padding_in_view(lab: Callable[..., Page], kind: str) -> None:
+    page = lab(kind, mistake="queries", query=1)
+    expected = attention_of_scores(scores_of(kind), pads(4).T.expand(6, 6))
+    assert_same(shown(page, "weights"), expected)
+    assert shown(page, "weights")[4:].abs().sum() == 0
+    assert page.locator(".te-leak").count() == 8
+    expect(page.locator(".te-sentence")).to_contain_text(f"{expected[1, 4:].sum():.2f} of its attention is on padding")
+
+
+def test_rows_with_nowhere_to_look_are_zero_by_the_books_rule_and_nan_without_it(lab: Callable[..., Page]) -> None:
+    page = lab(pad_first=True, query=0)
+    assert shown(page, "weights")[:2].abs().sum() == 0
+    expect(page.locator(".te-sentence")).to_contain_text("zero, never NaN")
+    page.get_by_role("slider", name="French 2").fill("0")
+    assert shown(page, "weights").abs().sum() == 0
+    expect(page.locator(".te-verdict")).to_contain_text("Nothing but padding")
+    page.get_by_role("slider", name="French 2").fill("6")
+    choose(page, "blind")
+    assert shown(page, "weights")[0].isnan().all()
+    assert page.locator("[data-matrix=weights] [data-row='0'][data-column='0']").inner_text() == "NaN"
+
+
+def test_ticking_a_box_takes_a_mistake_back(lab: Callable[..., Page]) -> None:
+    page = lab(mistake="added")
+    page.get_by_label("padding mask").uncheck()
+    assert page.get_by_role("combobox", name="mask").input_value() == "no-padding"
+    page.get_by_label("padding mask").check()
+    assert page.get_by_role("combobox", name="mask").input_value() == "right"
+    choose(page, "flipped")
+    page.get_by_role("radio", name="cross-attention").click()
+    assert page.get_by_role("combobox", name="mask").input_value() == "right"
+    page.get_by_role("button", name="Reset").click()
+    assert page.get_by_role("combobox", name="mask").input_value() == "added"
+
+
+def focused(page: Page) -> str:
+    return page.evaluate(
+        "(({ariaLabel, labels, textContent}) => ariaLabel || labels?.[0]?.textContent || textContent)"
+        "(document.activeElement)"
+    )
+
+
+def tab_to(page: Page, text: str) -> None:
+    """Press Tab until the focused element's name begins with `text`."""
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        if focused(page).startswith(text):
+            return
+    raise AssertionError(f"Tab never reached {text!r}")
+
+
+def test_whole_figure_by_keyboard_alone(lab: Callable[..., Page]) -> None:
+    page = lab()
+    tab_to(page, "decoder self-attention")
+    page.keyboard.press("ArrowLeft")
+    tab_to(page, "padding mask")
+    page.keyboard.press("Space")
+    assert_same(shown(page, "weights"), scores_of("encoder").softmax(dim=-1))
+    assert page.get_by_role("combobox", name="mask").input_value() == "bare"
+    tab_to(page, "English 2")
+    page.keyboard.press("ArrowLeft")
+    tab_to(page, "row sees, column the: 0.4")
+    page.keyboard.press("ArrowUp")
+    expect(page.locator(".te-sentence")).to_contain_text("Position 2, dog")
+    leak = scores_of("encoder").softmax(dim=-1)[1, 3:].sum()
+    expect(page.locator(".te-hidden")).to_contain_text(f"must not: {leak:.2f} of its attention is on padding")
+    tab_to(page, "Reset")
+    page.keyboard.press("Enter")
+    assert_same(shown(page, "weights"), attention_of_scores(scores_of("decoder"), causal_mask(6) & pads(4)))
+
+
+def test_mask_cells_say_what_they_mean(lab: Callable[..., Page]) -> None:
+    page = lab()
+    cells = page.locator("[data-matrix=mask] [data-row='2']")
+    assert cells.all_text_contents() == ["✓", "✓", "✓", "·", "·", "·"]
+    assert cells.nth(3).get_attribute("aria-label") == "row chien, column voit: may not attend"
+    choose(page, "no-causal")
+    leak = page.locator("[data-matrix=weights] [data-row='0'][data-column='3']")
+    assert leak.get_attribute("aria-label").endswith("must not look")

@@ -1,0 +1,155 @@
+"""The path-length racer, by mouse and by keyboard alone, against boolean matrix products."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import torch
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Watched
+from transformer_edu.widgets import PathLengthRacer, assets
+from transformer_edu.widgets.path_length_racer import multiply_adds, path_lengths
+
+StrictPage = Callable[..., Watched]
+LANES = ("recurrent", "convolution", "attention")
+
+
+@pytest.fixture
+def racer(tmp_path: Path, strict_page: StrictPage) -> Page:
+    path = tmp_path / "racer.html"
+    path.write_text(assets.standalone_page(PathLengthRacer().html()), encoding="utf-8")
+    return strict_page(viewport={"width": 800, "height": 1000}).open(path.as_uri())
+
+
+def heard_by_step(lane: str, n: int, dilated: bool, steps: int) -> list[int]:
+    """How many tokens have something of the first after 0, 1, … steps, and that they are the leftmost ones."""
+    distance = torch.arange(n)[:, None] - torch.arange(n)[None]
+    heard = torch.eye(n, dtype=torch.bool)[0]
+    counts = [1]
+    for step in range(steps):
+        if lane == "recurrent":  # token `step` reads its own input and the state of the token before it
+            if step > 0:
+                heard[step] = heard[step] | heard[step - 1]
+        else:
+            reach = 2**step if dilated else 1
+            sees = (distance == 0) | (distance.abs() == reach) if lane == "convolution" else torch.ones(n, n) > 0
+            heard = (sees & heard).any(dim=1)
+        assert heard[: int(heard.sum())].all()
+        counts.append(int(heard.sum()))
+    return counts
+
+
+def attribute(page: Page, lane: str, name: str) -> str:
+    return page.locator(f"[data-lane={lane}]").get_attribute(f"data-{name}") or ""
+
+
+def slide(page: Page, label: str, value: int) -> None:
+    page.get_by_role("slider", name=label).fill(str(value))
+
+
+def assert_shows(page: Page, n: int, d: int, dilated: bool, step: int) -> None:
+    paths = path_lengths(n, dilated)
+    for lane in LANES:
+        rows = min(step, paths[lane])
+        expected = heard_by_step(lane, n, dilated, rows)
+        assert [int(count) for count in attribute(page, lane, "heard").split()] == expected
+        assert attribute(page, lane, "done") == str(paths[lane] <= step).lower()
+        assert (expected[-1] == n) == (paths[lane] <= step)
+        assert points(page, lane)[-1][1] == rows
+    shown = page.locator(".te-race-table [role=cell]").evaluate_all(
+        "all => all.map(cell => Number(cell.dataset.value))"
+    )
+    assert shown == [n, 1, 1, *(paths[lane] for lane in LANES), *(multiply_adds(n, d)[lane] for lane in LANES)]
+
+
+def points(page: Page, lane: str) -> list[tuple[int, int]]:
+    """(token, row) along the drawn path, both from 0."""
+    text = page.locator(f"[data-lane={lane}] .te-race-path").get_attribute("points") or ""
+    return [(int(float(x)), int(float(y))) for x, y in (pair.split(",") for pair in text.split())]
+
+
+@pytest.mark.parametrize("dilated", [False, True])
+def test_every_step_agrees_with_brute_force(racer: Page, dilated: bool) -> None:
+    racer.get_by_label("dilated convolution").set_checked(dilated)
+    for n in (4, 16, 37, 64):
+        slide(racer, "tokens, n", n)
+        for step in {0, 1, 2, 3, 5, n - 1, n}:
+            slide(racer, "steps", step)
+            assert_shows(racer, n, 64, dilated, step)
+
+
+@pytest.mark.parametrize("dilated", [False, True])
+def test_the_path_leads_from_token_1_to_token_n_over_links_that_exist(racer: Page, dilated: bool) -> None:
+    racer.get_by_label("dilated convolution").set_checked(dilated)
+    for n in (4, 16, 37, 64):
+        slide(racer, "tokens, n", n)
+        slide(racer, "steps", n)
+        for lane in LANES:
+            path = points(racer, lane)
+            assert [row for _, row in path] == list(range(path_lengths(n, dilated)[lane] + 1))
+            assert (path[0][0], path[-1][0]) == (0, n - 1)
+            moves = [after - before for (before, _), (after, _) in pairwise(path)]
+            if lane == "convolution":
+                assert all(move in (0, 2**layer if dilated else 1) for layer, move in enumerate(moves))
+            if lane == "recurrent":
+                assert moves == [0] + [1] * (n - 1)
+
+
+def test_when_attention_costs_more_is_said(racer: Page) -> None:
+    words = racer.locator(".te-race-sentence")
+    assert "fewer multiply-adds than a recurrent layer (16,384 and 65,536)" in words.inner_text()
+    slide(racer, "tokens, n", 64)
+    assert "as many multiply-adds as a recurrent layer (262,144 and 262,144)" in words.inner_text()
+    racer.get_by_label("size of a vector, d").select_option("32")
+    assert "more multiply-adds than" in words.inner_text()
+    assert "at n = d = 32 they are equal" in words.inner_text()
+    assert_shows(racer, 64, 32, False, 64)
+
+
+def test_a_finished_race_stays_finished_when_n_changes_and_the_buttons_step(racer: Page) -> None:
+    slide(racer, "tokens, n", 30)
+    assert_shows(racer, 30, 64, False, 30)
+    assert racer.get_by_role("button", name="One step").get_attribute("aria-disabled") == "true"
+    racer.get_by_role("button", name="Start again").click()
+    assert_shows(racer, 30, 64, False, 0)
+    for step in (1, 2, 3):
+        racer.get_by_role("button", name="One step").click()
+        assert_shows(racer, 30, 64, False, step)
+    slide(racer, "steps", 25)
+    slide(racer, "tokens, n", 10)
+    assert_shows(racer, 10, 64, False, 10)
+
+
+def tab_to(page: Page, name: str) -> None:
+    script = (
+        "(n => n.getAttribute('aria-label') || n.labels?.[0]?.textContent || n.textContent)(document.activeElement)"
+    )
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        if str(page.evaluate(script)).startswith(name):
+            return
+    raise AssertionError(f"Tab never reached {name!r}")
+
+
+def test_whole_figure_by_keyboard_alone(racer: Page) -> None:
+    tab_to(racer, "tokens, n")
+    racer.keyboard.press("End")
+    tab_to(racer, "size of a vector, d")
+    racer.keyboard.press("ArrowDown")
+    tab_to(racer, "dilated convolution")
+    racer.keyboard.press("Space")
+    assert_shows(racer, 64, 128, True, 64)
+    tab_to(racer, "Start again")
+    racer.keyboard.press("Enter")
+    tab_to(racer, "One step")
+    racer.keyboard.press("Space")
+    assert_shows(racer, 64, 128, True, 1)
+    tab_to(racer, "steps")
+    racer.keyboard.press("ArrowRight")
+    assert_shows(racer, 64, 128, True, 2)
+    expect(racer.locator("[aria-live=polite]")).to_contain_text(
+        "After 2 steps: the recurrent layer got to token 2 of 64, the convolutions got to token 4 of 64, "
+        "attention arrived at step 1."
+    )

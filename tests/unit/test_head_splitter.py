@@ -1,0 +1,65 @@
+"""The head splitter's Python side: its alt text against the package's attention, its state, and what it refuses."""
+
+import re
+
+import pytest
+import torch
+
+from transformer_edu import MultiHeadAttention, hand_example
+from transformer_edu.widgets import HeadSplitter, make_figure
+
+
+def head_outputs(num_heads: int) -> torch.Tensor:
+    """The heads of `MultiHeadAttention` with the hand example's matrices, (heads, seq, d_head)."""
+    hand = hand_example()
+    attention = MultiHeadAttention(4, num_heads, bias=False)
+    query, key, value = (attention.split_heads((hand.x @ w)[None]) for w in (hand.w_q, hand.w_k, hand.w_v))
+    weights = (query @ key.transpose(-2, -1) / (4 // num_heads) ** 0.5).softmax(dim=-1)
+    return (weights @ value)[0]
+
+
+@pytest.mark.parametrize("num_heads", [1, 2, 4])
+@pytest.mark.parametrize("token", [0, 1, 2])
+def test_alt_text_says_torchs_numbers(num_heads: int, token: int) -> None:
+    heads = head_outputs(num_heads)
+    expected = [*heads.transpose(0, 1).reshape(3, 4)[token].tolist(), *heads.reshape(3, 4)[token].tolist()]
+    said = re.findall(r"\d\.\d\d", HeadSplitter(num_heads=num_heads, token=token).alt_text())
+    assert [float(number) for number in said] == pytest.approx(expected, abs=5.1e-3)
+
+
+def test_alt_text_names_step_heads_and_token() -> None:
+    alt = HeadSplitter(["le", "chat", "noir"], step=2, num_heads=4, token=1).alt_text()
+    assert all(words in alt for words in ("le, chat, noir", "step 2, split", "4 heads of 1", "row of chat"))
+    assert "1 head of 4" in HeadSplitter(num_heads=1).alt_text()
+
+
+def test_state_is_the_hand_example() -> None:
+    state, hand = HeadSplitter().state(), hand_example()
+    for name in ("x", "w_q", "w_k", "w_v", "w_o"):
+        assert torch.equal(torch.tensor(state[name], dtype=torch.float32), getattr(hand, name))
+    assert state["tokens"] == list(hand.tokens)
+
+
+def test_state_makes_the_same_figure_again() -> None:
+    options = {"num_heads": 4, "step": 3, "part": "k", "token": 1, "key": 2, "head": 3}
+    assert make_figure("head-splitter", **options).html() == HeadSplitter(**options).html()
+    assert HeadSplitter(**options).html() != HeadSplitter().html()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"num_heads": 3}, ValueError, "num_heads must be one of 1, 2, 4, got 3"),
+        ({"step": 8}, ValueError, "step must be one of 1, 2, 3, 4, 5, 6, 7, got 8"),
+        ({"step": True}, TypeError, "step must be a whole number"),
+        ({"part": "w"}, ValueError, "part must be one of 'q', 'k', 'v', got 'w'"),
+        ({"token": 3}, ValueError, "token must be from 0 to 2, got 3"),
+        ({"key": -1}, ValueError, "key must be at least 0, got -1"),
+        ({"head": 2}, ValueError, "head must be from 0 to 1, got 2"),
+        ({"tokens": ["a", "b"]}, ValueError, "tokens must be 3 strings, got 2"),
+        ({"tokens": "abc"}, TypeError, "tokens must be a list of strings, got 'abc'"),
+    ],
+)
+def test_bad_input_is_named(options: dict[str, object], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=re.escape(words)):
+        HeadSplitter(**options)

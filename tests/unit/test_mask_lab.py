@@ -1,0 +1,87 @@
+"""The mask lab's Python side: its scores, its alt text against the package's attention, and what it refuses."""
+
+import re
+
+import pytest
+import torch
+
+from transformer_edu import causal_mask, padding_mask
+from transformer_edu.widgets import MaskLab, make_figure
+from transformer_edu.widgets.mask_lab import MISTAKES, attention_of_scores, made_up_scores
+
+
+def test_scores_are_the_same_every_time_and_have_one_decimal() -> None:
+    scores = torch.tensor([made_up_scores()[kind] for kind in ("encoder", "decoder", "cross")], dtype=torch.float64)
+    assert scores.shape == (3, 2, 6, 6)
+    assert made_up_scores() == made_up_scores()
+    assert torch.equal(scores, scores.mul(10).round() / 10)
+    assert scores.min() >= -2
+    assert scores.max() <= 2
+    assert scores.std() > 1
+
+
+def test_attention_of_scores_is_the_softmax_of_the_allowed_ones() -> None:
+    scores = torch.tensor(made_up_scores()["decoder"][0], dtype=torch.float64)
+    mask = causal_mask(6)
+    mask[2] = False
+    expected = scores.masked_fill(~mask, -torch.inf).softmax(dim=-1).nan_to_num(0.0)
+    torch.testing.assert_close(attention_of_scores(scores, mask), expected)
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+@pytest.mark.parametrize("pad_first", [False, True])
+def test_alt_text_says_where_the_query_looks(kind: str, pad_first: bool) -> None:
+    figure = MaskLab(kind, source_lengths=(6, 3), target_lengths=(6, 4), query=4, pad_first=pad_first)
+    real = 4 if kind == "decoder" else 3
+    ids = torch.tensor([[1] * real + [0] * (6 - real)])
+    ids = ids.flip(-1) if pad_first else ids
+    mask = padding_mask(ids, pad_id=0)[0, 0].expand(6, 6)
+    if kind == "decoder":
+        mask = mask & causal_mask(6)
+    scores = torch.tensor(made_up_scores()[kind][1], dtype=torch.float64)
+    said = re.findall(r" (\d\.\d\d)\b", figure.alt_text())
+    expected = attention_of_scores(scores, mask)[4].tolist()
+    assert [float(number) for number in said] == pytest.approx(expected, abs=5.1e-3)
+
+
+@pytest.mark.parametrize("mistake", [name for name in MISTAKES if name != "none"])
+def test_alt_text_names_the_mistake(mistake: str) -> None:
+    assert MISTAKES[mistake] in MaskLab(mistake=mistake).alt_text()
+
+
+def test_alt_text_without_a_mask_and_of_an_empty_sentence() -> None:
+    assert "with no mask" in MaskLab(padding=False, causal=False).alt_text()
+    assert "<pad> 0.00, <pad> 0.00" in MaskLab("encoder", source_lengths=(2, 0)).alt_text()
+    assert "Position 1, <pad>, looks at <pad> 0.00." in MaskLab("encoder", source_lengths=(0, 0)).alt_text()
+
+
+def test_causal_mask_is_ticked_where_it_belongs() -> None:
+    assert [MaskLab(kind).causal for kind in ("encoder", "decoder", "cross")] == [False, True, False]
+
+
+def test_state_makes_the_same_figure_again() -> None:
+    options = {"kind": "cross", "source_lengths": [3, 5], "sentence": 0, "query": 5, "mistake": "queries"}
+    assert make_figure("mask-lab", **options).html() == MaskLab(**options).html()
+    assert MaskLab(**options).html() != MaskLab().html()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"kind": "self"}, ValueError, "kind must be one of 'encoder', 'decoder', 'cross', got 'self'"),
+        ({"mistake": "late"}, ValueError, "mistake must be one of 'none', 'flipped'"),
+        ({"kind": "cross", "causal": True}, ValueError, "causal must be False in cross-attention"),
+        ({"kind": "encoder", "mistake": "flipped"}, ValueError, "kind must be 'decoder', got 'encoder'"),
+        ({"mistake": "after", "padding": False}, ValueError, "mistake 'after' goes with the masks that belong"),
+        ({"source_lengths": (7, 2)}, ValueError, "source_lengths must be from 0 to 6, got 7"),
+        ({"target_lengths": (-1, 2)}, ValueError, "target_lengths must be at least 0, got -1"),
+        ({"target_lengths": (1, 2, 3)}, ValueError, "target_lengths must be two whole numbers from 0 to 6"),
+        ({"sentence": 2}, ValueError, "sentence must be from 0 to 1, got 2"),
+        ({"query": 6}, ValueError, "query must be from 0 to 5, got 6"),
+        ({"source": [["a"] * 6]}, ValueError, "source must be two lists of 6 strings"),
+        ({"target": ["abcdef", "abcdef"]}, TypeError, "target must be two lists of 6 strings"),
+    ],
+)
+def test_bad_input_is_named(options: dict[str, object], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=re.escape(words)):
+        MaskLab(**options)

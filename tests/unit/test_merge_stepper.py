@@ -1,0 +1,60 @@
+"""The merge stepper's Python side: its default state, its alt text, and what it refuses."""
+
+import re
+from collections import Counter
+
+import pytest
+
+from transformer_edu.data.byte_pairs import learn_merges
+from transformer_edu.widgets import MergeStepper, make_figure
+from transformer_edu.widgets.merge_stepper import TEXT
+
+
+def test_the_default_text_teaches_within_six_merges_and_begins_with_a_tie() -> None:
+    counts = Counter(TEXT.split())
+    assert ["".join(pair) for pair in learn_merges(counts, 6)] == ["at", "cat", "er", "ld", "old", "er·"]
+    assert sum(counts[word] * (pair in word) for word in counts for pair in ("at",)) == 7
+    assert sum(counts[word] * (pair in word) for word in counts for pair in ("ca",)) == 7
+    assert "bolder" not in counts
+
+
+def test_alt_text_says_the_merges_the_lengths_and_the_cut() -> None:
+    said = MergeStepper().alt_text()
+    assert "18 words, 7 of them different" in said
+    assert "at, cat, er, ld, old, er·." in said
+    assert f"it took {sum(len(word) + 1 for word in TEXT.split())} as characters" in said
+    assert "bolder is cut into b (unknown), old, er·." in said
+    assert "Merges made so far: none" in MergeStepper("low lower", step=0, new_word="").alt_text()
+
+
+def test_step_defaults_to_six_or_to_all_merges() -> None:
+    assert MergeStepper().step == 6
+    assert MergeStepper("ab ab").step == 2
+
+
+def test_state_makes_the_same_figure_again() -> None:
+    figure = make_figure("merge-stepper", text="low low lower", step=2, new_word="slow")
+    assert figure.state() == {"text": "low low lower", "step": 2, "new_word": "slow"}
+    assert figure.html() == MergeStepper("low low lower", step=2, new_word="slow").html()
+
+
+@pytest.mark.usefixtures("as_readers_run_it")
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"text": ["low", "lower"]}, TypeError, "text must be a str, got ['low', 'lower']"),
+        ({"text": ""}, ValueError, "text must have 1 to 400 characters, got 0"),
+        ({"text": "a" * 401}, ValueError, "text must have 1 to 400 characters, got 401"),
+        ({"text": "   "}, ValueError, "text must have 1 to 30 different words, got 0"),
+        ({"text": " ".join(map(str, range(31)))}, ValueError, "text must have 1 to 30 different words, got 31"),
+        ({"text": "ab", "step": 3}, ValueError, "step must be from 0 to 2, the number of merges"),
+        ({"text": "ab", "step": -1}, ValueError, "step must be from 0 to 2"),
+        ({"step": True}, TypeError, "step must be a whole number"),
+        ({"step": 1.5}, TypeError, "step must be a whole number"),
+        ({"new_word": 3}, TypeError, "new_word must be a str, got 3"),
+        ({"new_word": "a" * 41}, ValueError, "new_word must have at most 40 characters, got 41"),
+    ],
+)
+def test_bad_input_is_named(options: dict[str, object], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=re.escape(words)):
+        MergeStepper(**options)  # type: ignore[arg-type]

@@ -1,0 +1,134 @@
+"""Norm placement's Python side: its networks, its curves, its alt text, and what it refuses."""
+
+import math
+import re
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from transformer_edu import ResidualConnection
+from transformer_edu.widgets import NormPlacement, make_figure
+from transformer_edu.widgets.norm_placement import BLACK, CAT
+from transformer_edu.widgets.placement_networks import (
+    D_FF,
+    D_MODEL,
+    NETWORKS,
+    PLACEMENTS,
+    draw_networks,
+    layer,
+    median_curves,
+    passage,
+    uniform,
+)
+
+X, OTHER = torch.tensor([CAT, BLACK], dtype=torch.float64)
+
+
+def test_vectors_come_from_the_generator_named_beside_them() -> None:
+    drawn = torch.randn(2, 8, generator=torch.Generator().manual_seed(341)).double()
+    torch.testing.assert_close(torch.stack([X, OTHER]), drawn, atol=0.0501, rtol=0)
+
+
+def test_generator_is_mulberry32() -> None:
+    state, expected = 7, []
+    for _ in range(200):  # with Python's whole numbers, cut to 32 bits
+        state = (state + 0x6D2B79F5) & 0xFFFFFFFF
+        mixed = ((state ^ (state >> 15)) * (state | 1)) & 0xFFFFFFFF
+        mixed = (mixed + (((mixed ^ (mixed >> 7)) * (mixed | 61)) & 0xFFFFFFFF) & 0xFFFFFFFF) ^ mixed
+        expected.append((mixed ^ (mixed >> 14)) / 2**32)
+    assert uniform(7, 200).tolist() == expected
+
+
+def test_weights_are_xavier_uniform_and_differ() -> None:
+    w_1, w_2 = draw_networks()
+    bound = math.sqrt(6 / (D_MODEL + D_FF))
+    for weights in (w_1, w_2):
+        assert weights.abs().max() <= bound
+        assert weights.std().item() == pytest.approx(bound / math.sqrt(3), rel=0.01)
+        assert weights.mean().item() == pytest.approx(0, abs=0.002)
+        assert len({weights[n, i, 0, 0].item() for n in range(NETWORKS) for i in range(24)}) == NETWORKS * 24
+
+
+@pytest.mark.parametrize("placement", ["post", "pre"])
+def test_layer_is_the_books_residual_connection(placement: str) -> None:
+    w_1, w_2 = (weights[:, 0].float() for weights in draw_networks(1, 1))
+    sublayer = nn.Sequential(nn.Linear(8, 32, bias=False), nn.ReLU(), nn.Linear(32, 8, bias=False))
+    with torch.no_grad():
+        sublayer[0].weight.copy_(w_1[0].T)
+        sublayer[2].weight.copy_(w_2[0].T)
+    x = X.float()[None]
+    ours = layer(x, x, w_1, w_2, placement)
+    torch.testing.assert_close(ours, ResidualConnection(8, norm=placement)(x[None], sublayer)[0])
+
+
+def test_post_norm_gives_every_layer_the_same_length_and_pre_norm_grows() -> None:
+    post, pre = (median_curves(X, OTHER, 24, placement) for placement in ("post", "pre"))
+    assert post["length"][1:].tolist() == pytest.approx([math.sqrt(8)] * 24, abs=1e-3)
+    assert pre["length"][24] > 1.5 * pre["length"][6] > 2 * pre["length"][0]
+
+
+@pytest.mark.parametrize("depth", [6, 12, 24])
+def test_bypass_of_pre_norm_is_untouched_and_that_of_post_norm_shrinks(depth: int) -> None:
+    pre = passage(X, depth, "pre", bypass_only=True).gradient
+    torch.testing.assert_close(pre, pre[:, -1:].expand_as(pre))
+    bypass = median_curves(X, OTHER, depth, "post")["bypass"]
+    assert bypass[0] < 0.5 * bypass[-1] == pytest.approx(0.5, abs=1e-3)
+
+
+def test_near_the_output_post_norm_has_the_larger_signal_and_pre_norm_falls_with_depth() -> None:
+    last = {
+        (placement, depth): median_curves(X, OTHER, depth, placement)["signal"][-1].item()
+        for placement in ("post", "pre")
+        for depth in (3, 6, 12, 24)
+    }
+    assert [last["post", depth] for depth in (3, 6, 12, 24)] == pytest.approx([1.0] * 4)
+    falling = [last["pre", depth] for depth in (3, 6, 12, 24)]
+    assert falling == sorted(falling, reverse=True)
+    assert falling[-1] < 0.5
+
+
+def test_without_residual_tokens_become_alike_and_the_signal_is_the_weakest() -> None:
+    curves = {placement: median_curves(X, OTHER, 24, placement) for placement in PLACEMENTS}
+    assert curves["none"]["likeness"][-1] > 0.99 > 0.9 > curves["post"]["likeness"][-1]
+    assert curves["none"]["signal"][0] < 0.5 * min(curves[one]["signal"][0] for one in ("post", "pre"))
+    assert "bypass" not in curves["none"]
+
+
+def test_alt_text_says_the_medians() -> None:
+    said = NormPlacement("pre", 6).alt_text()
+    assert said.startswith("Layer 3 of 6 with pre-norm as a circuit")
+    for placement in PLACEMENTS:
+        curves = median_curves(X, OTHER, 6, placement)
+        for value in (curves["length"][-1], curves["signal"][0], curves["likeness"][-1]):
+            assert f"{value:.2f}" in said
+
+
+def test_state_makes_the_same_figure_again_and_is_small() -> None:
+    figure = NormPlacement("none", 24, 3, 51, tokens=["a", "b"], x=torch.tensor([BLACK, CAT]).double())
+    assert make_figure("norm-placement", **figure.state()).html() == figure.html()
+    assert len(figure.html()) < 2000
+
+
+@pytest.mark.usefixtures("as_readers_run_it")
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"placement": "both"}, ValueError, "placement must be one of 'post', 'pre', 'none', got 'both'"),
+        ({"depth": 0}, ValueError, "depth must be at least 1, got 0"),
+        ({"depth": 25}, ValueError, "depth must be from 1 to 24, got 25"),
+        ({"depth": 6.0}, TypeError, "depth must be a whole number"),
+        ({"depth": 6, "layer": 7}, ValueError, "layer must be from 1 to 6, got 7"),
+        ({"network": 52}, ValueError, "network must be from 1 to 51, got 52"),
+        ({"tokens": "ab"}, TypeError, "tokens must be two strings, got 'ab'"),
+        ({"tokens": ["a"]}, ValueError, "tokens must be two strings, got 1"),
+        ({"x": 3}, TypeError, "x must be two vectors of 8 numbers, got 3"),
+        ({"x": [[1.0, 2.0]]}, ValueError, "x must have shape (2, 8)"),
+        ({"x": [CAT, [math.nan, *BLACK[1:]]]}, ValueError, "x must hold numbers from -100 to 100"),
+        ({"x": [CAT, [1.0] * 8]}, ValueError, "x must hold two vectors whose numbers differ"),
+    ],
+)
+def test_bad_input_is_named(options: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=re.escape(words)):
+        NormPlacement(**options)

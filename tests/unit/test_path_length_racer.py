@@ -1,0 +1,86 @@
+"""The path-length racer's Python side: path lengths against brute force, its alt text, and what it refuses."""
+
+import re
+
+import pytest
+import torch
+from torch import Tensor
+
+from transformer_edu.widgets import PathLengthRacer, make_figure
+from transformer_edu.widgets.path_length_racer import multiply_adds, path_lengths
+
+
+def looks_at(n: int, reach: int) -> Tensor:
+    """(n, n): token i sees itself and the tokens `reach` to its left and right."""
+    distance = (torch.arange(n)[:, None] - torch.arange(n)[None]).abs()
+    return (distance == 0) | (distance == reach)
+
+
+def layers_until_heard(n: int, dilated: bool) -> int:
+    """Multiply the layers' (n, n) matrices until the last token has something of the first."""
+    heard = torch.eye(n, dtype=torch.bool)[0]
+    for layer in range(n):
+        if heard[-1]:
+            return layer
+        heard = (looks_at(n, 2**layer if dilated else 1) & heard).any(dim=1)
+    raise AssertionError("the last token never hears of the first")
+
+
+@pytest.mark.parametrize("dilated", [False, True])
+@pytest.mark.parametrize("n", range(4, 65))
+def test_convolutions_need_as_many_layers_as_brute_force_finds(n: int, dilated: bool) -> None:
+    assert path_lengths(n, dilated)["convolution"] == layers_until_heard(n, dilated)
+
+
+def test_the_other_paths() -> None:
+    assert path_lengths(16, False) == {"recurrent": 16, "convolution": 15, "attention": 1}
+    assert path_lengths(64, True) == {"recurrent": 64, "convolution": 6, "attention": 1}
+
+
+@pytest.mark.parametrize(("n", "d"), [(16, 64), (64, 64), (64, 32), (7, 512)])
+def test_multiply_adds_are_those_of_the_matrix_products(n: int, d: int) -> None:
+    on_nothing = {"device": "meta"}
+    products = {
+        "recurrent": [(torch.empty(1, d, **on_nothing), torch.empty(d, d, **on_nothing))] * n,
+        "convolution": [(torch.empty(n, 3 * d, **on_nothing), torch.empty(3 * d, d, **on_nothing))],
+        "attention": [(torch.empty(n, d, **on_nothing), torch.empty(d, n, **on_nothing))],
+    }
+    for lane, pairs in products.items():
+        counted = sum((a @ b).numel() * a.shape[1] for a, b in pairs)
+        assert multiply_adds(n, d)[lane] == counted
+    costs = multiply_adds(n, d)
+    assert (costs["attention"] > costs["recurrent"]) == (n > d)
+    assert (costs["attention"] == costs["recurrent"]) == (n == d)
+
+
+def test_alt_text_says_who_has_arrived_and_the_costs() -> None:
+    said = PathLengthRacer(step=4).alt_text()
+    assert "recurrent layer: 16, 65,536 multiply-adds" in said
+    assert "convolutions: 15, 196,608" in said
+    assert "self-attention: 1, done, 16,384" in said
+    assert "dilated convolutions: 4, done" in PathLengthRacer(dilated=True).alt_text()
+
+
+def test_state_makes_the_same_figure_again() -> None:
+    figure = make_figure("path-length-racer", n=20, d=128, dilated=True, step=3)
+    assert figure.state() == {"n": 20, "d": 128, "dilated": True, "step": 3}
+    assert PathLengthRacer(20).state()["step"] == 20
+
+
+@pytest.mark.usefixtures("as_readers_run_it")
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"n": 3}, ValueError, "n must be from 4 to 64, got 3"),
+        ({"n": 65}, ValueError, "n must be from 4 to 64, got 65"),
+        ({"n": 16.0}, TypeError, "n must be a whole number from 4 to 64, got 16.0"),
+        ({"d": 100}, ValueError, "d must be one of 32, 64, 128, 256, 512, 1024, got 100"),
+        ({"dilated": 1}, TypeError, "dilated must be True or False, got 1"),
+        ({"step": 17}, ValueError, "step must be from 0 to 16, got 17"),
+        ({"step": -1}, ValueError, "step must be from 0 to 16, got -1"),
+        ({"step": True}, TypeError, "step must be a whole number"),
+    ],
+)
+def test_bad_input_is_named(options: dict[str, object], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=re.escape(words)):
+        PathLengthRacer(**options)  # type: ignore[arg-type]

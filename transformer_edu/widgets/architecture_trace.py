@@ -1,0 +1,185 @@
+"""What an architecture map shows: one sentence's numbers at every block of an encoder-decoder Transformer."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from transformer_edu.data.vocabulary import EOS
+from transformer_edu.inspection import record_activations, record_attention
+from transformer_edu.transformer import Transformer
+from transformer_edu.validation import check_choice, check_positive_integer
+from transformer_edu.widgets.recorded_attention import MAX_TOKENS
+
+BEST = 5  # most likely words kept for each position
+WIDEST = 128  # numbers in a row that a heatmap can show
+ENCODER_LAYER = ("self", "after_self", "feed_forward", "after_feed_forward")
+DECODER_LAYER = ("self", "after_self", "cross", "after_cross", "feed_forward", "after_feed_forward")
+MODULES = {  # block of a layer -> the module that holds its parameters
+    "self": "self_attention",
+    "after_self": "attend_residual",
+    "cross": "cross_attention",
+    "after_cross": "cross_residual",
+    "feed_forward": "feed_forward",
+    "after_feed_forward": "feed_forward_residual",
+}
+SIZES = ("d_model", "num_heads", "d_ff", "num_layers", "source_vocab_size", "target_vocab_size")
+WHOLE_NUMBERS = re.compile(r"-?\d+(?: -?\d+)*")
+KEYS = ("source_tokens", "target_tokens", "sizes", "parameters", "activations", "weights", "candidates")
+
+
+def path(num_layers: int) -> list[str]:
+    """All blocks in the order of computation; names as in `record_activations`, and "softmax" at the end."""
+    blocks = []
+    for stack, layer in (("encoder", ENCODER_LAYER), ("decoder", DECODER_LAYER)):
+        blocks += [f"{stack}.embedding", f"{stack}.positional"]
+        blocks += [f"{stack}.{number}.{name}" for number in range(num_layers) for name in layer]
+    return [*blocks, "logits", "softmax"]
+
+
+def record_trace(translator: Any, source: str, target: str | None = None) -> dict[str, Any]:
+    """One sentence through the model, with `target` as the decoder's input: all that an architecture map shows.
+
+    Activations are kept in hundredths, attention weights in ten-thousandths, both as rows of whole numbers in one
+    string: exact to 0.005 and 0.00005, small, and readable.
+
+    Args:
+        translator: what `pretrained.load` gives: a model and its two vocabularies.
+        source, target: sentences of words that the vocabularies know, at most 24 tokens; target None is the
+            translator's own translation.
+    """
+    model, english, french = (_part(translator, name) for name in ("model", "source_vocabulary", "target_vocabulary"))
+    check_model(model)
+    words = check_sentence("source", source, english, MAX_TOKENS)
+    written = check_sentence("target", translator.translate(source) if target is None else target, french)
+    device = next(model.parameters()).device
+    ids = torch.tensor([english.encode(words)], device=device)
+    so_far = torch.tensor([french.encode(written, add_bos=True)], device=device)
+    logits, activations, maps = run(model, ids, so_far)
+    blocks = path(model.config.num_layers)
+    return {
+        "source_tokens": words,
+        "target_tokens": [*written, EOS],  # word i is written after the words before it; the first after <bos>
+        "sizes": {name: getattr(model.config, name) for name in SIZES},
+        "parameters": parameter_counts(model),
+        "activations": {name: whole_rows(activations[name][0], 100) for name in blocks[:-2]},
+        "weights": {name: [whole_rows(head, 10_000) for head in heads[0]] for name, heads in maps.items()},
+        "candidates": [best_words(row, french) for row in logits[0]],
+    }
+
+
+def run(model: Transformer, source: Tensor, target: Tensor) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
+    """Logits (1, seq, vocab), activations and attention weights of one pass in evaluation mode."""
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad(), record_activations(model) as activations, record_attention(model) as maps:
+            logits = model(source, target)
+    finally:
+        model.train(was_training)
+    return logits, activations, maps
+
+
+def whole_rows(matrix: Tensor, scale: int) -> list[str]:
+    """Each row as one string of whole numbers, in units of 1 / scale: [[0.5, -1.0]] at 100 -> ["50 -100"]."""
+    return [" ".join(map(str, row)) for row in (matrix.double() * scale).round().long().tolist()]
+
+
+def best_words(logits: Tensor, vocabulary: Any) -> list[list[Any]]:
+    """The most likely next words, best first: [word, score, probability]; logits (vocab)."""
+    probabilities, ids = logits.double().softmax(dim=-1).topk(min(BEST, len(logits)))
+    found = zip(ids.tolist(), probabilities.tolist(), strict=True)
+    return [[vocabulary.word(i), round(float(logits[i]), 2), round(p, 6)] for i, p in found]
+
+
+def parameter_counts(model: Transformer) -> dict[str, int]:
+    """How many numbers each block has learnt. A shared table counts where it is first used: the sum is exact."""
+    counted: set[int] = set()
+
+    def count(module: nn.Module) -> int:
+        new = [one for one in module.parameters() if id(one) not in counted]
+        counted.update(map(id, new))
+        return sum(one.numel() for one in new)
+
+    counts = {}
+    for name in path(model.config.num_layers):
+        stack, _, block = name.partition(".")
+        number, _, part = block.partition(".")
+        if block == "embedding":
+            counts[name] = count(model.source_embedding if stack == "encoder" else model.target_embedding)
+        elif part:
+            counts[name] = count(getattr(getattr(model, stack).layers[int(number)], MODULES[part]))
+        else:
+            counts[name] = count(model.projection) if name == "logits" else 0
+    return counts
+
+
+def check_model(model: Any) -> None:
+    """Raise unless this is a Transformer as in the paper's figure 1."""
+    if not isinstance(model, Transformer):
+        raise TypeError(f"translator.model must be a Transformer, got {type(model).__name__}")
+    if model.config.norm != "post" or model.config.has_final_norm:
+        raise ValueError(
+            "translator.model must have its norms as in the paper's figure 1 (norm='post', no final norm), "
+            f"got norm={model.config.norm!r}, final_norm={model.config.final_norm!r}"
+        )
+
+
+def check_sentence(name: str, sentence: Any, vocabulary: Any, longest: int = MAX_TOKENS - 1) -> list[str]:
+    """The words of a sentence that the vocabulary knows."""
+    if not isinstance(sentence, str):
+        raise TypeError(f"{name} must be a sentence (str), got {sentence!r} of type {type(sentence).__name__}")
+    words = sentence.split()
+    if not 1 <= len(words) <= longest:
+        raise ValueError(f"{name} must be 1 to {longest} words, got {len(words)}: {sentence!r}")
+    unknown = vocabulary.unknown_words(sentence)
+    if unknown:
+        raise ValueError(f"{name} must consist of words that the model knows, got {unknown} in {sentence!r}")
+    return words
+
+
+def check_trace(trace: Any) -> dict[str, Any]:
+    """A trace whose parts fit each other, as a plain dict; raises naming the part that does not."""
+    if not isinstance(trace, Mapping) or set(trace) != set(KEYS):
+        what = sorted(trace) if isinstance(trace, Mapping) else repr(trace)
+        raise TypeError(f"trace must be a dict with {', '.join(KEYS)}, as record_trace makes, got {what}")
+    sizes = trace["sizes"]
+    check_choice("the names in trace['sizes']", sorted(sizes), [sorted(SIZES)])
+    for name in SIZES:
+        check_positive_integer(f"trace['sizes'][{name!r}]", sizes[name])
+    if sizes["d_model"] > WIDEST:
+        raise ValueError(f"d_model must be at most {WIDEST} for its numbers to be drawn, got {sizes['d_model']}")
+    blocks = path(sizes["num_layers"])
+    q_len = {"encoder": len(trace["source_tokens"]), "decoder": len(trace["target_tokens"])}
+    check_choice("the blocks of trace['parameters']", list(trace["parameters"]), [blocks])
+    check_choice("the blocks of trace['activations']", list(trace["activations"]), [blocks[:-2]])
+    for name, rows in trace["activations"].items():
+        _check_rows(f"trace['activations'][{name!r}]", rows, q_len[name[:7]], sizes["d_model"])
+    attentions = [name for name in blocks if name.endswith((".self", ".cross"))]
+    check_choice("the blocks of trace['weights']", sorted(trace["weights"]), [sorted(attentions)])
+    for name, heads in trace["weights"].items():
+        k_len = q_len["encoder" if name.endswith("cross") else name[:7]]
+        for head in heads:
+            _check_rows(f"trace['weights'][{name!r}]", head, q_len[name[:7]], k_len)
+    if len(trace["candidates"]) != q_len["decoder"]:
+        raise ValueError(f"trace['candidates'] must have {q_len['decoder']} lists, got {len(trace['candidates'])}")
+    return dict(trace)
+
+
+def _check_rows(name: str, rows: list[str], height: int, width: int) -> None:
+    """Rows of whole numbers, each in one string."""
+    found = {len(row.split()) if WHOLE_NUMBERS.fullmatch(row) else row for row in rows}
+    if len(rows) != height or found != {width}:
+        raise ValueError(f"{name} must be {height} rows of {width} whole numbers, got {len(rows)} of {found}"[:300])
+
+
+def _part(translator: Any, name: str) -> Any:
+    """An attribute of the translator, or an error that says what a translator is."""
+    if not hasattr(translator, name):
+        raise TypeError(
+            f"translator must have model, source_vocabulary and target_vocabulary, as pretrained.load gives, "
+            f"got {type(translator).__name__} without {name}"
+        )
+    return getattr(translator, name)

@@ -1,0 +1,99 @@
+"""How several heads are cut from one projection and put back together: the right reshape beside the wrong one."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import torch
+import traitlets
+
+from transformer_edu.attention import scaled_dot_product_attention
+from transformer_edu.examples import hand_example
+from transformer_edu.shapes import Tensor
+from transformer_edu.validation import check_choice, check_positive_integer
+from transformer_edu.widgets.attention_stepper import matrix_trait
+from transformer_edu.widgets.base import Figure
+from transformer_edu.widgets.recorded_attention import check_index, check_words
+
+STEPS = ("project", "split", "scores", "weights", "mix", "merge", "output")
+HEADS = (1, 2, 4)
+MATRICES = ("x", "w_q", "w_k", "w_v", "w_o")
+
+
+class HeadSplitter(Figure):
+    """Multi-head attention on the hand example in seven steps, each number marked with its token and its head.
+
+    The steps are project, split, scores, weights, mix, merge, output; `step` (1 to 7) is the one shown first.
+    d_model is 4, `num_heads` 1, 2 or 4. `token`, `key` and `head` count from 0: the token that is followed, the one
+    it looks at, and the head whose numbers are written out. `part` is the projection of steps 1 and 2 ("q", "k" or
+    "v"). `tokens` gives the three tokens other names. Splitting and merging are shown right, and wrong without the
+    transpose.
+
+    Vaswani et al. 2017, section 3.2.2.
+    """
+
+    figure_name: ClassVar[str] = "head-splitter"
+
+    tokens = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    x = matrix_trait()
+    w_q = matrix_trait()
+    w_k = matrix_trait()
+    w_v = matrix_trait()
+    w_o = matrix_trait()
+    num_heads = traitlets.Int().tag(sync=True)
+    step = traitlets.Int().tag(sync=True)
+    part = traitlets.Unicode().tag(sync=True)
+    token = traitlets.Int().tag(sync=True)
+    key = traitlets.Int().tag(sync=True)
+    head = traitlets.Int().tag(sync=True)
+
+    def __init__(
+        self,
+        tokens: Sequence[str] | None = None,
+        *,
+        num_heads: int = 2,
+        step: int = 6,
+        part: str = "q",
+        token: int = 0,
+        key: int = 1,
+        head: int = 0,
+    ) -> None:
+        hand = hand_example()
+        words = check_words("tokens", list(hand.tokens) if tokens is None else tokens)
+        if len(words) != len(hand.tokens):
+            raise ValueError(f"tokens must be {len(hand.tokens)} strings, got {len(words)}: {tokens!r}")
+        check_positive_integer("num_heads", num_heads)
+        check_positive_integer("step", step)
+        check_choice("num_heads", num_heads, HEADS)
+        check_choice("step", step, range(1, len(STEPS) + 1))
+        check_choice("part", part, ("q", "k", "v"))
+        super().__init__(
+            tokens=words,
+            **{name: getattr(hand, name).int().tolist() for name in MATRICES},
+            num_heads=num_heads,
+            step=step,
+            part=part,
+            token=check_index("token", token, len(words)),
+            key=check_index("key", key, len(words)),
+            head=check_index("head", head, num_heads),
+        )
+
+    def alt_text(self) -> str:
+        """The step, and what a merge with and without the transpose puts into the followed token's row."""
+        heads = self._heads()
+        right = heads.transpose(0, 1).flatten(-2)[self.token].tolist()
+        wrong = heads.reshape(len(self.tokens), -1)[self.token].tolist()
+        right_text, wrong_text = (", ".join(f"{number:.2f}" for number in row) for row in (right, wrong))
+        word, plural = self.tokens[self.token], "s" * (self.num_heads > 1)
+        return (
+            f"Multi-head attention in seven steps on the tokens {', '.join(self.tokens)}, with {self.num_heads} "
+            f"head{plural} of {4 // self.num_heads}; step {self.step}, {STEPS[self.step - 1]}, is shown. Merged with "
+            f"the transpose back, the row of {word} is {right_text}. Reshaped without it, the row is {wrong_text}."
+        )
+
+    def _heads(self) -> Tensor:
+        """The output of every head, (heads, seq, d_head)."""
+        x = torch.tensor(self.x, dtype=torch.float64)
+        projections = (x @ torch.tensor(w, dtype=torch.float64) for w in (self.w_q, self.w_k, self.w_v))
+        query, key, value = (p.unflatten(-1, (self.num_heads, -1)).transpose(0, 1) for p in projections)
+        output: Any = scaled_dot_product_attention(query, key, value)[0]
+        return output

@@ -1,0 +1,212 @@
+import { announcer, button, fill, h, KEYS, mount, slider, store, uniqueId } from "./core.js";
+
+const TRAITS = ["text", "step", "new_word"];
+const END = "·";
+const MOST_CHARACTERS = 400;
+const MOST_WORDS = 30;
+const PAIRS_SHOWN = 6;
+const wordsIn = (text) => text.split(/\p{White_Space}+/u).filter(Boolean);
+const times = (count) => (count === 1 ? "once" : count === 2 ? "twice" : `${count} times`);
+const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+/** As Python sorts: by code point, not by UTF-16 unit. */
+const byCodePoint = (a, b) => a.codePointAt(0) - b.codePointAt(0);
+/** @param {string[]} symbols @returns {[string, string][]} */
+const neighbours = (symbols) => symbols.slice(1).map((right, i) => [symbols[i], right]);
+/** A pair as a key: what is typed is split at white space, so no symbol contains a space. */
+const keyOf = (pair) => pair.join(" ");
+
+/** @typedef {{word: string, count: number, symbols: string[]}} Entry */
+
+/** @param {Entry[]} entries, with their symbols  @returns {Map<string, {pair: [string, string], count: number}>} */
+function countPairs(entries) {
+  const pairs = new Map();
+  for (const { symbols, count } of entries) {
+    for (const pair of neighbours(symbols)) {
+      const known = pairs.get(keyOf(pair));
+      if (known) known.count += count;
+      else pairs.set(keyOf(pair), { pair, count });
+    }
+  }
+  return pairs;
+}
+
+/** Write the pair as one symbol, from left to right. @param {string[]} symbols @param {[string, string]} pair */
+function joinPair(symbols, [left, right]) {
+  const joined = [];
+  for (const symbol of symbols) {
+    if (joined.at(-1) === left && symbol === right) joined[joined.length - 1] += symbol;
+    else joined.push(symbol);
+  }
+  return joined;
+}
+
+/**
+ * Everything that happens to a text, until every word is one symbol. At stage k, k merges are made: the words as they
+ * stand, their pairs, commonest first, and the size of the vocabulary (with <unk>). On a tie the symbols known longest
+ * win, first the left one, then the right one: this is the tokenizers library's order.
+ */
+function learn(words) {
+  const counts = new Map();
+  words.forEach((word) => counts.set(word, (counts.get(word) ?? 0) + 1));
+  let entries = [...counts].slice(0, MOST_WORDS).map(([word, count]) => ({ word, count, symbols: [...word, END] }));
+  const characters = [...new Set(entries.flatMap((entry) => entry.symbols))].sort(byCodePoint);
+  const age = new Map(characters.map((symbol, i) => [symbol, i]));
+  const order = (a, b) => b.count - a.count || age.get(a.pair[0]) - age.get(b.pair[0]) || age.get(a.pair[1]) - age.get(b.pair[1]);
+  const [stages, merges] = [[], []];
+  for (;;) {
+    const pairs = [...countPairs(entries).values()].sort(order);
+    stages.push({ entries, pairs, size: age.size + 1 });
+    if (!pairs.length) return { stages, merges, characters, known: age, left: counts.size - entries.length };
+    const best = pairs[0];
+    const symbol = best.pair.join("");
+    entries = entries.map((entry) => ({ ...entry, symbols: joinPair(entry.symbols, best.pair) }));
+    merges.push({ ...best, symbol });
+    if (!age.has(symbol)) age.set(symbol, age.size);
+  }
+}
+
+/** Cut a word: join the pair of neighbours that was learned first, until none was learned. */
+function cut(word, merges) {
+  const rank = new Map(merges.map(({ pair }, i) => [keyOf(pair), i]));
+  const symbols = [...word, END];
+  for (;;) {
+    const ranks = neighbours(symbols).map((pair) => rank.get(keyOf(pair)) ?? Infinity);
+    const at = ranks.indexOf(Math.min(...ranks));
+    if (!Number.isFinite(ranks[at] ?? Infinity)) return symbols;
+    symbols.splice(at, 2, symbols[at] + symbols[at + 1]);
+  }
+}
+
+const spoken = (symbol) => (symbol === END ? "end mark" : symbol.endsWith(END) ? `${symbol.slice(0, -1)} with end mark` : symbol);
+const chip = (symbol, kind = "") => h("span", { class: `te-bpe-chip ${kind}`, dataset: { symbol } }, symbol);
+const sum = ([left, right]) => h("span", { class: "te-bpe-sum" }, chip(left), " + ", chip(right));
+const piecesOf = (word, symbols, latest, unknown = () => false) =>
+  h("span", { class: "te-bpe-pieces", role: "img", "aria-label": `${word}: ${symbols.map((s) => spoken(s) + (unknown(s) ? ", unknown" : "")).join(" | ")}` },
+    ...symbols.map((symbol) => chip(symbol, unknown(symbol) ? "te-bpe-unknown" : symbol === latest ? "te-bpe-new" : "")));
+
+/** Why this pair and not another that is as common. */
+function tieWords([first, ...others]) {
+  const equals = others.filter((other) => other.count === first.count);
+  if (!equals.length) return [];
+  const second = equals[0].pair;
+  const place = first.pair[0] === second[0] ? 1 : 0;
+  return [" ", h("b", {}, "A tie"), " with ", sum(second), equals.length > 1 ? ` and ${equals.length - 1} more` : "", ": the ", place ? "right" : "left", " symbol decides, ",
+    chip(first.pair[place]), " came into the vocabulary before ", chip(second[place]), "."];
+}
+
+/** What the last merge did and what the next will be. */
+function sentence(course, step) {
+  const { pairs } = course.stages[step];
+  const last = course.merges[step - 1];
+  const done = last ? ["Merge ", step, ": ", sum(last.pair), ", counted ", times(last.count), ", became ", chip(last.symbol, "te-bpe-new"), ". "] : ["Each word is cut into its characters; ", chip(END), " marks its end. "];
+  if (!course.merges.length) return ["Type some words above."];
+  if (!pairs.length) return [...done, h("b", {}, "Every word is one symbol: no pair is left.")];
+  return [...done, "Next: ", sum(pairs[0].pair), ", ", times(pairs[0].count), ".", ...tieWords(pairs)];
+}
+
+function announcement(course, step) {
+  const { pairs, entries, size } = course.stages[step];
+  const last = course.merges[step - 1];
+  const total = entries.reduce((all, entry) => all + entry.count * entry.symbols.length, 0);
+  const next = pairs.length ? `Next: ${pairs[0].pair.map(spoken).join(" plus ")}, ${times(pairs[0].count)}.` : "No pair is left.";
+  return `${last ? `Merge ${step} of ${course.merges.length}: ${last.pair.map(spoken).join(" plus ")}.` : "No merge yet."} ${next} Vocabulary ${size}, text ${plural(total, "symbol")}.`;
+}
+
+/** The commonest pairs, each with its count as a bar. */
+function pairRows(pairs) {
+  const cell = (role, ...content) => h("span", { role }, ...content);
+  const flag = (i, count) => (i && count < pairs[0].count ? null : h("span", { class: "te-bpe-flag" }, i ? "tie" : "next"));
+  return pairs.slice(0, PAIRS_SHOWN).map(({ pair, count }, i) =>
+    h("div", { role: "row", class: `te-bpe-pair${i ? "" : " te-bpe-next"}`, dataset: { left: pair[0], right: pair[1], count } },
+      cell("rowheader", sum(pair)), cell("cell", h("b", {}, count)),
+      h("span", { role: "cell", class: "te-bpe-track" }, h("span", { class: "te-bpe-fill", style: { "--share": count / pairs[0].count } }), flag(i, count))));
+}
+
+/** A line of text to type in, with its label. */
+function field(label, value, maxlength, onInput, tag = "input") {
+  const id = uniqueId();
+  const input = h(tag, { id, maxlength, autocomplete: "off", autocapitalize: "off", spellcheck: "false", class: "te-bpe-input", ...KEYS, ...(tag === "input" ? { type: "text" } : { rows: 2 }) });
+  input.value = value;
+  input.addEventListener("input", () => onInput(input.value));
+  return { element: h("div", { class: "te-bpe-field" }, h("label", { for: id }, label), input), set: (text) => { if (input.value !== text) input.value = text; } };
+}
+
+function render({ model, el }) {
+  const figure = mount(el, "merge-stepper", "Merge stepper");
+  const announce = announcer(figure, 400);
+  const state = store(model, TRAITS, draw);
+  const start = Object.fromEntries(TRAITS.map((name) => [name, state[name]]));
+  let course, of = null, said = "";
+  const box = (props) => h("div", props);
+  const words = box({ role: "list", "aria-label": "Words of the text, cut into symbols", class: "te-bpe-words", tabindex: 0 });
+  const pairs = box({ role: "table", "aria-label": "The commonest pairs of neighbours", class: "te-bpe-pairs" });
+  const made = h("ol", { class: "te-bpe-made", "aria-label": "Merges so far, in order", tabindex: 0 });
+  const explain = h("p", { class: "te-sentence te-bpe-sentence" });
+  const facts = box({ class: "te-bpe-facts" });
+  const pieces = box({ class: "te-bpe-cut" });
+  const note = h("span", { class: "te-note" });
+  const textField = field("Text", state.text, MOST_CHARACTERS, (text) => state.set({ text, step: Math.min(state.step, learn(wordsIn(text)).merges.length) }), "textarea");
+  const wordField = field("Cut a new word", state.new_word, 40, (new_word) => state.set({ new_word }));
+  const go = (step) => step >= 0 && step <= course.merges.length && state.set({ step });
+  const back = button("Back", () => go(state.step - 1));
+  const next = button("Next merge", () => go(state.step + 1), { class: "te-button te-primary" });
+  const bar = slider({ label: "merges", min: 0, max: 1, value: 0, format: (step) => `${step} of ${course ? course.merges.length : 0}`, onInput: go });
+  const reset = button("Reset", () => state.set({ ...start }));
+
+  function drawWords({ entries }, latest) {
+    fill(words, ...entries.map(({ word, count, symbols }) => h("div", { role: "listitem", class: "te-bpe-word", dataset: { word, count } },
+      h("span", { class: "te-bpe-count" }, `${count} ×`), piecesOf(word, symbols, latest))));
+  }
+  function drawFacts({ entries, size }) {
+    const total = (of) => of.reduce((all, { count, symbols }) => all + count * symbols.length, 0);
+    const fact = (name, value, text) => h("span", { dataset: { name, value } }, text[0], h("b", {}, value), text[1]);
+    fill(facts, fact("vocabulary", size, ["vocabulary: ", ` symbols (${course.characters.length} characters with ·, <unk>, ${size - 1 - course.characters.length} merged)`]),
+      fact("total", total(entries), ["the text takes ", ` symbols; it began with ${total(course.stages[0].entries)}`]));
+  }
+  function drawNewWord(merges) {
+    const typed = wordsIn(state.new_word);
+    const unknown = (symbol) => !course.known.has(symbol);
+    fill(pieces, ...typed.map((word) => piecesOf(word, cut(word, merges), "", unknown)));
+    const strange = [...new Set(typed.flatMap((word) => [...word]).filter(unknown))];
+    const why = strange.length ? `${strange.join(", ")} ${strange.length > 1 ? "are" : "is"} not in the text, so ${strange.length > 1 ? "each" : "it"} becomes <unk>` : "every character is known";
+    fill(note, typed.length ? `“${state.new_word.trim()}”: ${why}` : "");
+  }
+  function draw() {
+    if (of !== state.text) [course, of] = [learn(wordsIn(state.text)), state.text];
+    const step = Math.min(state.step, course.merges.length);
+    const stage = course.stages[step];
+    const merges = course.merges.slice(0, step);
+    drawWords(stage, merges.at(-1)?.symbol);
+    fill(pairs, ...pairRows(stage.pairs));
+    fill(made, ...merges.map(({ pair, symbol }, i) => h("li", { dataset: { left: pair[0], right: pair[1] } }, h("span", { class: "te-note" }, `${i + 1} `), chip(symbol, i === step - 1 ? "te-bpe-new" : ""))));
+    fill(explain, ...sentence(course, step), course.left ? h("b", {}, ` Only the first ${MOST_WORDS} different words are used.`) : null);
+    drawFacts(stage);
+    drawNewWord(merges);
+    [textField.set(state.text), wordField.set(state.new_word)];
+    bar.input.max = String(course.merges.length);
+    bar.set(step);
+    back.setAttribute("aria-disabled", String(step === 0));
+    next.setAttribute("aria-disabled", String(step === course.merges.length));
+    const text = announcement(course, step);
+    if (said && text !== said) announce(text);
+    said = text;
+  }
+  const titled = (name, title, hint, ...content) => h("div", { class: `te-bpe-${name}` }, h("div", { class: "te-caption" }, h("b", {}, title), h("span", {}, hint)), ...content);
+
+  figure.append(
+    h("div", { class: "te-bpe-top" }, textField.element, reset),
+    h("div", { class: "te-bpe-steps" }, back, next, bar.element),
+    explain,
+    h("div", { class: "te-bpe-main" },
+      titled("left", "words", "how often, and their symbols", words),
+      titled("right", "pairs of neighbours", "how often in the text", pairs,
+        h("p", { class: "te-note te-bpe-rule" }, "On a tie the symbol that came into the vocabulary first wins: characters by code point (a before b before ·), then the merges in their order."))),
+    titled("list", "merges so far", "in the order of learning", made),
+    facts,
+    h("div", { class: "te-bpe-try" }, wordField.element, pieces, note),
+  );
+  draw();
+  return state.dispose;
+}
+
+export default { render };

@@ -1,0 +1,73 @@
+"""How many steps until the last token has heard of the first: recurrence, convolution, attention."""
+
+import math
+from typing import Any, ClassVar
+
+import traitlets
+
+from transformer_edu.validation import check_boolean, check_choice
+from transformer_edu.widgets.base import Figure
+
+FEWEST, MOST = 4, 64
+SIZES = (32, 64, 128, 256, 512, 1024)
+KERNEL = 3
+
+
+class PathLengthRacer(Figure):
+    """Three layers race: a recurrent one, stacked convolutions (kernel 3), self-attention.
+
+    In one step each does all that can be done at the same time: the recurrent layer reads one more token, a
+    convolution computes one more layer, attention lets every token look at every other. `n` tokens (4 to 64), vectors
+    of size `d` (32 … 1024), `dilated`: layer l of the convolution looks 2^(l-1) tokens to each side, not one. `step`
+    is the number of steps made, 0 to n (None: n, the end of the race).
+
+    Vaswani et al. 2017, section 4, table 1.
+    """
+
+    figure_name: ClassVar[str] = "path-length-racer"
+
+    n = traitlets.Int().tag(sync=True)
+    d = traitlets.Int().tag(sync=True)
+    dilated = traitlets.Bool().tag(sync=True)
+    step = traitlets.Int().tag(sync=True)
+
+    def __init__(self, n: int = 16, d: int = 64, *, dilated: bool = False, step: int | None = None) -> None:
+        tokens = _whole("n", n, FEWEST, MOST)
+        check_choice("d", d, SIZES)
+        check_boolean("dilated", dilated)
+        super().__init__(n=tokens, d=d, dilated=dilated, step=tokens if step is None else _whole("step", step, 0, n))
+
+    def alt_text(self) -> str:
+        """Who has arrived, and what a layer costs."""
+        paths = path_lengths(self.n, self.dilated)
+        costs = multiply_adds(self.n, self.d)
+        how = "dilated convolutions" if self.dilated else "convolutions"
+        names = {"recurrent": "recurrent layer", "convolution": how, "attention": "self-attention"}
+        lanes = "; ".join(
+            f"{name}: {paths[lane]}{', done' if paths[lane] <= self.step else ''}, "
+            f"{costs[lane]:,} multiply-adds a layer"
+            for lane, name in names.items()
+        )
+        return (
+            f"Steps until the last of {self.n} tokens has heard of the first, after {self.step} steps of the race "
+            f"(vectors of size {self.d}): {lanes}."
+        )
+
+
+def path_lengths(n: int, dilated: bool) -> dict[str, int]:
+    """Steps from the first token's input to the last token's output."""
+    convolution = math.ceil(math.log2(n)) if dilated else n - 1  # kernel 3: one token to each side, or 1, 2, 4, …
+    return {"recurrent": n, "convolution": convolution, "attention": 1}
+
+
+def multiply_adds(n: int, d: int) -> dict[str, int]:
+    """The leading terms of table 1, for one layer."""
+    return {"recurrent": n * d * d, "convolution": KERNEL * n * d * d, "attention": n * n * d}
+
+
+def _whole(name: str, value: Any, low: int, high: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be a whole number from {low} to {high}, got {value!r}")
+    if not low <= value <= high:
+        raise ValueError(f"{name} must be from {low} to {high}, got {value}")
+    return value
