@@ -36,6 +36,7 @@ from transformer_edu.data import (
 from transformer_edu.data.files import write_atomically
 from transformer_edu.training import Step, exact_match
 from transformer_edu.training.depth import record_depth
+from transformer_edu.training.embedding_scale import record_embedding_scale
 from transformer_edu.training.grammar_model import (
     held_out_score,
     loss_curve,
@@ -204,6 +205,7 @@ RECORDINGS: dict[str, Callable[[], dict[str, Any]]] = {
     "decoder-branches": decoder_branches,
     "context-vectors": context_vectors,
     "depth": record_depth,
+    "embedding-scale": record_embedding_scale,
     "long-range": long_range,
     "step-times": step_times,
 }

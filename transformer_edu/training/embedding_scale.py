@@ -1,0 +1,158 @@
+"""Does √d_model matter? Three kinds of embedding tables, with the factor and without (chapter 3).
+
+Each is the start of a grammar model that is trained for the first 300 of the recipe's 1000 steps, then
+asked for 200 held-out sentences:
+
+python -m transformer_edu.training.embedding_scale --start xavier
+"""
+
+import argparse
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from transformer_edu.data import encode_pairs, held_out_pairs, iterate_batches, train_pairs, vocabularies
+from transformer_edu.data.toy import IdPair
+from transformer_edu.embedding import InputEmbedding
+from transformer_edu.shapes import Float, Int, Tensor
+from transformer_edu.training.evaluation import exact_match
+from transformer_edu.training.grammar_model import (
+    BATCH_SIZE,
+    SMOOTHING,
+    grammar_config,
+    grammar_learning_rate,
+    one_thread,
+)
+from transformer_edu.training.loop import evaluate_loss, train
+from transformer_edu.transformer import Transformer, build_transformer
+from transformer_edu.validation import check_boolean, check_choice, check_positive_integer
+
+STEPS = 300
+SENTENCES = 200  # held out
+SEEDS = (0, 1, 2)
+STARTS = ("N(0, 1)", "Xavier", "N(0, 1/d)")  # nn.Embedding's own; build_transformer's; variance 1/d_model
+SHORT_NAMES = dict(zip(("normal", "xavier", "small"), STARTS, strict=True))  # for the command
+TYINGS = ("none", "target")
+
+
+class PlainEmbedding(InputEmbedding):
+    """An `InputEmbedding` without its factor: it looks up, and that is all."""
+
+    def forward(self, ids: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq d_model"]:
+        """Ids (batch, seq) -> rows of the table (batch, seq, d_model)."""
+        return self.lookup(ids)
+
+
+def without_factor(embedding: InputEmbedding) -> PlainEmbedding:
+    """The same table, the same parameter even, without the factor √d_model."""
+    plain = PlainEmbedding(embedding.vocab_size, embedding.d_model)
+    plain.lookup = embedding.lookup
+    return plain
+
+
+def new_model(start: str, factor: bool, tying: str = "none", seed: int = 0) -> Transformer:
+    """An untrained grammar model; its weights depend on `start`, `tying` and `seed` alone.
+
+    Args:
+        start: what both embedding tables are drawn from: "N(0, 1)", "Xavier" or "N(0, 1/d)". All else is Xavier.
+        factor: multiply what is looked up by √d_model = 8, as the paper does.
+        tying: "none", or "target": the projection is the target's table (see `TransformerConfig`).
+        seed: of the weights.
+    """
+    check_choice("start", start, STARTS)
+    check_boolean("factor", factor)
+    check_choice("tying", tying, TYINGS)
+    check_positive_integer("seed", seed, minimum=0)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = build_transformer(**{**vars(grammar_config()), "tie_embeddings": tying})
+        for embedding in (model.source_embedding, model.target_embedding) if start != "Xavier" else ():
+            nn.init.normal_(embedding.lookup.weight, std=1.0 if start == "N(0, 1)" else embedding.d_model**-0.5)
+        if not factor:
+            model.source_embedding = without_factor(model.source_embedding)
+            model.target_embedding = without_factor(model.target_embedding)
+    return model
+
+
+@torch.no_grad()
+def balance(model: Transformer) -> float:
+    """The typical size of a word's entries, factor included, over that of a position's, √½ (root mean squares)."""
+    embeddings = (model.source_embedding, model.target_embedding)
+    words = torch.cat([table(torch.arange(table.vocab_size)[None])[0] for table in embeddings])  # (words, d_model)
+    return words.square().mean().sqrt().item() / math.sqrt(0.5)
+
+
+def held_out() -> list[IdPair]:
+    """The sentence pairs that every model is asked for; none of them is trained on."""
+    return encode_pairs(held_out_pairs(SENTENCES), *vocabularies())
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one start came to.
+
+    `balance` (see `balance`) and `first_loss` are measured before the first step, `loss` and `accuracy` after the
+    last. Losses are in nats per token of the held-out sentences; accuracy is the share of those sentences that are
+    right to the last word, 0 .. 1.
+    """
+
+    balance: float
+    first_loss: float
+    loss: float
+    accuracy: float
+
+
+def train_from(start: str, factor: bool, tying: str = "none", *, seed: int = 0, steps: int = STEPS) -> Outcome:
+    """Train one grammar model; arguments as in `new_model`. `seed` decides order and dropout, too.
+
+    Raises:
+        FloatingPointError: the loss is no longer a finite number.
+    """
+    model, pairs = new_model(start, factor, tying, seed), held_out()
+    before = balance(model), evaluate_loss(model, iterate_batches(pairs, SENTENCES))
+    batches = iterate_batches(encode_pairs(train_pairs(), *vocabularies()), BATCH_SIZE, seed=seed, epochs=None)
+    train(model, batches, steps=steps, learning_rate=grammar_learning_rate, smoothing=SMOOTHING, seed=seed,
+          progress=False)  # fmt: skip
+    return Outcome(*before, evaluate_loss(model, iterate_batches(pairs, SENTENCES)), exact_match(model, pairs))
+
+
+def settings() -> Iterator[dict[str, Any]]:
+    """What the recording measures: every start, with the factor and without, tied and not."""
+    for tying in TYINGS:
+        for start in STARTS:
+            for factor in (True, False):
+                yield {"start": start, "factor": factor, "tying": tying}
+
+
+def record_embedding_scale() -> dict[str, Any]:
+    """All settings from three seeds. About seven minutes of one thread."""
+    runs = []
+    for setting in settings():
+        for seed in SEEDS:
+            outcome = asdict(train_from(**setting, seed=seed, steps=STEPS))
+            runs.append({**setting, "seed": seed, **{name: round(value, 4) for name, value in outcome.items()}})
+    return {"steps": STEPS, "sentences": SENTENCES, "d_model": grammar_config().d_model, "runs": runs}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The command: one start, with the factor and without."""
+    parser = argparse.ArgumentParser(description="Train the grammar model with and without the factor √d_model.")
+    parser.add_argument("--start", choices=SHORT_NAMES, default="xavier", help="what the embedding is drawn from")
+    parser.add_argument("--tying", choices=TYINGS, default="none")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--steps", type=int, default=STEPS)
+    options = parser.parse_args(arguments)
+    start = SHORT_NAMES[options.start]
+    with one_thread():
+        for factor in (True, False):
+            outcome = train_from(start, factor, options.tying, seed=options.seed, steps=options.steps)
+            print(f"{start:10s} {'times √d_model' if factor else 'plain':15s} word / position {outcome.balance:5.2f}   "
+                  f"loss {outcome.first_loss:5.2f} -> {outcome.loss:.2f}   right {outcome.accuracy:.1%}")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
