@@ -97,14 +97,14 @@ def test_the_path_leads_from_token_1_to_token_n_over_links_that_exist(racer: Pag
                 assert moves == [0] + [1] * (n - 1)
 
 
-def test_when_attention_costs_more_is_said(racer: Page) -> None:
+def test_how_much_more_attention_costs_is_said(racer: Page) -> None:
     words = racer.locator(".te-race-sentence")
-    assert "fewer multiply-adds than a recurrent layer (16,384 and 65,536)" in words.inner_text()
+    assert "takes 2.3 times the multiply-adds of a recurrent layer; 11 % of them grow with n²" in words.inner_text()
     slide(racer, "tokens, n", 64)
-    assert "as many multiply-adds as a recurrent layer (262,144 and 262,144)" in words.inner_text()
+    assert "takes 3.0 times" in words.inner_text()
     racer.get_by_label("size of a vector, d").select_option("32")
-    assert "more multiply-adds than" in words.inner_text()
-    assert "at n = d = 32 they are equal" in words.inner_text()
+    assert "takes 4.0 times" in words.inner_text()
+    assert "50 % of them" in words.inner_text()
     assert_shows(racer, 64, 32, False, 64)
 
 

@@ -5,7 +5,9 @@ import re
 import pytest
 import torch
 from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
 
+from transformer_edu import MultiHeadAttention, record_attention
 from transformer_edu.widgets import PathLengthRacer, make_figure
 from transformer_edu.widgets.path_length_racer import multiply_adds, path_lengths
 
@@ -41,23 +43,35 @@ def test_the_other_paths() -> None:
 def test_multiply_adds_are_those_of_the_matrix_products(n: int, d: int) -> None:
     on_nothing = {"device": "meta"}
     products = {
-        "recurrent": [(torch.empty(1, d, **on_nothing), torch.empty(d, d, **on_nothing))] * n,
+        "recurrent": [(torch.empty(1, d, **on_nothing), torch.empty(d, d, **on_nothing))] * (2 * n),  # word and state
         "convolution": [(torch.empty(n, 3 * d, **on_nothing), torch.empty(3 * d, d, **on_nothing))],
-        "attention": [(torch.empty(n, d, **on_nothing), torch.empty(d, n, **on_nothing))],
+        "attention": [
+            *[(torch.empty(n, d, **on_nothing), torch.empty(d, d, **on_nothing))] * 4,  # query, key, value, output
+            (torch.empty(n, d, **on_nothing), torch.empty(d, n, **on_nothing)),  # scores
+            (torch.empty(n, n, **on_nothing), torch.empty(n, d, **on_nothing)),  # mixing of values
+        ],
     }
     for lane, pairs in products.items():
         counted = sum((a @ b).numel() * a.shape[1] for a, b in pairs)
         assert multiply_adds(n, d)[lane] == counted
     costs = multiply_adds(n, d)
-    assert (costs["attention"] > costs["recurrent"]) == (n > d)
-    assert (costs["attention"] == costs["recurrent"]) == (n == d)
+    assert costs["attention"] > 2 * costs["recurrent"]
+
+
+def test_multiply_adds_of_attention_are_those_that_torch_counts() -> None:
+    attention = MultiHeadAttention(64, 4, bias=False)
+    x = torch.randn(1, 16, 64)
+    counter = FlopCounterMode(display=False)
+    with record_attention(attention), counter:
+        attention(x, x, x)
+    assert counter.get_total_flops() // 2 == multiply_adds(16, 64)["attention"]
 
 
 def test_alt_text_says_who_has_arrived_and_the_costs() -> None:
     said = PathLengthRacer(step=4).alt_text()
-    assert "recurrent layer: 16, 65,536 multiply-adds" in said
+    assert "recurrent layer: 16, 131,072 multiply-adds" in said
     assert "convolutions: 15, 196,608" in said
-    assert "self-attention: 1, done, 16,384" in said
+    assert "self-attention: 1, done, 294,912" in said
     assert "dilated convolutions: 4, done" in PathLengthRacer(dilated=True).alt_text()
 
 

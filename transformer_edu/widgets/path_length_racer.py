@@ -61,8 +61,8 @@ def path_lengths(n: int, dilated: bool) -> dict[str, int]:
 
 
 def multiply_adds(n: int, d: int) -> dict[str, int]:
-    """The leading terms of table 1, for one layer."""
-    return {"recurrent": n * d * d, "convolution": KERNEL * n * d * d, "attention": n * n * d}
+    """Of one whole layer: its matrices, and for attention also the scores and the mixing of values."""
+    return {"recurrent": 2 * n * d * d, "convolution": KERNEL * n * d * d, "attention": 4 * n * d * d + 2 * n * n * d}
 
 
 def _whole(name: str, value: Any, low: int, high: int) -> int:

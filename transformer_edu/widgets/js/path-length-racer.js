@@ -18,7 +18,7 @@ const LANES = [
     heard: (_, step) => Math.max(step, 1),
     computed: ({ n }, step) => (step === 0 ? n : step),
     path: (_, step) => Math.max(step - 1, 0),
-    sequential: ({ n }) => n, cost: ({ n, d }) => n * d * d,
+    sequential: ({ n }) => n, cost: ({ n, d }) => 2 * n * d * d,
     orders: () => ["n", "n", "n · d²"],
   },
   {
@@ -36,7 +36,7 @@ const LANES = [
     heard: ({ n }, step) => (step ? n : 1),
     computed: ({ n }) => n,
     path: ({ n }, step) => (step ? n - 1 : 0),
-    sequential: () => 1, cost: ({ n, d }) => n * n * d,
+    sequential: () => 1, cost: ({ n, d }) => 4 * n * d * d + 2 * n * n * d,
     orders: () => ["1", "1", "n² · d"],
   },
 ];
@@ -121,8 +121,8 @@ function progress(state) {
 /** What attention pays for its short path. */
 function price({ n, d }) {
   const [recurrent, , attention] = LANES.map((lane) => lane.cost({ n, d }));
-  const how = n === d ? "as many multiply-adds as" : n < d ? "fewer multiply-adds than" : "more multiply-adds than";
-  return [` For n = ${n} and d = ${d}, a layer of attention takes ${how} a recurrent layer (${number(attention)} and ${number(recurrent)}); `, h("b", {}, `at n = d = ${d} they are equal`), ", beyond it attention takes more."];
+  const pairs = Math.round((100 * 2 * n * n * d) / attention);
+  return [` For n = ${n} and d = ${d}, a layer of attention takes ${(attention / recurrent).toFixed(1)} times the multiply-adds of a recurrent layer; ${pairs} % of them grow with n². `, h("b", {}, "What it does less of is steps that wait for each other.")];
 }
 
 function render({ model, el }) {
@@ -167,7 +167,7 @@ function render({ model, el }) {
     h("div", { class: "te-race-lanes" }, ...lanes.map((lane) => lane.element)),
     words,
     table.element,
-    h("p", { class: "te-note te-race-foot" }, dilations, " O(…) as in the paper’s Table 1, which gives O(log", h("sub", {}, "k"), "(n)) for dilated convolutions and O(n / k) in the text for others. It counts leading terms. Left out: the recurrent layer’s input matrix, n · d²; attention’s second product, n² · d, and its four projections, 4 · n · d²."),
+    h("p", { class: "te-note te-race-foot" }, dilations, " O(…) as in the paper’s Table 1, which gives O(log", h("sub", {}, "k"), "(n)) for dilated convolutions and O(n / k) in the text for others. The numbers count whole layers: two matrices in the recurrent one, 2 · n · d²; k in the convolution; in attention four, 4 · n · d², and scores and mixing, 2 · n² · d."),
   );
   draw();
   return state.dispose;
