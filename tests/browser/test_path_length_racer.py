@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Watched
 from transformer_edu.widgets import PathLengthRacer, assets
-from transformer_edu.widgets.path_length_racer import multiply_adds, path_lengths
+from transformer_edu.widgets.path_length_racer import attention_price, multiply_adds, path_lengths
 
 StrictPage = Callable[..., Watched]
 LANES = ("recurrent", "convolution", "attention")
@@ -98,14 +98,20 @@ def test_the_path_leads_from_token_1_to_token_n_over_links_that_exist(racer: Pag
 
 
 def test_how_much_more_attention_costs_is_said(racer: Page) -> None:
-    words = racer.locator(".te-race-sentence")
-    assert "takes 2.3 times the multiply-adds of a recurrent layer; 11 % of them grow with n²" in words.inner_text()
-    slide(racer, "tokens, n", 64)
-    assert "takes 3.0 times" in words.inner_text()
-    racer.get_by_label("size of a vector, d").select_option("32")
-    assert "takes 4.0 times" in words.inner_text()
-    assert "50 % of them" in words.inner_text()
-    assert_shows(racer, 64, 32, False, 64)
+    words, announced = racer.locator(".te-race-sentence"), racer.locator("[aria-live=polite]")
+    assert "steps one after another" in words.inner_text()
+    for n, d, percent in ((16, 64, "11 %"), (64, 64, "33 %"), (64, 32, "50 %"), (5, 512, "less than 1 %")):
+        slide(racer, "tokens, n", n)
+        racer.get_by_label("size of a vector, d").select_option(str(d))
+        ratio, share = attention_price(n, d)
+        assert f"For n = {n} and d = {d}, a layer of attention takes {ratio:.2f} times" in words.inner_text()
+        assert f"is {percent} of attention’s work" in words.inner_text()
+        assert "less than 1" in percent or abs(int(percent[:2]) - 100 * share) <= 0.5
+        assert_shows(racer, n, d, False, n)
+    expect(announced).to_contain_text("takes 2.01 times the multiply-adds of a recurrent layer")
+    slide(racer, "steps", 2)
+    expect(announced).to_contain_text("After 2 steps")
+    expect(announced).not_to_contain_text("multiply-adds")  # they have not changed
 
 
 def test_a_finished_race_stays_finished_when_n_changes_and_the_buttons_step(racer: Page) -> None:

@@ -10,6 +10,7 @@ from transformer_edu.training.long_range import (
     CONTENDERS,
     Convolution,
     accuracy,
+    commonest_token_accuracy,
     new_contender,
     sequences,
     train_contender,
@@ -111,6 +112,26 @@ def test_accuracy_counts_right_answers():
     assert abs(accuracy(Last(), 5) - 1 / long_range.VOCAB_SIZE) < 0.05
 
 
+@pytest.mark.parametrize("distance", [2, 16, 128])
+def test_commonest_token_accuracy_counts_rows_one_by_one_on_the_sequences_of_accuracy(distance):
+    class Seen(nn.Module):
+        def forward(self, ids):
+            self.rows = ids.tolist()
+            return torch.zeros(len(ids), long_range.VOCAB_SIZE)
+
+    accuracy(seen := Seen(), distance)
+    named = [min(row, key=lambda token: (-row.count(token), token)) for row in seen.rows]
+    right = sum(name == row[0] for name, row in zip(named, seen.rows, strict=True))
+    assert commonest_token_accuracy(distance) == pytest.approx(right / 1000)
+
+
+def test_naming_the_commonest_token_beats_guessing_by_less_and_less():
+    shares = [commonest_token_accuracy(distance) for distance in (1, 4, 32, 1000)]
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] > 0.5  # one of two tokens
+    assert 1 / long_range.VOCAB_SIZE < shares[-1] < 0.2
+
+
 def test_bad_input_is_named(as_readers_run_it):
     with pytest.raises(ValueError, match=r"name must be one of 'RNN'.*got 'CNN'"):
         train_contender("CNN", 4)
@@ -118,6 +139,8 @@ def test_bad_input_is_named(as_readers_run_it):
         sequences(2, 0, generator())
     with pytest.raises(ValueError, match="distance must be below 2048"):
         sequences(2, 2048, generator())
+    with pytest.raises(ValueError, match="distance must be at least 1, got 0"):
+        commonest_token_accuracy(0)
     with pytest.raises(ValueError, match="steps must be at least 1, got 0"):
         train_contender("RNN", 4, steps=0)
     with pytest.raises(ValueError, match="learning_rate"):
@@ -143,10 +166,16 @@ def test_attention_pays_more_than_convolution_for_four_times_the_length():
 
 
 def test_recordings_hold_every_contender_once_for_each_setting():
-    data = long_range.record_long_range([0, 1], distances=[2, 3], steps=1)
+    data = long_range.record_long_range([0, 1], distances=[2, 3], steps=1, patient_steps=2)
     assert [(run["model"], run["distance"], run["seed"]) for run in data["runs"]] == [
         (name, distance, seed) for name in NAMES for distance in (2, 3) for seed in (0, 1)
     ]
+    assert [(run["model"], run["distance"], run["seed"], run["steps"]) for run in data["patient"]] == [
+        (name, 32, seed, 2) for name in ("RNN", "GRU") for seed in (0, 1)
+    ]
+    assert data["patient"][0].keys() == data["runs"][0].keys()
+    assert (data["most_steps"], data["patient_most_steps"]) == (1, 2)
+    assert [row["distance"] for row in data["commonest"]] == [2, 3]
     assert data["parameters"]["RNN"] == 9232
     times = step_time.record_step_times([2, 4])["times"]
     assert [(row["model"], row["length"]) for row in times] == [(name, length) for name in NAMES for length in (2, 4)]
@@ -168,6 +197,13 @@ def test_recorded_attention_learns_every_distance_and_the_rnn_does_not():
     assert min(min(recorded("self-attention", distance)) for distance in long_range.DISTANCES) > 0.98
     assert max(recorded("RNN", 32)) < 0.5
     assert max(recorded("GRU", 32)) > 0.98  # one seed of three: a gate reaches further than tanh
+
+
+def test_recorded_commonest_is_what_the_function_counts():
+    rows = recordings.load("long-range")["data"]["commonest"]
+    assert [row["distance"] for row in rows] == list(long_range.DISTANCES)
+    for row in rows:
+        assert row["accuracy"] == pytest.approx(commonest_token_accuracy(row["distance"]), abs=5e-5)
 
 
 def test_recorded_attention_pays_for_the_square_of_the_length():

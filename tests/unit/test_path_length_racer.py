@@ -1,15 +1,16 @@
 """The path-length racer's Python side: path lengths against brute force, its alt text, and what it refuses."""
 
 import re
+from collections.abc import Callable
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from transformer_edu import MultiHeadAttention, record_attention
 from transformer_edu.widgets import PathLengthRacer, make_figure
-from transformer_edu.widgets.path_length_racer import multiply_adds, path_lengths
+from transformer_edu.widgets.path_length_racer import SIZES, attention_price, multiply_adds, path_lengths
 
 
 def looks_at(n: int, reach: int) -> Tensor:
@@ -54,17 +55,34 @@ def test_multiply_adds_are_those_of_the_matrix_products(n: int, d: int) -> None:
     for lane, pairs in products.items():
         counted = sum((a @ b).numel() * a.shape[1] for a, b in pairs)
         assert multiply_adds(n, d)[lane] == counted
-    costs = multiply_adds(n, d)
-    assert costs["attention"] > 2 * costs["recurrent"]
 
 
-def test_multiply_adds_of_attention_are_those_that_torch_counts() -> None:
-    attention = MultiHeadAttention(64, 4, bias=False)
-    x = torch.randn(1, 16, 64)
-    counter = FlopCounterMode(display=False)
-    with record_attention(attention), counter:
-        attention(x, x, x)
-    assert counter.get_total_flops() // 2 == multiply_adds(16, 64)["attention"]
+def counted_by_torch(run: Callable[[], object]) -> int:
+    """Multiply-adds of the matrix products and convolutions in `run`; torch counts each as two operations."""
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        run()
+    return counter.get_total_flops() // 2
+
+
+@pytest.mark.parametrize(("n", "d"), [(4, 128), (16, 64), (64, 32)])
+def test_multiply_adds_are_those_that_torch_counts(n: int, d: int) -> None:
+    x = torch.randn(1, n, d)
+    attention, rnn = MultiHeadAttention(d, 4), nn.RNN(d, d, batch_first=True)
+    convolution = nn.Conv1d(d, d, kernel_size=3, padding=1)
+    with record_attention(attention):  # the written-out path
+        assert counted_by_torch(lambda: attention(x, x, x)) == multiply_adds(n, d)["attention"]
+    assert counted_by_torch(lambda: rnn(x)) == multiply_adds(n, d)["recurrent"]
+    assert counted_by_torch(lambda: convolution(x.transpose(1, 2))) == multiply_adds(n, d)["convolution"]
+
+
+@pytest.mark.parametrize("n", [4, 16, 64])
+@pytest.mark.parametrize("d", SIZES)
+def test_attention_takes_at_least_twice_the_recurrent_layer(n: int, d: int) -> None:
+    ratio, share = attention_price(n, d)
+    assert ratio == 2 + n / d
+    assert share == pytest.approx(1 - 4 * n * d * d / multiply_adds(n, d)["attention"])  # what the projections leave
+    assert (share < 0.5) == (n < 2 * d)
+    assert (share == 0.5) == (n == 2 * d)
 
 
 def test_alt_text_says_who_has_arrived_and_the_costs() -> None:
@@ -72,6 +90,7 @@ def test_alt_text_says_who_has_arrived_and_the_costs() -> None:
     assert "recurrent layer: 16, 131,072 multiply-adds" in said
     assert "convolutions: 15, 196,608" in said
     assert "self-attention: 1, done, 294,912" in said
+    assert "2.25 times the recurrent layer's multiply-adds; 11.1 % of them, scores and mixing, grow with n²" in said
     assert "dilated convolutions: 4, done" in PathLengthRacer(dilated=True).alt_text()
 
 

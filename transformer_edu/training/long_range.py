@@ -14,88 +14,38 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from transformer_edu.embedding import InputEmbedding
-from transformer_edu.encoder import EncoderLayer
-from transformer_edu.positional import PositionalEncoding
-from transformer_edu.shapes import Float, Ids, Int, Tensor
+from transformer_edu.shapes import Int, Tensor
 from transformer_edu.training.grammar_model import one_thread
+from transformer_edu.training.long_range_models import MAX_LEN, VOCAB_SIZE, Convolution, Recurrent, SelfAttention
 from transformer_edu.validation import check_choice, check_number, check_positive_integer
 
-VOCAB_SIZE = 8  # guessing is right once in eight times
+__all__ = [
+    "CONTENDERS",
+    "DISTANCES",
+    "MAX_LEN",
+    "VOCAB_SIZE",
+    "Contender",
+    "Convolution",
+    "Outcome",
+    "Recurrent",
+    "SelfAttention",
+    "accuracy",
+    "commonest_token_accuracy",
+    "new_contender",
+    "record_long_range",
+    "sequences",
+    "train_contender",
+]
+
 DISTANCES = (2, 4, 8, 16, 32, 64, 128)  # tokens
 STEPS = 600  # at most: a model that has learnt the task stops earlier
 BATCH_SIZE = 64
 LEARNT = 0.01  # nats: training stops when the mean loss of ten steps is below this
-MAX_LEN = 2048
-
-
-class Recurrent(nn.Module):
-    """One layer that reads the tokens one after another and keeps one vector.
-
-    Args:
-        cell: `nn.RNN` (tanh), `nn.GRU` or `nn.LSTM`.
-        d_model: length of a token's vector.
-        hidden: length of the vector that is kept.
-    """
-
-    def __init__(self, cell: Callable[..., nn.Module], d_model: int, hidden: int) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(VOCAB_SIZE, d_model)
-        self.cell = cell(d_model, hidden, batch_first=True)
-        self.readout = nn.Linear(hidden, VOCAB_SIZE)
-
-    def forward(self, ids: Ids) -> Float[Tensor, "batch vocab"]:
-        """Ids (batch, seq) -> logits (batch, vocab) at the last place."""
-        states, _ = self.cell(self.embedding(ids))  # (batch, seq, hidden)
-        return self.readout(states[:, -1])
-
-
-class Convolution(nn.Module):
-    """Layers each of which sees a token and two earlier ones.
-
-    No residual connections: with them a stack this small does not learn to use the far end of its reach.
-
-    Args:
-        d_model: length of every vector.
-        steps_back: for each layer, how far apart the three tokens are (1: neighbours; the dilation).
-    """
-
-    def __init__(self, d_model: int, steps_back: Sequence[int]) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(VOCAB_SIZE, d_model)
-        self.layers = nn.ModuleList(nn.Conv1d(d_model, d_model, 3, dilation=step) for step in steps_back)
-        self.steps_back = tuple(steps_back)
-        self.readout = nn.Linear(d_model, VOCAB_SIZE)
-
-    @property
-    def reach(self) -> int:
-        """How many tokens back the last place can see."""
-        return 2 * sum(self.steps_back)
-
-    def forward(self, ids: Ids) -> Float[Tensor, "batch vocab"]:
-        """Ids (batch, seq) -> logits (batch, vocab) at the last place."""
-        x = self.embedding(ids).transpose(1, 2)  # (batch, d_model, seq)
-        for layer, step in zip(self.layers, self.steps_back, strict=True):
-            x = torch.relu(layer(F.pad(x, (2 * step, 0))))  # padded on the left: only earlier tokens
-        return self.readout(x[:, :, -1])
-
-
-class SelfAttention(nn.Module):
-    """One encoder layer of the book, with positions. Arguments as in `EncoderLayer`."""
-
-    def __init__(self, d_model: int, num_heads: int, d_ff: int) -> None:
-        super().__init__()
-        self.embedding = InputEmbedding(VOCAB_SIZE, d_model)
-        self.position = PositionalEncoding(d_model, max_len=MAX_LEN)
-        self.layer = EncoderLayer(d_model, num_heads, d_ff)
-        self.readout = nn.Linear(d_model, VOCAB_SIZE)
-        for parameter in self.parameters():  # as in `build_transformer`; larger embeddings would drown the positions
-            if parameter.dim() > 1:
-                nn.init.xavier_uniform_(parameter)
-
-    def forward(self, ids: Ids) -> Float[Tensor, "batch vocab"]:
-        """Ids (batch, seq) -> logits (batch, vocab) at the last place."""
-        return self.readout(self.layer(self.position(self.embedding(ids)))[:, -1])
+TEST_SIZE = 1000  # new sequences on which a trained model is scored
+TEST_SEED = 1_000_000  # of these, for every model alike
+PATIENT = ("RNN", "GRU")  # what do these two learn at one distance if they are given more steps?
+PATIENT_DISTANCE = 32  # tokens
+PATIENT_STEPS = 3000  # at most
 
 
 @dataclass(frozen=True)
@@ -170,23 +120,48 @@ def train_contender(
 
 
 @torch.no_grad()
-def accuracy(model: nn.Module, distance: int, count: int = 1000) -> float:
+def accuracy(model: nn.Module, distance: int, count: int = TEST_SIZE) -> float:
     """The share of right answers, 0 .. 1, on `count` sequences that are the same for every model."""
-    ids, answer = sequences(count, distance, torch.Generator().manual_seed(1_000_000))
+    ids, answer = sequences(count, distance, torch.Generator().manual_seed(TEST_SEED))
     return float((model(ids).argmax(dim=-1) == answer).float().mean())
 
 
-def record_long_range(seeds: Sequence[int], distances: Sequence[int] = DISTANCES, steps: int = STEPS) -> dict[str, Any]:
-    """Every contender at every distance from every seed: what it scores, and after how many steps."""
-    runs = []
-    for name in CONTENDERS:
-        for distance in distances:
-            for seed in seeds:
-                outcome = train_contender(name, distance, seed, steps)
-                run = {"model": name, "distance": distance, "seed": seed}
-                runs.append({**run, "accuracy": round(outcome.accuracy, 4), "steps": outcome.steps})
-    parameters = {name: sum(p.numel() for p in new_contender(name).parameters()) for name in CONTENDERS}
-    return {"vocab_size": VOCAB_SIZE, "most_steps": steps, "parameters": parameters, "runs": runs}
+def commonest_token_accuracy(distance: int) -> float:
+    """The share of right answers, 0 .. 1, of naming each row's commonest token (of equals, the smallest id).
+
+    A model that knows which tokens occur, but not where, gets no further. The sequences are those of `accuracy`.
+    """
+    ids, answer = sequences(TEST_SIZE, distance, torch.Generator().manual_seed(TEST_SEED))
+    counts = F.one_hot(ids, VOCAB_SIZE).sum(dim=1)  # (batch, vocab)
+    return float((counts.argmax(dim=-1) == answer).float().mean())  # argmax: the first of equals
+
+
+def _run(name: str, distance: int, seed: int, steps: int) -> dict[str, Any]:
+    outcome = train_contender(name, distance, seed, steps)
+    run = {"model": name, "distance": distance, "seed": seed}
+    return {**run, "accuracy": round(outcome.accuracy, 4), "steps": outcome.steps}
+
+
+def record_long_range(
+    seeds: Sequence[int],
+    distances: Sequence[int] = DISTANCES,
+    steps: int = STEPS,
+    patient_steps: int = PATIENT_STEPS,
+) -> dict[str, Any]:
+    """What every contender scores at every distance from every seed, and after how many steps (`runs`).
+
+    `patient`: the recurrent ones at one distance with more steps; `commonest`: `commonest_token_accuracy`.
+    """
+    commonest = [{"distance": d, "accuracy": round(commonest_token_accuracy(d), 4)} for d in distances]
+    return {
+        "vocab_size": VOCAB_SIZE,
+        "most_steps": steps,
+        "patient_most_steps": patient_steps,
+        "parameters": {name: sum(p.numel() for p in new_contender(name).parameters()) for name in CONTENDERS},
+        "commonest": commonest,
+        "runs": [_run(name, d, seed, steps) for name in CONTENDERS for d in distances for seed in seeds],
+        "patient": [_run(name, PATIENT_DISTANCE, seed, patient_steps) for name in PATIENT for seed in seeds],
+    }
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -21,7 +21,8 @@ class PathLengthRacer(Figure):
     of size `d` (32 … 1024), `dilated`: layer l of the convolution looks 2^(l-1) tokens to each side, not one. `step`
     is the number of steps made, 0 to n (None: n, the end of the race).
 
-    Vaswani et al. 2017, section 4, table 1.
+    Beneath the race: steps in a row, longest path and multiply-adds of a whole layer (`multiply_adds`), each with its
+    O(…) of Vaswani et al. 2017, section 4, table 1.
     """
 
     figure_name: ClassVar[str] = "path-length-racer"
@@ -48,9 +49,11 @@ class PathLengthRacer(Figure):
             f"{costs[lane]:,} multiply-adds a layer"
             for lane, name in names.items()
         )
+        ratio, share = attention_price(self.n, self.d)
         return (
             f"Steps until the last of {self.n} tokens has heard of the first, after {self.step} steps of the race "
-            f"(vectors of size {self.d}): {lanes}."
+            f"(vectors of size {self.d}): {lanes}. Attention takes {ratio:.2f} times the recurrent layer's "
+            f"multiply-adds; {100 * share:.1f} % of them, scores and mixing, grow with n²."
         )
 
 
@@ -61,8 +64,22 @@ def path_lengths(n: int, dilated: bool) -> dict[str, int]:
 
 
 def multiply_adds(n: int, d: int) -> dict[str, int]:
-    """Of one whole layer: its matrices, and for attention also the scores and the mixing of values."""
+    """Of one whole layer, n tokens with vectors of size d; biases, softmax and nonlinearities are not counted.
+
+    Recurrent: one matrix for the token, one for the state. Convolution: one for each place of the kernel. Attention:
+    four projections (query, key, value, output), then the scores and the mixing of values. The paper's table 1 gives
+    leading terms only: n d², k n d², and n² d, which leaves the projections out.
+    """
     return {"recurrent": 2 * n * d * d, "convolution": KERNEL * n * d * d, "attention": 4 * n * d * d + 2 * n * n * d}
+
+
+def attention_price(n: int, d: int) -> tuple[float, float]:
+    """Attention's multiply-adds as a multiple of the recurrent layer's, and the share of them that grows with n².
+
+    The multiple is 2 + n / d, always above 2. The share, 0 .. 1, is that of scores and mixing: half at n = 2 d.
+    """
+    costs = multiply_adds(n, d)
+    return costs["attention"] / costs["recurrent"], 2 * n * n * d / costs["attention"]
 
 
 def _whole(name: str, value: Any, low: int, high: int) -> int:

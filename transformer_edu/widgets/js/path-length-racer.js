@@ -5,11 +5,14 @@ const [FEWEST, MOST] = [4, 64];
 const SIZES = [32, 64, 128, 256, 512, 1024];
 const KERNEL = 3;
 const number = (value) => value.toLocaleString("en");
+/** A formula is not broken at the end of a line. */
+const unbroken = (text) => text.replace(/ ([·/]) /g, "\u00a0$1\u00a0");
 const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 /**
  * A lane: after how many steps token n has heard of token 1, how many tokens have heard after `step` steps (those on the
- * left), how many are computed by then, where the shortest path is, what a layer costs, and the paper's Table 1.
+ * left), how many are computed by then, where the shortest path is, the multiply-adds of a whole layer, and the paper's
+ * Table 1.
  */
 const LANES = [
   {
@@ -86,7 +89,7 @@ function laneOf(lane) {
   };
 }
 
-/** The numbers of the paper's Table 1, for this n and d. */
+/** The paper's three measures for this n and d, its O(…) beneath each number. */
 function tableOf() {
   const rows = ["steps in a row, one layer", "longest path, 1 to n", "multiply-adds, one layer"].map((title) => ({ title, cells: LANES.map(() => h("div", { role: "cell" })) }));
   const element = h("div", { role: "table", "aria-label": "What a layer costs", class: "te-race-table" },
@@ -118,18 +121,19 @@ function progress(state) {
   return state.step === 0 ? "Before the first step only token 1 knows of token 1." : `After ${plural(state.step, "step")}: ${parts.join(", ")}.`;
 }
 
-/** What attention pays for its short path. */
+/** What attention pays for its short path: 2 + n / d times a recurrent layer's work, of which n / (2 d + n) are pairs. */
 function price({ n, d }) {
   const [recurrent, , attention] = LANES.map((lane) => lane.cost({ n, d }));
-  const pairs = Math.round((100 * 2 * n * n * d) / attention);
-  return [` For n = ${n} and d = ${d}, a layer of attention takes ${(attention / recurrent).toFixed(1)} times the multiply-adds of a recurrent layer; ${pairs} % of them grow with n². `, h("b", {}, "What it does less of is steps that wait for each other.")];
+  const percent = (100 * 2 * n * n * d) / attention;
+  const share = percent < 1 ? "less than 1" : Math.round(percent);
+  return `For n = ${n} and d = ${d}, a layer of attention takes ${(attention / recurrent).toFixed(2)} times the multiply-adds of a recurrent layer (always at least twice as many). The part that grows with n², scores and mixing, is ${share} % of attention’s work; at n = 2d it is half.`;
 }
 
 function render({ model, el }) {
   const figure = mount(el, "path-length-racer", "Path-length racer");
   const announce = announcer(figure);
   const state = store(model, TRAITS, draw);
-  let said = "";
+  let [said, saidPrice] = ["", ""];
   const lanes = LANES.map(laneOf);
   const table = tableOf();
   const words = h("p", { class: "te-sentence te-race-sentence" });
@@ -146,7 +150,8 @@ function render({ model, el }) {
   function draw() {
     lanes.forEach((lane) => lane.update(state));
     table.update(state);
-    fill(words, h("span", {}, progress(state)), ...price(state));
+    const costs = price(state);
+    fill(words, h("span", {}, progress(state)), ` ${costs} `, h("b", {}, "What attention does less of is steps one after another."));
     fill(dilations, state.dilated ? "The kernel of k = 3 looks 1, 2, 4, 8 … tokens to each side, layer after layer: the reach doubles." : "The kernel of k = 3 looks one token to each side.");
     [bar.input.max, length.input.value] = [String(state.n), String(state.n)];
     bar.set(state.step);
@@ -155,9 +160,9 @@ function render({ model, el }) {
     wide.set(state.dilated);
     again.setAttribute("aria-disabled", String(state.step === 0));
     next.setAttribute("aria-disabled", String(state.step === state.n));
-    const text = `${progress(state)} n ${state.n}, d ${state.d}${state.dilated ? ", dilated" : ""}.`;
-    if (said && text !== said) announce(text);
-    said = text;
+    const text = `${progress(state)}${state.dilated ? " The convolution is dilated." : ""}`;
+    if (said && text + costs !== said + saidPrice) announce(costs === saidPrice ? text : `${text} ${costs}`);
+    [said, saidPrice] = [text, costs];
   }
 
   figure.append(
@@ -167,7 +172,7 @@ function render({ model, el }) {
     h("div", { class: "te-race-lanes" }, ...lanes.map((lane) => lane.element)),
     words,
     table.element,
-    h("p", { class: "te-note te-race-foot" }, dilations, " O(…) as in the paper’s Table 1, which gives O(log", h("sub", {}, "k"), "(n)) for dilated convolutions and O(n / k) in the text for others. The numbers count whole layers: two matrices in the recurrent one, 2 · n · d²; k in the convolution; in attention four, 4 · n · d², and scores and mixing, 2 · n² · d."),
+    h("p", { class: "te-note te-race-foot" }, dilations, unbroken(" Multiply-adds are of whole layers: recurrent 2 · n · d² (a matrix for the token, one for the state), convolution k · n · d², attention 4 · n · d² (four projections) + 2 · n² · d (scores and mixing). Biases, softmax and nonlinearities are not counted. O(…) is the paper’s Table 1, leading terms in n or d, without attention’s projections. It gives O(log"), h("sub", {}, "k"), unbroken("(n)) for dilated convolutions; O(n / k) for others is in its text.")),
   );
   draw();
   return state.dispose;
