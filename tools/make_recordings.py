@@ -188,7 +188,7 @@ def context_vectors() -> dict[str, Any]:
 
 
 def long_range() -> dict[str, Any]:
-    """Recalling a token across a distance: five architectures of one size from three seeds. About five minutes."""
+    """Recalling a token across a distance: five architectures of one size from three seeds. About six minutes."""
     return record_long_range(SEEDS)
 
 

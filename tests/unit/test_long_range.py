@@ -199,6 +199,17 @@ def test_recorded_attention_learns_every_distance_and_the_rnn_does_not():
     assert max(recorded("GRU", 32)) > 0.98  # one seed of three: a gate reaches further than tanh
 
 
+def test_recorded_patience_helps_the_gru_and_not_the_rnn():
+    data = recordings.load("long-range")["data"]
+    scores = {
+        name: [run["accuracy"] for run in data["patient"] if (run["model"], run["distance"]) == (name, 32)]
+        for name in ("RNN", "GRU")
+    }
+    assert [len(values) for values in scores.values()] == [3, 3]
+    assert min(scores["GRU"]) > 0.98
+    assert max(scores["RNN"]) < 0.5
+
+
 def test_recorded_commonest_is_what_the_function_counts():
     rows = recordings.load("long-range")["data"]["commonest"]
     assert [row["distance"] for row in rows] == list(long_range.DISTANCES)
