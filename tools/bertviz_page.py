@@ -6,8 +6,6 @@ from pathlib import Path
 
 from transformer_edu.widgets import assets, bertviz_script
 
-VIEW = '<div class="te-bertviz"'
-
 
 def page(html: str, folder: Path) -> str:
     """Return a page that draws a stored view, with d3 and jQuery copied into the folder where it will lie."""

@@ -1,6 +1,6 @@
 """Make the recordings: results that are too dear to compute on every build of the book.
 
-python tools/make_recordings.py                              # all of them, about eight minutes on two cores
+python tools/make_recordings.py                              # all of them, over twenty minutes on one thread
 python tools/make_recordings.py --only running-sentence      # one of them
 
 Each is one file, recordings/NAME.json: {name, command, commit, machine, date, data}.
@@ -41,13 +41,15 @@ from transformer_edu.training.grammar_model import (
     held_out_score,
     loss_curve,
     new_grammar_model,
-    one_thread,
     train_grammar_model,
 )
 from transformer_edu.training.long_range import record_long_range
 from transformer_edu.training.provenance import provenance
+from transformer_edu.training.replay import record_replay
 from transformer_edu.training.step_time import record_step_times
+from transformer_edu.training.threads import one_thread
 from transformer_edu.widgets.architecture_trace import record_trace
+from transformer_edu.widgets.cached_keys import record_keys
 from transformer_edu.widgets.context_vectors import record_vectors
 from transformer_edu.widgets.decoder_branches import record_branches
 
@@ -187,6 +189,11 @@ def context_vectors() -> dict[str, Any]:
     return record_vectors(pretrained.load("grammar"), CONTEXTS)
 
 
+def cached_keys() -> dict[str, Any]:
+    """The decoder's keys at every step of writing the running sentence, with the causal mask and without it."""
+    return record_keys(pretrained.load("grammar"), RUNNING_SENTENCE)
+
+
 def long_range() -> dict[str, Any]:
     """Recalling a token across a distance: five architectures of one size from three seeds. About six minutes."""
     return record_long_range(SEEDS)
@@ -201,9 +208,11 @@ RECORDINGS: dict[str, Callable[[], dict[str, Any]]] = {
     "running-sentence": running_sentence,
     "architecture-map": architecture_map,
     "training-snapshots": training_snapshots,
+    "training-replay": record_replay,
     "grammar-seeds": grammar_seeds,
     "decoder-branches": decoder_branches,
     "context-vectors": context_vectors,
+    "cached-keys": cached_keys,
     "depth": record_depth,
     "embedding-scale": record_embedding_scale,
     "long-range": long_range,

@@ -13,7 +13,6 @@ from nbformat import NotebookNode
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
 PROGRESS = re.compile(r"\d+%\||\d+(\.\d+)?\s?(it|s|B|ex|batch|step)\w*/(s|it)\b|\r")
 KEPT_PNG_CHUNKS = {b"IHDR", b"PLTE", b"tRNS", b"pHYs", b"IDAT", b"IEND"}
-VIEW = '<div class="te-bertviz"'
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 LANGUAGE = {"name": "python", "file_extension": ".py", "mimetype": "text/x-python", "pygments_lexer": "ipython3"}
 
@@ -83,10 +82,11 @@ def clean(output: NotebookNode) -> None:
             data[kind] = strip_png(value)
         elif isinstance(value, str):
             data[kind] = ADDRESS.sub(" at 0x...", value)
-    if VIEW in data.get("text/html", ""):
-        from transformer_edu.widgets.bertviz_script import without_script
+    if "text/html" in data:
+        from transformer_edu.widgets.bertviz_script import VIEW, without_script  # here: it imports torch
 
-        data["text/html"] = without_script(data["text/html"])
+        if VIEW in data["text/html"]:
+            data["text/html"] = without_script(data["text/html"])
 
 
 def strip_png(encoded: str) -> str:

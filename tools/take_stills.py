@@ -24,7 +24,7 @@ import nbformat
 from nbformat import NotebookNode
 from PIL import Image
 
-from transformer_edu.widgets import assets, figure_from_file
+from transformer_edu.widgets import assets, bertviz_script, figure_from_file
 
 ROOT = Path(__file__).resolve().parent.parent
 STILLS = ROOT / "book" / "stills"
@@ -77,12 +77,12 @@ def take(figures: list[str]) -> list[bytes]:
 
 def page_of(html: str, folder: Path) -> str:
     """Return the page that shows a figure or a view, once `folder` holds what a view needs beside it."""
-    return bertviz_page.page(html, folder) if bertviz_page.VIEW in html else assets.standalone_page(html)
+    return bertviz_page.page(html, folder) if bertviz_script.VIEW in html else assets.standalone_page(html)
 
 
 def digest(found: re.Match[str]) -> str:
     """Return what a figure's, or a view's, still has to carry while it is true."""
-    return bertviz_page.digest(bare(found)) if bertviz_page.VIEW in found[1] else assets.digest(bare(found))
+    return bertviz_page.digest(bare(found)) if bertviz_script.VIEW in found[1] else assets.digest(bare(found))
 
 
 def shrink(png: bytes) -> bytes:

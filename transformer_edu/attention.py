@@ -9,6 +9,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from transformer_edu.cache import KeyValueCache
+from transformer_edu.dropout import LARGE, dropout
+from transformer_edu.linear import Linear
 from transformer_edu.shapes import Float, Mask, Tensor
 from transformer_edu.validation import (
     check_boolean,
@@ -53,10 +55,13 @@ def scaled_dot_product_attention(
     weights = torch.softmax(scores, dim=-1)
     if mask is not None:
         weights = weights.masked_fill(~mask, 0.0)  # only matters for a query with nowhere to look
-    return F.dropout(weights, dropout_p) @ value, weights
+    return dropout(weights, dropout_p) @ value, weights
 
 
 def _fused_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float) -> Tensor:
+    if dropout_p > 0 and query.device.type == "cpu" and query[..., 0].numel() * key.shape[-2] >= LARGE:
+        # on a CPU the kernel with dropout is the written-out path, with a slow dropout
+        return scaled_dot_product_attention(query, key, value, mask, dropout_p)[0]
     if mask is None:
         return F.scaled_dot_product_attention(query, key, value, dropout_p=dropout_p)
     mask = torch.atleast_2d(mask)  # the kernel wants its (q_len, k_len)
@@ -106,10 +111,10 @@ class MultiHeadAttention(nn.Module):
         self.d_model = d_model
         self.num_heads = num_heads
         self.dropout = dropout
-        self.query_projection = nn.Linear(d_model, d_model, bias=bias)
-        self.key_projection = nn.Linear(d_model, d_model, bias=bias)
-        self.value_projection = nn.Linear(d_model, d_model, bias=bias)
-        self.output_projection = nn.Linear(d_model, d_model, bias=bias)
+        self.query_projection = Linear(d_model, d_model, bias=bias)
+        self.key_projection = Linear(d_model, d_model, bias=bias)
+        self.value_projection = Linear(d_model, d_model, bias=bias)
+        self.output_projection = Linear(d_model, d_model, bias=bias)
         self.recorder: Callable[[Tensor], None] | None = None
 
     def forward(

@@ -11,21 +11,51 @@ HeadVectors = Float[Tensor, "batch heads seq d_head"]
 
 @dataclass
 class KeyValueCache:
-    """The keys and values of one attention, both (batch, heads, k_len, d_head); None before the first token."""
+    """The keys and values of one attention, both (batch, heads, k_len, d_head); None before the first token.
+
+    They lie at the front of larger tensors, so that a new row is written behind the old ones and these stay where
+    they are. Two caches must not share them: copy a cache with `copy.deepcopy`.
+    """
 
     key: Tensor | None = None
     value: Tensor | None = None
+    rooms: dict[str, Tensor] = field(default_factory=dict, repr=False)  # (batch, k_len and more, heads, d_head)
 
     def append(self, key: HeadVectors, value: HeadVectors) -> tuple[Tensor, Tensor]:
         """Put new rows behind the old ones; return all of them."""
-        self.key = key if self.key is None else torch.cat([self.key, key], dim=-2)
-        self.value = value if self.value is None else torch.cat([self.value, value], dim=-2)
+        self.key, self.value = self._put_behind("key", self.key, key), self._put_behind("value", self.value, value)
         return self.key, self.value
+
+    def _put_behind(self, name: str, old: Tensor | None, new: Tensor) -> Tensor:
+        if old is None:
+            return new
+        if torch.is_grad_enabled():  # a gradient needs what it was computed from: nothing may be overwritten
+            self.rooms.clear()
+            return torch.cat([old, new], dim=-2)
+        start, end = old.shape[-2], old.shape[-2] + new.shape[-2]
+        if name not in self.rooms or self.rooms[name].shape[1] < end:
+            self.rooms[name] = _new_room(old, rows=old.shape[0], length=2 * end)  # doubled: seldom copied
+            self.rooms[name][:, :start] = old.transpose(1, 2)
+        self.rooms[name][:, start:end] = new.transpose(1, 2)
+        return self.rooms[name][:, :end].transpose(1, 2)
 
     def reorder(self, rows: Int[Tensor, " kept"]) -> None:
         """Keep these rows of the batch, in this order."""
         if self.key is not None and self.value is not None:
-            self.key, self.value = self.key[rows], self.value[rows]
+            self.key, self.value = self._select("key", self.key, rows), self._select("value", self.value, rows)
+
+    def _select(self, name: str, old: Tensor, rows: Tensor) -> Tensor:
+        if name not in self.rooms:
+            return old[rows]
+        length = old.shape[-2]
+        room = _new_room(old, len(rows), self.rooms[name].shape[1])
+        torch.index_select(self.rooms[name][:, :length], 0, rows, out=room[:, :length])
+        self.rooms[name] = room
+        return room[:, :length].transpose(1, 2)
+
+
+def _new_room(like: Tensor, rows: int, length: int) -> Tensor:
+    return like.new_empty(rows, length, like.shape[1], like.shape[3])
 
 
 @dataclass

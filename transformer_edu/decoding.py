@@ -1,6 +1,6 @@
 """From a model that scores the next token to a whole sentence."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 import torch
@@ -10,6 +10,8 @@ from transformer_edu.cache import DecoderCache
 from transformer_edu.shapes import Float, Int, Tensor
 from transformer_edu.transformer import Transformer
 from transformer_edu.validation import check_ids, check_positive_integer
+
+EXTRA = 50  # tokens that an answer may have more than its source (paper, section 6.1)
 
 
 @contextmanager
@@ -35,7 +37,7 @@ def training_mode(model: nn.Module) -> AbstractContextManager[None]:
 
 @torch.no_grad()
 def greedy_search(
-    model: Transformer, source: Int[Tensor, "batch source_seq"], bos_id: int, eos_id: int, max_len: int
+    model: Transformer, source: Int[Tensor, "batch source_seq"], bos_id: int, eos_id: int, max_len: int | None = None
 ) -> Int[Tensor, "batch seq"]:
     """Take the most probable next token again and again, until every sentence has ended.
 
@@ -43,25 +45,46 @@ def greedy_search(
         model: runs in eval mode here; its mode is put back.
         source: ids (batch, source_seq), padded with the model's pad_id.
         bos_id, eos_id: ids of the begin and end tokens.
-        max_len: most tokens in an answer, the begin token counted.
+        max_len: most tokens in an answer, the begin token counted; None: as many as the sentence's source has, and
+            50 more (paper, section 6.1).
 
     Returns:
         Ids (batch, <= max_len). Each row begins with bos_id; after its eos_id it is filled up with pad_id.
         Neither pad_id nor bos_id is ever chosen.
     """
-    _check_search(model, source, bos_id, eos_id, max_len)
+    return generate(model, source, bos_id, eos_id, max_len, lambda logits: logits.argmax(dim=-1))
+
+
+def generate(
+    model: Transformer,
+    source: Int[Tensor, "batch source_seq"],
+    bos_id: int,
+    eos_id: int,
+    max_len: int | None,
+    choose: Callable[[Tensor], Tensor],
+) -> Int[Tensor, "batch seq"]:
+    """Write one token after the other; `choose` picks it from the logits: (batch, vocab) -> (batch)."""
+    check_search(model, source, bos_id, eos_id, max_len)
     pad_id = model.config.pad_id
+    limits = answer_limits(model, source, max_len)  # (batch)
     with evaluation_mode(model):
         memory, cache = model.encode(source), model.start_cache()
         ids = torch.full((source.shape[0], 1), bos_id, dtype=torch.long, device=source.device)
-        ended = torch.zeros(source.shape[0], dtype=torch.bool, device=source.device)
-        while ids.shape[1] < max_len and not ended.all():
+        ended = limits <= 1
+        while not ended.all():
             logits = next_token_logits(model, ids[:, -1:], memory, source, cache)
             logits[:, [pad_id, bos_id]] = -torch.inf
-            chosen = logits.argmax(dim=-1).masked_fill(ended, pad_id)
+            chosen = choose(logits).masked_fill(ended, pad_id)
             ids = torch.cat([ids, chosen[:, None]], dim=1)
-            ended |= chosen == eos_id
+            ended |= (chosen == eos_id) | (limits <= ids.shape[1])
     return ids
+
+
+def answer_limits(model: Transformer, source: Tensor, max_len: int | None) -> Int[Tensor, " batch"]:
+    """Most tokens of each answer, the begin token counted: `max_len`, or the paper's source length + 50."""
+    if max_len is not None:
+        return torch.full((source.shape[0],), max_len, device=source.device)
+    return ((source != model.config.pad_id).sum(dim=1) + EXTRA).clamp(max=model.config.max_len)
 
 
 def next_token_logits(
@@ -75,7 +98,8 @@ def next_token_logits(
     return model.project(model.decode(newest, memory, source, cache)[:, -1:])[:, 0]
 
 
-def _check_search(model: Transformer, source: Tensor, bos_id: int, eos_id: int, max_len: int) -> None:
+def check_search(model: Transformer, source: Tensor, bos_id: int, eos_id: int, max_len: int | None) -> None:
+    """Raise unless a search can start from these."""
     if not isinstance(model, Transformer):
         raise TypeError(f"model must be a Transformer, got {type(model).__name__}")
     config = model.config
@@ -88,6 +112,8 @@ def _check_search(model: Transformer, source: Tensor, bos_id: int, eos_id: int, 
         raise ValueError(
             f"bos_id, eos_id and the model's pad_id must differ, got {bos_id}, {eos_id} and {config.pad_id}"
         )
+    if max_len is None:
+        return
     check_positive_integer("max_len", max_len, minimum=2)
     if max_len > config.max_len:
         raise ValueError(f"max_len must not exceed the model's positional table ({config.max_len}), got {max_len}")

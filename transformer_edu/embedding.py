@@ -4,6 +4,7 @@ import math
 
 from torch import nn
 
+from transformer_edu.linear import Linear
 from transformer_edu.shapes import Float, Int, Tensor
 from transformer_edu.validation import check_boolean, check_ids, check_positive_integer, check_vectors
 
@@ -52,7 +53,7 @@ class ProjectionLayer(nn.Module):
         check_positive_integer("vocab_size", vocab_size)
         check_boolean("bias", bias)
         self.d_model = d_model
-        self.linear = nn.Linear(d_model, vocab_size, bias=bias)
+        self.linear = Linear(d_model, vocab_size, bias=bias)
 
     def forward(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch seq vocab"]:
         """Vectors (batch, seq, d_model) -> logits (batch, seq, vocab)."""

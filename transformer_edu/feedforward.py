@@ -5,6 +5,8 @@ from collections.abc import Callable
 import torch.nn.functional as F
 from torch import nn
 
+from transformer_edu.dropout import Dropout
+from transformer_edu.linear import Linear
 from transformer_edu.shapes import Float, Tensor
 from transformer_edu.validation import check_choice, check_positive_integer, check_probability, check_vectors
 
@@ -28,10 +30,10 @@ class PositionwiseFeedForward(nn.Module):
         check_probability("dropout", dropout)
         check_choice("activation", activation, tuple(ACTIVATIONS))
         self.d_model = d_model
-        self.expand = nn.Linear(d_model, d_ff)
-        self.contract = nn.Linear(d_ff, d_model)
+        self.expand = Linear(d_model, d_ff)
+        self.contract = Linear(d_ff, d_model)
         self.activation = ACTIVATIONS[activation]
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch seq d_model"]:
         """Vectors (batch, seq, d_model) -> vectors (batch, seq, d_model)."""

@@ -3,6 +3,7 @@
 import torch
 from torch import nn
 
+from transformer_edu.dropout import Dropout
 from transformer_edu.shapes import Float, Tensor
 from transformer_edu.validation import check_even, check_positive_integer, check_probability, check_vectors
 
@@ -58,7 +59,7 @@ class PositionalEncoding(nn.Module):
         super().__init__()
         check_probability("dropout", dropout)
         self.register_buffer("table", sinusoidal_table(max_len, d_model), persistent=False)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "batch seq d_model"], offset: int = 0) -> Float[Tensor, "batch seq d_model"]:
         """Add rows offset .. offset + seq - 1 of the table to x (batch, seq, d_model)."""
@@ -81,7 +82,7 @@ class LearnedPositionalEncoding(nn.Module):
         check_positive_integer("max_len", max_len)
         check_probability("dropout", dropout)
         self.table = nn.Parameter(torch.randn(max_len, d_model) * 0.02)  # small beside the embeddings (as in BERT)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "batch seq d_model"], offset: int = 0) -> Float[Tensor, "batch seq d_model"]:
         """Add rows offset .. offset + seq - 1 of the table to x (batch, seq, d_model)."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from torch import nn
 
+from transformer_edu.dropout import Dropout
 from transformer_edu.normalization import LayerNorm
 from transformer_edu.shapes import Float, Tensor
 from transformer_edu.validation import check_choice, check_positive_integer, check_probability
@@ -35,7 +36,7 @@ class ResidualConnection(nn.Module):
         check_choice("norm", norm, ("post", "pre"))
         self.pre = norm == "pre"
         self.norm = make_norm(d_model)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(
         self, x: Float[Tensor, "batch seq d_model"], sublayer: Callable[[Tensor], Tensor]

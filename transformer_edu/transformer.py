@@ -145,6 +145,15 @@ class Transformer(nn.Module):
         return DecoderCache(self.config.num_layers)
 
 
+def xavier_initialize(module: nn.Module) -> None:
+    """Draw every weight matrix of a module anew, Xavier-uniform; set its biases to zero, and leave all else."""
+    for name, parameter in module.named_parameters():
+        if parameter.dim() > 1:
+            nn.init.xavier_uniform_(parameter)
+        elif name.endswith("bias"):
+            nn.init.zeros_(parameter)
+
+
 def build_transformer(source_vocab_size: int, target_vocab_size: int, **config_fields: Any) -> Transformer:
     """A Transformer with Xavier-uniform weight matrices (Glorot & Bengio, 2010); biases start at zero.
 
@@ -153,9 +162,5 @@ def build_transformer(source_vocab_size: int, target_vocab_size: int, **config_f
         **config_fields: any other field of `TransformerConfig`.
     """
     model = Transformer(TransformerConfig(source_vocab_size, target_vocab_size, **config_fields))
-    for name, parameter in model.named_parameters():
-        if parameter.dim() > 1:
-            nn.init.xavier_uniform_(parameter)
-        elif name.endswith("bias"):
-            nn.init.zeros_(parameter)
+    xavier_initialize(model)
     return model

@@ -120,11 +120,9 @@ def check_mask(name: str, mask: Any, scores_shape: Sequence[int]) -> None:
     if mask.dtype != torch.bool:
         raise TypeError(f"{name} must be boolean with True = may attend, got dtype {mask.dtype}")
     try:
-        fits = torch.broadcast_shapes(mask.shape, tuple(scores_shape)) == torch.Size(scores_shape)
+        mask.expand(tuple(scores_shape))
     except RuntimeError:
-        fits = False
-    if not fits:
         raise ValueError(
             f"{name} must broadcast to the scores' shape (..., q_len, k_len) = {tuple(scores_shape)}, "
             f"got shape {tuple(mask.shape)}"
-        )
+        ) from None

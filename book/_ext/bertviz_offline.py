@@ -18,7 +18,6 @@ from sphinx.util import logging
 from transformer_edu.widgets import bertviz_script
 
 logger = logging.getLogger(__name__)
-VIEW = '<div class="te-bertviz"'
 FOLDER = "_static/bertviz/"
 KINDS = ("head", "model")
 
@@ -53,10 +52,10 @@ def call(kind: str) -> str:
 def prepare_page(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object) -> None:
     """Give a page with views what they need, and turn their stills into files; leave all other pages alone."""
     body = context.get("body") or ""
-    if VIEW not in body:
+    if bertviz_script.VIEW not in body:
         return
     kinds = sorted({found[2] for found in bertviz_script.SCRIPT.finditer(body)})
-    if body.count(VIEW) != len(bertviz_script.SCRIPT.findall(body)) or NO_STILL in body:
+    if body.count(bertviz_script.VIEW) != len(bertviz_script.SCRIPT.findall(body)) or NO_STILL in body:
         logger.warning(
             "a view of bertviz's has no still, or no place for its script: run `make outputs`", location=pagename
         )

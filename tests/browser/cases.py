@@ -9,6 +9,8 @@ from transformer_edu.widgets import (
     ArchitectureMap,
     AttentionMap,
     AttentionStepper,
+    BatchPacker,
+    CacheStepper,
     ContextExplorer,
     DecoderStepper,
     Figure,
@@ -20,8 +22,11 @@ from transformer_edu.widgets import (
     ParameterMap,
     PathLengthRacer,
     PositionExplorer,
+    SearchTree,
     SoftmaxLab,
+    TrainingReplay,
 )
+from transformer_edu.widgets.search_branches import record_search_tree
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 HOSTILE_BRANCHES = {  # a tree of translations with two nodes
@@ -50,6 +55,43 @@ HOSTILE_VECTORS = {  # two sentences of two words, d_model 2, one layer
     "layers": [[[[1, 2], [2, 1]]], [[[2, 2], [3, -1]]]],
 }
 
+HOSTILE_KEYS = {  # a decoder of one layer that reads two tokens
+    "source": [HOSTILE, "</script><b>cat"],
+    "reads": ["<bos>", HOSTILE],
+    "writes": [HOSTILE, "<b>chat</b>"],
+    "d_model": 4,
+    "unit": 0.1,
+    "largest_change": 0.0,
+    "largest_change_without_mask": 1.0,
+    "masked": [[[[1, 2, 3, 4]], [[1, 2, 3, 4], [4, 3, 2, 1]]]],
+    "unmasked": [[[[1, 2, 3, 4]], [[2, 2, 3, 4], [4, 3, 2, 1]]]],
+}
+
+HOSTILE_REPLAY = {  # one run of two steps, one layer, one head
+    "seed": 0,
+    "source_tokens": [HOSTILE, "</script><b>cat"],
+    "target_tokens": [HOSTILE, "&lt;chat&gt;"],
+    "alignment": [[0, 0], [1, 1]],
+    "vocabulary": 4,
+    "smoothing": 0.1,
+    "held_out_sentences": 1,
+    "every": 1,
+    "moments": [0, 2],
+    "maps": ["decoder.0.cross"],
+    "heads": 1,
+    "runs": [
+        {
+            "name": HOSTILE,
+            "losses": [2.0, 1.0],
+            "rates": [0.1, 0.1, 0.1],
+            "moments": [
+                {"rate": None, "loss": 1.4, "exact": 0, "written": ["<b>x"], "p": [0.2, 0.2], "weights": "f4B/gA=="},
+                {"rate": 0.1, "loss": 1.0, "exact": 0, "written": [HOSTILE], "p": [0.9, 0.2], "weights": "f4B/gA=="},
+            ],
+        }
+    ],
+}
+
 
 @dataclass(frozen=True)
 class Case:
@@ -66,6 +108,12 @@ def hostile_trace() -> dict[str, Any]:
     best = [[HOSTILE, 1.0, 0.9], ["<b>x</b>", 0.5, 0.1]]
     source = [HOSTILE, "&lt;cat&gt;", *trace["source_tokens"][2:]]
     return trace | {"source_tokens": source, "target_tokens": written, "candidates": [best for _ in written]}
+
+
+def hostile_search() -> dict[str, Any]:
+    """A search over four tokens, two of which try to be markup; none is likelier than another."""
+    tokens = ["<bos>", "<eos>", HOSTILE, "</script><b>cat"]
+    return record_search_tree(lambda prefix: [-1.4] * 4, 0, 1, tokens, 4, source=HOSTILE)
 
 
 CASES = {
@@ -88,6 +136,9 @@ CASES = {
         make=AttentionStepper,
         hostile=lambda: AttentionStepper(tokens=[HOSTILE, "</script><b>black", "&lt;cat&gt;"]),
     ),
+    "batch-packer": Case(
+        make=BatchPacker, hostile=lambda: BatchPacker([f"{HOSTILE} </script><b>cat &lt;dog&gt;<img/src=x> " * 3] * 2)
+    ),
     "head-splitter": Case(
         make=HeadSplitter,
         hostile=lambda: HeadSplitter(tokens=[HOSTILE, "</script><b>black", "&lt;cat&gt;"]),
@@ -96,6 +147,7 @@ CASES = {
         make=ContextExplorer,
         hostile=lambda: ContextExplorer(HOSTILE_VECTORS, pair=[0, 1]),
     ),
+    "cache-stepper": Case(make=CacheStepper, hostile=lambda: CacheStepper(HOSTILE_KEYS, token=1)),
     "decoder-stepper": Case(
         make=DecoderStepper,
         hostile=lambda: DecoderStepper(
@@ -116,7 +168,12 @@ CASES = {
     ),
     "norm-placement": Case(make=NormPlacement, hostile=lambda: NormPlacement(tokens=(HOSTILE, "</script><b>x"))),
     "parameter-map": Case(make=ParameterMap),
+    "search-tree": Case(make=SearchTree, hostile=lambda: SearchTree(hostile_search())),
     "softmax-lab": Case(make=SoftmaxLab),
     "path-length-racer": Case(make=PathLengthRacer),
     "position-explorer": Case(make=PositionExplorer),
+    "training-replay": Case(
+        make=TrainingReplay,
+        hostile=lambda: TrainingReplay(HOSTILE_REPLAY, step=2),
+    ),
 }

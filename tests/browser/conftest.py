@@ -119,8 +119,11 @@ class Watched:
         assert not self.errors, f"errors on the page: {self.errors}"
 
 
+StrictPage = Callable[..., Watched]
+
+
 @pytest.fixture
-def strict_page(browser: Browser) -> Iterator[Callable[..., Watched]]:
+def strict_page(browser: Browser) -> Iterator[StrictPage]:
     """`strict_page(color_scheme="dark", viewport=...)` opens a watched page; it is clean again when the test ends."""
     contexts = []
     watched: list[Watched] = []

@@ -8,12 +8,13 @@ import pytest
 import torch
 from playwright.sync_api import Locator, Page, Route, expect
 
-from tests.browser.conftest import Watched, axe_problems
+from tests.browser.conftest import StrictPage, axe_problems
+from tests.browser.figure_page import opened
+from tests.browser.keyboard import tab_until
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, pretrained, record_activations, record_attention
 from transformer_edu.widgets import ArchitectureMap, assets
 from transformer_edu.widgets.architecture_trace import path
 
-StrictPage = Callable[..., Watched]
 Open = Callable[..., Page]
 HUNDREDTH, TEN_THOUSANDTH = (
     0.0051,
@@ -27,9 +28,7 @@ FILES += ["13-training"]
 @pytest.fixture
 def open_map(tmp_path: Path, strict_page: StrictPage) -> Open:
     def open_page(figure: ArchitectureMap | None = None, width: int = 800, **options: Any) -> Page:
-        page = tmp_path / "map.html"
-        page.write_text(assets.standalone_page((figure or ArchitectureMap(**options)).html()), encoding="utf-8")
-        return strict_page(viewport={"width": width, "height": 900}).open(page.as_uri())
+        return opened(figure or ArchitectureMap(**options), tmp_path, strict_page, width=width, height=900)
 
     return open_page
 
@@ -157,14 +156,6 @@ def test_a_number_is_read_by_pointing_and_its_row_followed_by_a_click(open_map: 
     expect(page.locator(".te-am-below")).to_contain_text(
         f"number 17: {value}"
     )  # the same place, the new block's number
-
-
-def tab_until(page: Page, condition: str) -> None:
-    for _ in range(20):
-        page.keyboard.press("Tab")
-        if page.evaluate(f"(node => {condition})(document.activeElement)"):
-            return
-    raise AssertionError(f"Tab never reached {condition}")
 
 
 def test_whole_figure_by_keyboard_alone(open_map: Open) -> None:

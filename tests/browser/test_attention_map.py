@@ -1,6 +1,5 @@
 """The attention map, by mouse and by keyboard alone, with PyTorch's numbers."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,11 +7,12 @@ import torch
 from playwright.sync_api import Page, expect
 from torch import Tensor
 
-from tests.browser.conftest import Watched
+from tests.browser.conftest import StrictPage
+from tests.browser.figure_page import matrix, opened
+from tests.browser.keyboard import tab_to
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, pretrained, record_attention, recordings
-from transformer_edu.widgets import AttentionMap, assets
+from transformer_edu.widgets import AttentionMap
 
-StrictPage = Callable[..., Watched]
 WRITTEN = [*RUNNING_TRANSLATION.split(), "end"]
 
 
@@ -27,24 +27,13 @@ def model_maps() -> dict[str, Tensor]:
     return {name: weights[0].double() for name, weights in maps.items()}
 
 
-def opened(figure: AttentionMap, folder: Path, strict_page: StrictPage) -> Page:
-    path = folder / "map.html"
-    path.write_text(assets.standalone_page(figure.html()), encoding="utf-8")
-    return strict_page(viewport={"width": 800, "height": 900}).open(path.as_uri())
-
-
 @pytest.fixture
 def page(tmp_path: Path, strict_page: StrictPage) -> Page:
-    return opened(AttentionMap(), tmp_path, strict_page)
+    return opened(AttentionMap(), tmp_path, strict_page, height=900)
 
 
 def shown(page: Page) -> Tensor:
-    """The matrix as the figure holds it, from its cells' data-value."""
-    rows = page.locator("[data-matrix=weights]").evaluate(
-        "grid => [...grid.querySelectorAll('[role=row]')].map(row => [...row.querySelectorAll('[data-value]')]"
-        ".map(cell => cell.dataset.value)).filter(row => row.length)"
-    )
-    return torch.tensor([[float(value) for value in row] for row in rows], dtype=torch.float64)
+    return matrix(page.locator("[data-matrix=weights]"))
 
 
 def assert_shown(page: Page, expected: Tensor) -> None:
@@ -124,15 +113,6 @@ def test_candidates_are_the_recorded_ones(page: Page) -> None:
     values = page.locator(".te-candidate").evaluate_all("all => all.map(one => Number(one.dataset.value))")
     assert values == [probability for _, probability in stored]
     assert page.locator(".te-map-said").text_content() == f"noir {stored[0][1]:.3f}"
-
-
-def tab_to(page: Page, selector: str) -> None:
-    """Press Tab until the focused element matches."""
-    for _ in range(20):
-        page.keyboard.press("Tab")
-        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
-            return
-    raise AssertionError(f"Tab never reached {selector!r}")
 
 
 def test_whole_figure_by_keyboard_alone(page: Page, model_maps: dict[str, Tensor]) -> None:

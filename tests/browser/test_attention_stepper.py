@@ -1,7 +1,6 @@
 """The attention stepper, by mouse and by keyboard alone, with PyTorch's numbers."""
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,11 +8,12 @@ import torch
 from playwright.sync_api import Locator, Page, expect
 from torch import Tensor
 
-from tests.browser.conftest import Watched
+from tests.browser.conftest import StrictPage
+from tests.browser.figure_page import matrix, opened
+from tests.browser.keyboard import focused, press, tab_to_name
 from transformer_edu import hand_example
-from transformer_edu.widgets import AttentionStepper, assets
+from transformer_edu.widgets import AttentionStepper
 
-StrictPage = Callable[..., Watched]
 SHOWN = {1: ["x", "w_q", "q"], 2: ["q", "k_t", "scores"], 3: ["scores", "scaled"], 4: ["scaled", "masked"]}
 SHOWN |= {5: ["masked", "weights"], 6: ["weights", "v", "mix"], 7: ["mix", "w_o", "output"]}
 
@@ -40,12 +40,7 @@ def reference(x: Tensor | None = None, scale: bool = True, mask: str = "none") -
 
 
 def shown(page: Page, name: str) -> Tensor:
-    """A matrix as the figure holds it, from its cells' data-value."""
-    rows = page.locator(f"[data-matrix={name}]").evaluate(
-        "grid => [...grid.querySelectorAll('[role=row]')].map(row => [...row.querySelectorAll('[data-value]')]"
-        ".map(cell => cell.dataset.value)).filter(row => row.length)"
-    )
-    return torch.tensor([[float(value) for value in row] for row in rows], dtype=torch.float64)
+    return matrix(page.locator(f"[data-matrix={name}]"))
 
 
 def assert_step(page: Page, step: int, expected: dict[str, Tensor]) -> None:
@@ -55,9 +50,7 @@ def assert_step(page: Page, step: int, expected: dict[str, Tensor]) -> None:
 
 @pytest.fixture
 def stepper(tmp_path: Path, strict_page: StrictPage) -> Page:
-    path = tmp_path / "stepper.html"
-    path.write_text(assets.standalone_page(AttentionStepper(step=1).html()), encoding="utf-8")
-    return strict_page(viewport={"width": 800, "height": 900}).open(path.as_uri())
+    return opened(AttentionStepper(step=1), tmp_path, strict_page, height=900)
 
 
 def cell(page: Page, name: str, row: int, column: int) -> Locator:
@@ -137,37 +130,19 @@ def test_clicked_score_is_written_out(stepper: Page) -> None:
     assert cell(stepper, "k_t", 0, 1).get_attribute("class").split().count("te-in-column") == 1
 
 
-def press(page: Page, *keys: str) -> None:
-    for key in keys:
-        page.keyboard.press(key)
-
-
-def focused(page: Page) -> str:
-    return page.evaluate("document.activeElement.getAttribute('aria-label') || document.activeElement.textContent")
-
-
-def tab_to(page: Page, text: str) -> None:
-    """Press Tab until the focused element's name begins with `text`."""
-    for _ in range(30):
-        page.keyboard.press("Tab")
-        if focused(page).startswith(text):
-            return
-    raise AssertionError(f"Tab never reached {text!r}")
-
-
 def test_whole_figure_by_keyboard_alone(stepper: Page) -> None:
-    tab_to(stepper, "Step 1")
+    tab_to_name(stepper, "Step 1")
     press(stepper, "ArrowRight", "ArrowRight", "ArrowLeft")
     assert focused(stepper) == "Step 2: Scores"
-    tab_to(stepper, "cat")
+    tab_to_name(stepper, "cat")
     press(stepper, "ArrowLeft", "ArrowLeft")
     assert focused(stepper).startswith("the")
-    tab_to(stepper, "row the, column black: 6")
+    tab_to_name(stepper, "row the, column black: 6")
     press(stepper, "ArrowDown", "ArrowRight")
     assert focused(stepper) == "row black, column cat: 8"
     expect(stepper.locator(".te-sum .te-total")).to_have_text("8")
     expect(stepper.get_by_role("status")).to_contain_text("Step 2 of 7, Scores. black asks cat")
-    tab_to(stepper, "← Previous")
+    tab_to_name(stepper, "← Previous")
     press(stepper, "Enter")
     stepper.keyboard.press("Shift+Tab")
     while "row" not in focused(stepper) or stepper.evaluate("document.activeElement.tagName") != "INPUT":
@@ -180,7 +155,7 @@ def test_whole_figure_by_keyboard_alone(stepper: Page) -> None:
     press(stepper, "Escape")
     assert not torch.equal(shown(stepper, "q"), before)
     assert_step(stepper, 1, reference())
-    tab_to(stepper, "Reset")
+    tab_to_name(stepper, "Reset")
 
 
 def test_arrow_keys_walk_the_number_fields(stepper: Page) -> None:

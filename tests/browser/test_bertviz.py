@@ -11,13 +11,13 @@ import pytest
 import take_stills
 from playwright.sync_api import Locator, Page
 
-from tests.browser.conftest import ROOT, Watched, axe_problems, overflow
+from tests.browser.conftest import ROOT, StrictPage, Watched, axe_problems, overflow
+from tests.browser.keyboard import tab_to
 from transformer_edu import recordings
 from transformer_edu.widgets import bertviz_head_view, bertviz_model_view
 from transformer_edu.widgets.bertviz_script import without_script
 from transformer_edu.widgets.bertviz_views import BertvizView
 
-StrictPage = Callable[..., Watched]
 HOSTILE = "<img src=x onerror=alert(1)>"
 RECORDED = recordings.load("running-sentence")["data"]
 MAPS, SOURCE, TARGET = RECORDED["attention"], RECORDED["source_tokens"], RECORDED["predicted_tokens"]
@@ -164,9 +164,7 @@ def test_head_view_draws_every_word_and_every_weight(opened: Callable[..., Watch
 def test_attention_layer_and_word_are_chosen_by_keyboard_alone(opened: Callable[..., Watched]) -> None:
     page = opened("both").page
     head_view = view(page, "head")
-    page.keyboard.press("Tab")
-    while page.evaluate("document.activeElement.id") != "filter":
-        page.keyboard.press("Tab")
+    tab_to(page, "#filter")
     page.keyboard.press("ArrowUp")
     assert head_view.locator("#right text").all_text_contents() == ["<bos>", *TARGET[:-1]]
     page.keyboard.press("Tab")

@@ -1,6 +1,5 @@
 """The context explorer, by mouse and by keyboard alone, with the vectors of the model itself."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,11 +8,12 @@ from playwright.sync_api import Page, expect
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
-from tests.browser.conftest import Watched
+from tests.browser.conftest import StrictPage
+from tests.browser.figure_page import opened
+from tests.browser.keyboard import tab_to
 from transformer_edu import RUNNING_SENTENCE, pretrained
-from transformer_edu.widgets import ContextExplorer, assets
+from transformer_edu.widgets import ContextExplorer
 
-StrictPage = Callable[..., Watched]
 SHIPPED = pretrained.load("grammar")
 COW = "the small black cow does not sleep"
 DOG = "the small black dog does not sleep"
@@ -29,12 +29,6 @@ def levels(sentence: str) -> list[Tensor]:
     for layer in model.encoder.layers:
         found.append(layer(found[-1]))
     return [one[0] for one in found]
-
-
-def opened(figure: ContextExplorer, folder: Path, strict_page: StrictPage) -> Page:
-    path = folder / "explorer.html"
-    path.write_text(assets.standalone_page(figure.html()), encoding="utf-8")
-    return strict_page(viewport={"width": 800, "height": 1000}).open(path.as_uri())
 
 
 @pytest.fixture
@@ -136,15 +130,6 @@ def test_a_word_that_the_next_sentence_lacks_gives_way(page: Page) -> None:
     choose(page, "second", OBJECT)
     assert page.locator("[aria-checked=true]").count() == 1
     expect(page.locator(".te-sentence .te-token")).to_have_text("small")
-
-
-def tab_to(page: Page, selector: str) -> None:
-    """Press Tab until the focused element matches."""
-    for _ in range(12):
-        page.keyboard.press("Tab")
-        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
-            return
-    raise AssertionError(f"Tab never reached {selector!r}")
 
 
 def test_whole_figure_by_keyboard_alone(page: Page) -> None:

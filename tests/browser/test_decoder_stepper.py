@@ -1,6 +1,5 @@
 """The decoder stepper, by mouse and by keyboard alone, with the numbers of the model itself."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,11 +7,12 @@ import torch
 from playwright.sync_api import Locator, Page, expect
 from torch import Tensor
 
-from tests.browser.conftest import Watched
+from tests.browser.conftest import StrictPage
+from tests.browser.figure_page import opened
+from tests.browser.keyboard import tab_to
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, pretrained, record_attention
-from transformer_edu.widgets import DecoderStepper, assets
+from transformer_edu.widgets import DecoderStepper
 
-StrictPage = Callable[..., Watched]
 STORED = 0.5e-4 + 2e-6  # half a unit of the recording, and float32's rounding
 SHIPPED = pretrained.load("grammar")
 FRENCH = SHIPPED.target_vocabulary
@@ -40,12 +40,6 @@ def greedy_from(written: str) -> list[str]:
     while not words or words[-1] != "<eos>":
         words.append(FRENCH.word(int(reference(" ".join(words))["p"][-1].argmax())))
     return words[len(written.split()) :]
-
-
-def opened(figure: DecoderStepper, folder: Path, strict_page: StrictPage) -> Page:
-    path = folder / "stepper.html"
-    path.write_text(assets.standalone_page(figure.html()), encoding="utf-8")
-    return strict_page(viewport={"width": 800, "height": 1000}).open(path.as_uri())
 
 
 @pytest.fixture
@@ -156,15 +150,6 @@ def test_a_word_whose_branch_was_not_recorded_cannot_be_chosen(page: Page) -> No
     second.dispatch_event("click")
     assert row(page, 0) == ["start", "le", "petit", "chat", "noire"]
     expect(page.locator(".te-dec-next")).to_contain_text("What follows the words in grey was not recorded")
-
-
-def tab_to(page: Page, selector: str) -> None:
-    """Press Tab until the focused element matches."""
-    for _ in range(20):
-        page.keyboard.press("Tab")
-        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
-            return
-    raise AssertionError(f"Tab never reached {selector!r}")
 
 
 def test_whole_figure_by_keyboard_alone(page: Page) -> None:

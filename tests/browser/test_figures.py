@@ -1,16 +1,14 @@
 """What every interactive figure must do, whatever it shows. The cases are in cases.py."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page
 
 from tests.browser.cases import CASES, HOSTILE
-from tests.browser.conftest import Watched, axe_problems, overflow
+from tests.browser.conftest import StrictPage, axe_problems, overflow
 from transformer_edu.widgets import assets
 
-StrictPage = Callable[..., Watched]
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
     "1f15c4890000000d49444154789c6360f8cf50"

@@ -1,7 +1,6 @@
 """The head splitter, by mouse and by keyboard alone, with the numbers of PyTorch and of MultiHeadAttention."""
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,11 +8,12 @@ import torch
 from playwright.sync_api import Page, expect
 from torch import Tensor
 
-from tests.browser.conftest import Watched
+from tests.browser.conftest import StrictPage
+from tests.browser.figure_page import matrix, opened
+from tests.browser.keyboard import focused, tab_to_name
 from transformer_edu import MultiHeadAttention, hand_example
-from transformer_edu.widgets import HeadSplitter, assets
+from transformer_edu.widgets import HeadSplitter
 
-StrictPage = Callable[..., Watched]
 TOKENS = hand_example().tokens
 
 
@@ -46,12 +46,7 @@ def reference(num_heads: int) -> dict[str, Tensor]:
 
 
 def shown(page: Page, name: str, within: str = "") -> Tensor:
-    """A matrix as the figure holds it, from its cells' data-value."""
-    rows = page.locator(f"{within} [data-matrix='{name}']").evaluate(
-        "grid => [...grid.querySelectorAll('[role=row]')].map(row => [...row.querySelectorAll('[data-value]')]"
-        ".map(cell => Number(cell.dataset.value))).filter(row => row.length)"
-    )
-    return torch.tensor(rows, dtype=torch.float64)
+    return matrix(page.locator(f"{within} [data-matrix='{name}']"))
 
 
 def assert_same(found: Tensor, expected: Tensor) -> None:
@@ -68,9 +63,7 @@ def origins(page: Page, way: str) -> list[list[str]]:
 
 
 def open_figure(tmp_path: Path, strict_page: StrictPage, **options: int) -> Page:
-    path = tmp_path / "splitter.html"
-    path.write_text(assets.standalone_page(HeadSplitter(**options).html()), encoding="utf-8")
-    return strict_page(viewport={"width": 800, "height": 900}).open(path.as_uri())
+    return opened(HeadSplitter(**options), tmp_path, strict_page, height=900)
 
 
 @pytest.fixture
@@ -170,40 +163,27 @@ def test_a_later_token_changes_an_earlier_row_only_after_the_wrong_merge() -> No
     assert (wrong[0] - wrong[1]).abs().max() > 0.1
 
 
-def focused(page: Page) -> str:
-    return page.evaluate("document.activeElement.getAttribute('aria-label') || document.activeElement.textContent")
-
-
-def tab_to(page: Page, text: str) -> None:
-    """Press Tab until the focused element's name begins with `text`."""
-    for _ in range(30):
-        page.keyboard.press("Tab")
-        if focused(page).startswith(text):
-            return
-    raise AssertionError(f"Tab never reached {text!r}")
-
-
 def test_whole_figure_by_keyboard_alone(splitter: Page) -> None:
-    tab_to(splitter, "Step 1")
+    tab_to_name(splitter, "Step 1")
     for _ in range(3):
         splitter.keyboard.press("ArrowRight")
     assert focused(splitter) == "Step 4: Weights"
-    tab_to(splitter, "2 heads")
+    tab_to_name(splitter, "2 heads")
     splitter.keyboard.press("ArrowRight")
     assert_same(shown(splitter, "weights-4"), reference(4)["weights-4"])
-    tab_to(splitter, "the")
+    tab_to_name(splitter, "the")
     splitter.keyboard.press("End")
-    tab_to(splitter, "row cat, column black")
+    tab_to_name(splitter, "row cat, column black")
     assert focused(splitter) == "row cat, column black: 0.107"
-    tab_to(splitter, "row cat, column black")
+    tab_to_name(splitter, "row cat, column black")
     expect(splitter.get_by_role("status")).to_contain_text(
         "Step 4 of 7, Weights, 4 heads. cat gives black 0.107 in head 1"
     )
-    tab_to(splitter, "Next")
+    tab_to_name(splitter, "Next")
     splitter.keyboard.press("Enter")
     splitter.keyboard.press("Enter")
     expect(splitter.get_by_role("tab", name="Step 6: Merge")).to_have_attribute("aria-selected", "true")
-    tab_to(splitter, "Reset")
+    tab_to_name(splitter, "Reset")
     splitter.keyboard.press("Enter")
     expect(splitter.get_by_role("tab", name="Step 1: Project")).to_have_attribute("aria-selected", "true")
 

@@ -9,32 +9,27 @@ import torch
 from playwright.sync_api import Page, expect
 from torch import Tensor
 
-from tests.browser.conftest import Watched
+from tests.browser.conftest import StrictPage
+from tests.browser.figure_page import matrix, opened
+from tests.browser.keyboard import tab_to_name
 from transformer_edu import causal_mask, padding_mask
-from transformer_edu.widgets import MaskLab, assets
+from transformer_edu.widgets import MaskLab
 from transformer_edu.widgets.mask_lab import attention_of_scores
 
-StrictPage = Callable[..., Watched]
 KINDS = {"encoder": "encoder self-attention", "decoder": "decoder self-attention", "cross": "cross-attention"}
 
 
 @pytest.fixture
 def lab(tmp_path: Path, strict_page: StrictPage) -> Callable[..., Page]:
     def make(kind: str = "decoder", **options: Any) -> Page:
-        path = tmp_path / "lab.html"
-        path.write_text(assets.standalone_page(MaskLab(kind, **options).html()), encoding="utf-8")
-        return strict_page(viewport={"width": 800, "height": 1000}).open(path.as_uri())
+        return opened(MaskLab(kind, **options), tmp_path, strict_page)
 
     return make
 
 
 def shown(page: Page, name: str) -> Tensor:
-    """A table as the figure holds it, from its cells' data-value, without the column of sums."""
-    rows = page.locator(f"[data-matrix={name}]").evaluate(
-        "grid => [...grid.querySelectorAll('[role=row]')].map(row => [...row.querySelectorAll("
-        "'[data-value]:not(.te-row-sum)')].map(cell => cell.dataset.value)).filter(row => row.length)"
-    )
-    return torch.tensor([[float(value.replace("Infinity", "inf")) for value in row] for row in rows]).double()
+    """A table of the figure, without the column of sums."""
+    return matrix(page.locator(f"[data-matrix={name}]"), "[data-value]:not(.te-row-sum)")
 
 
 def assert_same(found: Tensor, expected: Tensor) -> None:
@@ -201,38 +196,22 @@ def test_ticking_a_box_takes_a_mistake_back(lab: Callable[..., Page]) -> None:
     assert page.get_by_role("combobox", name="mask").input_value() == "added"
 
 
-def focused(page: Page) -> str:
-    return page.evaluate(
-        "(({ariaLabel, labels, textContent}) => ariaLabel || labels?.[0]?.textContent || textContent)"
-        "(document.activeElement)"
-    )
-
-
-def tab_to(page: Page, text: str) -> None:
-    """Press Tab until the focused element's name begins with `text`."""
-    for _ in range(30):
-        page.keyboard.press("Tab")
-        if focused(page).startswith(text):
-            return
-    raise AssertionError(f"Tab never reached {text!r}")
-
-
 def test_whole_figure_by_keyboard_alone(lab: Callable[..., Page]) -> None:
     page = lab()
-    tab_to(page, "decoder self-attention")
+    tab_to_name(page, "decoder self-attention")
     page.keyboard.press("ArrowLeft")
-    tab_to(page, "padding mask")
+    tab_to_name(page, "padding mask")
     page.keyboard.press("Space")
     assert_same(shown(page, "weights"), scores_of("encoder").softmax(dim=-1))
     assert page.get_by_role("combobox", name="mask").input_value() == "bare"
-    tab_to(page, "English 2")
+    tab_to_name(page, "English 2")
     page.keyboard.press("ArrowLeft")
-    tab_to(page, "row sees, column the: 0.4")
+    tab_to_name(page, "row sees, column the: 0.4")
     page.keyboard.press("ArrowUp")
     expect(page.locator(".te-sentence")).to_contain_text("Position 2, dog")
     leak = scores_of("encoder").softmax(dim=-1)[1, 3:].sum()
     expect(page.locator(".te-hidden")).to_contain_text(f"must not: {leak:.2f} of its attention is on padding")
-    tab_to(page, "Reset")
+    tab_to_name(page, "Reset")
     page.keyboard.press("Enter")
     assert_same(shown(page, "weights"), attention_of_scores(scores_of("decoder"), causal_mask(6) & pads(4)))
 

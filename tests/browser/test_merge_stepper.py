@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +11,20 @@ from hypothesis import strategies as st
 from playwright.sync_api import Page, expect
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-from tests.browser.conftest import Watched
+from tests.browser.conftest import StrictPage
+from tests.browser.figure_page import opened
+from tests.browser.keyboard import tab_to_name
 from transformer_edu.data.byte_pairs import END, Words, count_pairs, merge
-from transformer_edu.widgets import MergeStepper, assets
+from transformer_edu.widgets import MergeStepper
 from transformer_edu.widgets.merge_stepper import TEXT
 
-StrictPage = Callable[..., Watched]
 TEXTS = st.lists(st.text("abcé😀", min_size=1, max_size=7), min_size=1, max_size=9).map(" ".join)
 ROW = "node => [node.dataset.left, node.dataset.right]"
 
 
 @pytest.fixture
 def stepper(tmp_path: Path, strict_page: StrictPage) -> Page:
-    path = tmp_path / "stepper.html"
-    path.write_text(assets.standalone_page(MergeStepper().html()), encoding="utf-8")
-    return strict_page(viewport={"width": 800, "height": 900}).open(path.as_uri())
+    return opened(MergeStepper(), tmp_path, strict_page, height=900)
 
 
 def library(text: str) -> Tokenizer:
@@ -145,27 +143,16 @@ def test_no_text_too_many_words_and_reset(stepper: Page) -> None:
     assert [left + right for left, right in shown_merges(stepper)] == ["at", "cat", "er", "ld", "old", "er·"]
 
 
-def tab_to(page: Page, name: str) -> None:
-    script = (
-        "(n => n.getAttribute('aria-label') || n.labels?.[0]?.textContent || n.textContent)(document.activeElement)"
-    )
-    for _ in range(15):
-        page.keyboard.press("Tab")
-        if str(page.evaluate(script)).startswith(name):
-            return
-    raise AssertionError(f"Tab never reached {name!r}")
-
-
 def test_whole_figure_by_keyboard_alone(stepper: Page) -> None:
-    tab_to(stepper, "Text")
+    tab_to_name(stepper, "Text")
     stepper.keyboard.press("Control+A")
     stepper.keyboard.type("low low low lower newest")
     merges = merges_of(library("low low low lower newest"))
-    tab_to(stepper, "Back")
+    tab_to_name(stepper, "Back")
     stepper.keyboard.press("Enter")
-    tab_to(stepper, "Next merge")
+    tab_to_name(stepper, "Next merge")
     stepper.keyboard.press("Space")
-    tab_to(stepper, "merges")
+    tab_to_name(stepper, "merges")
     stepper.keyboard.press("Home")
     assert shown_merges(stepper) == []
     stepper.keyboard.press("ArrowRight")
@@ -173,7 +160,7 @@ def test_whole_figure_by_keyboard_alone(stepper: Page) -> None:
     expect(stepper.locator("[aria-live=polite]")).to_contain_text("Merge 1 of")
     stepper.keyboard.press("End")
     assert shown_merges(stepper) == merges
-    tab_to(stepper, "Cut a new word")
+    tab_to_name(stepper, "Cut a new word")
     stepper.keyboard.press("Control+A")
     stepper.keyboard.type("slower")
     assert cut(stepper) == library("low low low lower newest").encode("slower·").tokens

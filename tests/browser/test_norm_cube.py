@@ -9,10 +9,11 @@ import torch
 from playwright.sync_api import Locator, Page, expect
 from torch import Tensor, nn
 
-from tests.browser.conftest import Watched
-from transformer_edu.widgets import NormCube, assets
+from tests.browser.conftest import StrictPage
+from tests.browser.figure_page import opened, values
+from tests.browser.keyboard import focused, tab_to, tab_to_name
+from transformer_edu.widgets import NormCube
 
-StrictPage = Callable[..., Watched]
 SENTENCES = [torch.tensor(one["x"], dtype=torch.float64) for one in NormCube().sentences]
 EPS = 1e-5
 
@@ -20,9 +21,7 @@ EPS = 1e-5
 @pytest.fixture
 def make_page(tmp_path: Path, strict_page: StrictPage) -> Callable[..., Page]:
     def make(**options: Any) -> Page:
-        path = tmp_path / "cube.html"
-        path.write_text(assets.standalone_page(NormCube(**options).html()), encoding="utf-8")
-        return strict_page(viewport={"width": 800, "height": 1000}).open(path.as_uri())
+        return opened(NormCube(**options), tmp_path, strict_page)
 
     return make
 
@@ -33,8 +32,7 @@ def cube(make_page: Callable[..., Page]) -> Page:
 
 
 def matrix(page: Page, name: str) -> Tensor:
-    values = page.locator(f"[data-matrix={name}] [data-value]").evaluate_all("all => all.map(c => c.dataset.value)")
-    return torch.tensor([float(value) for value in values], dtype=torch.float64).view(-1, 4)
+    return values(page, f"[data-matrix={name}]").view(-1, 4)
 
 
 def batch(*sentences: Tensor, positions: int) -> Tensor:
@@ -205,18 +203,6 @@ def test_padding_cannot_be_edited(make_page: Callable[..., Page]) -> None:
     expect(page.get_by_role("slider")).to_be_disabled()
 
 
-def tab_to(page: Page, selector: str) -> None:
-    for _ in range(20):
-        page.keyboard.press("Tab")
-        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
-            return
-    raise AssertionError(f"Tab never reached {selector!r}")
-
-
-def focus_name(page: Page) -> str:
-    return str(page.evaluate("document.activeElement.getAttribute('aria-label')"))
-
-
 def test_whole_figure_by_keyboard_alone(cube: Page) -> None:
     tab_to(cube, "[role=radio]")
     cube.keyboard.press("ArrowLeft")
@@ -224,15 +210,15 @@ def test_whole_figure_by_keyboard_alone(cube: Page) -> None:
     expect(cube.locator("[aria-live=polite]")).to_contain_text("layer norm, training. You changed one number: small")
     tab_to(cube, "[data-matrix=input-0] input")
     cube.keyboard.press("ArrowDown")
-    assert focus_name(cube) == "row black, column f1: 0, in the outlined set"
+    assert focused(cube) == "row black, column f1: 0, in the outlined set"
     cube.keyboard.press("ArrowRight")
     cube.keyboard.type("4")
     x = batch(SENTENCES[0], edited(), positions=3)
     x[0, 1, 1] = 4
     assert_shows(cube, x, nn.LayerNorm(4, eps=EPS, dtype=torch.float64)(x).detach())
     tab_to(cube, "[data-matrix=output-0] [data-value]")
-    assert focus_name(cube).startswith("row black, column f2: ")
-    assert "moved by" in focus_name(cube)
+    assert focused(cube).startswith("row black, column f2: ")
+    assert "moved by" in focused(cube)
     tab_to(cube, "input[type=range]")  # on its way through the second sentence, which does not choose
     cube.keyboard.press("End")
     x[0, 1, 1] = 20
@@ -246,8 +232,7 @@ def test_whole_figure_by_keyboard_alone(cube: Page) -> None:
     tab_to(cube, "input[type=checkbox]")
     cube.keyboard.press("Space")
     assert cube.get_by_label("leave padding out").is_checked()
-    while cube.evaluate("document.activeElement.textContent") != "Reset":
-        cube.keyboard.press("Tab")
+    tab_to_name(cube, "Reset")
     cube.keyboard.press("Enter")
     start = batch(SENTENCES[0], edited(), positions=3)
     assert_shows(cube, start, batch_norm(start))

@@ -3,7 +3,6 @@
 import json
 import math
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,25 +10,20 @@ import torch
 from playwright.sync_api import Page, expect
 from torch import Tensor
 
-from tests.browser.conftest import Watched
-from transformer_edu.widgets import NormPlacement, assets
+from tests.browser.conftest import StrictPage
+from tests.browser.figure_page import opened, slide, values
+from tests.browser.keyboard import tab_to
+from transformer_edu.widgets import NormPlacement
 from transformer_edu.widgets.norm_placement import BLACK, CAT
 from transformer_edu.widgets.placement_networks import PLACEMENTS, draw_networks, median_curves, norm, passage
 
-StrictPage = Callable[..., Watched]
 X, OTHER = torch.tensor([CAT, BLACK], dtype=torch.float64)
 NAMES = {"post": "post-norm", "pre": "pre-norm", "none": "no residual"}
 
 
 @pytest.fixture
 def page(tmp_path: Path, strict_page: StrictPage) -> Page:
-    path = tmp_path / "placement.html"
-    path.write_text(assets.standalone_page(NormPlacement().html()), encoding="utf-8")
-    return strict_page(viewport={"width": 800, "height": 1000}).open(path.as_uri())
-
-
-def slide(page: Page, label: str, value: int) -> None:
-    page.get_by_role("slider", name=label).fill(str(value))
+    return opened(NormPlacement(), tmp_path, strict_page)
 
 
 def choose(page: Page, placement: str) -> None:
@@ -39,11 +33,6 @@ def choose(page: Page, placement: str) -> None:
 def curve(page: Page, chart: str, name: str) -> Tensor:
     stored = page.locator(f"[data-chart={chart}]").get_attribute(f"data-{name}")
     return torch.tensor(json.loads(stored or "[]"), dtype=torch.float64)
-
-
-def shown(page: Page, selector: str) -> Tensor:
-    values = page.locator(f"{selector} [data-value]").evaluate_all("all => all.map(one => one.dataset.value)")
-    return torch.tensor([float(value) for value in values], dtype=torch.float64)
 
 
 def expected_taps(placement: str, layer: int, network: int) -> Tensor:
@@ -59,11 +48,11 @@ def expected_taps(placement: str, layer: int, network: int) -> Tensor:
 
 def assert_taps(page: Page, placement: str, layer: int, network: int) -> None:
     taps = expected_taps(placement, layer, network)
-    torch.testing.assert_close(shown(page, "[data-matrix=taps]").view_as(taps), taps, atol=1e-4, rtol=0)
+    torch.testing.assert_close(values(page, "[data-matrix=taps]").view_as(taps), taps, atol=1e-4, rtol=0)
     torch.testing.assert_close(
-        shown(page, ".te-place-stage").flatten()[-2 * len(taps) :][: len(taps)], taps.norm(dim=1)
+        values(page, ".te-place-stage").flatten()[-2 * len(taps) :][: len(taps)], taps.norm(dim=1)
     )
-    spread = shown(page, ".te-place-stage").flatten()[-len(taps) :]
+    spread = values(page, ".te-place-stage").flatten()[-len(taps) :]
     torch.testing.assert_close(spread, taps.std(dim=1, correction=0), atol=1e-4, rtol=0)
 
 
@@ -139,14 +128,6 @@ def test_chart_draws_the_curve_it_holds(page: Page) -> None:
     torch.testing.assert_close(scaled, (values - values[0]) / (values[-1] - values[0]), atol=0.01, rtol=0)
 
 
-def tab_to(page: Page, selector: str) -> None:
-    for _ in range(15):
-        page.keyboard.press("Tab")
-        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
-            return
-    raise AssertionError(f"Tab never reached {selector!r}")
-
-
 def test_whole_figure_by_keyboard_alone(page: Page) -> None:
     tab_to(page, "[role=radio]")
     page.keyboard.press("ArrowRight")
@@ -169,4 +150,4 @@ def test_whole_figure_by_keyboard_alone(page: Page) -> None:
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     assert_taps(page, "post", 6, 1)
-    assert math.isclose(shown(page, "[data-column=length]")[-1].item(), math.sqrt(8), abs_tol=1e-3)
+    assert math.isclose(values(page, "[data-column=length]")[-1].item(), math.sqrt(8), abs_tol=1e-3)

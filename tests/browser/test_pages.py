@@ -1,14 +1,11 @@
 """Every page of the built book: no foreign request, no error, accessible, light and dark, at home on a phone."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page
 
-from tests.browser.conftest import Watched, axe_problems, overflow
-
-StrictPage = Callable[..., Watched]
+from tests.browser.conftest import StrictPage, axe_problems, overflow
 
 
 def figures(page: Page) -> int:

@@ -9,12 +9,13 @@ import pytest
 import torch
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Watched
+from tests.browser.conftest import StrictPage
+from tests.browser.figure_page import opened
+from tests.browser.keyboard import tab_until
 from transformer_edu import Transformer, TransformerConfig
-from transformer_edu.widgets import ParameterMap, assets
+from transformer_edu.widgets import ParameterMap
 from transformer_edu.widgets.parameter_map import group_sizes, part_names
 
-StrictPage = Callable[..., Watched]
 Open = Callable[..., Page]
 PAPER = {"source_vocab_size": 37_000, "target_vocab_size": 37_000, "d_model": 512, "num_heads": 8, "d_ff": 2048}
 PAPER |= {"num_layers": 6}
@@ -24,9 +25,7 @@ PARTS = {"query_projection": "w_q", "key_projection": "w_k", "value_projection":
 @pytest.fixture
 def open_map(tmp_path: Path, strict_page: StrictPage) -> Open:
     def open_page(width: int = 800, **options: Any) -> Page:
-        path = tmp_path / "map.html"
-        path.write_text(assets.standalone_page(ParameterMap(**options).html()), encoding="utf-8")
-        return strict_page(viewport={"width": width, "height": 900}).open(path.as_uri())
+        return opened(ParameterMap(**options), tmp_path, strict_page, width=width, height=900)
 
     return open_page
 
@@ -175,14 +174,6 @@ def test_a_clicked_matrix_is_described(open_map: Open) -> None:
 
 def focused_part(page: Page) -> str:
     return str(page.evaluate("document.activeElement.dataset.part"))
-
-
-def tab_until(page: Page, condition: str) -> None:
-    for _ in range(20):
-        page.keyboard.press("Tab")
-        if page.evaluate(f"(node => {condition})(document.activeElement)"):
-            return
-    raise AssertionError(f"Tab never reached {condition}")
 
 
 def test_whole_figure_by_keyboard_alone(open_map: Open) -> None:

@@ -1,6 +1,5 @@
 """The path-length racer, by mouse and by keyboard alone, against boolean matrix products."""
 
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -8,19 +7,18 @@ import pytest
 import torch
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Watched
-from transformer_edu.widgets import PathLengthRacer, assets
+from tests.browser.conftest import StrictPage
+from tests.browser.figure_page import opened, slide
+from tests.browser.keyboard import tab_to_name
+from transformer_edu.widgets import PathLengthRacer
 from transformer_edu.widgets.path_length_racer import attention_price, multiply_adds, path_lengths
 
-StrictPage = Callable[..., Watched]
 LANES = ("recurrent", "convolution", "attention")
 
 
 @pytest.fixture
 def racer(tmp_path: Path, strict_page: StrictPage) -> Page:
-    path = tmp_path / "racer.html"
-    path.write_text(assets.standalone_page(PathLengthRacer().html()), encoding="utf-8")
-    return strict_page(viewport={"width": 800, "height": 1000}).open(path.as_uri())
+    return opened(PathLengthRacer(), tmp_path, strict_page)
 
 
 def heard_by_step(lane: str, n: int, dilated: bool, steps: int) -> list[int]:
@@ -43,10 +41,6 @@ def heard_by_step(lane: str, n: int, dilated: bool, steps: int) -> list[int]:
 
 def attribute(page: Page, lane: str, name: str) -> str:
     return page.locator(f"[data-lane={lane}]").get_attribute(f"data-{name}") or ""
-
-
-def slide(page: Page, label: str, value: int) -> None:
-    page.get_by_role("slider", name=label).fill(str(value))
 
 
 def assert_shows(page: Page, n: int, d: int, dilated: bool, step: int) -> None:
@@ -128,31 +122,20 @@ def test_a_finished_race_stays_finished_when_n_changes_and_the_buttons_step(race
     assert_shows(racer, 10, 64, False, 10)
 
 
-def tab_to(page: Page, name: str) -> None:
-    script = (
-        "(n => n.getAttribute('aria-label') || n.labels?.[0]?.textContent || n.textContent)(document.activeElement)"
-    )
-    for _ in range(12):
-        page.keyboard.press("Tab")
-        if str(page.evaluate(script)).startswith(name):
-            return
-    raise AssertionError(f"Tab never reached {name!r}")
-
-
 def test_whole_figure_by_keyboard_alone(racer: Page) -> None:
-    tab_to(racer, "tokens, n")
+    tab_to_name(racer, "tokens, n")
     racer.keyboard.press("End")
-    tab_to(racer, "size of a vector, d")
+    tab_to_name(racer, "size of a vector, d")
     racer.keyboard.press("ArrowDown")
-    tab_to(racer, "dilated convolution")
+    tab_to_name(racer, "dilated convolution")
     racer.keyboard.press("Space")
     assert_shows(racer, 64, 128, True, 64)
-    tab_to(racer, "Start again")
+    tab_to_name(racer, "Start again")
     racer.keyboard.press("Enter")
-    tab_to(racer, "One step")
+    tab_to_name(racer, "One step")
     racer.keyboard.press("Space")
     assert_shows(racer, 64, 128, True, 1)
-    tab_to(racer, "steps")
+    tab_to_name(racer, "steps")
     racer.keyboard.press("ArrowRight")
     assert_shows(racer, 64, 128, True, 2)
     expect(racer.locator("[aria-live=polite]")).to_contain_text(

@@ -10,11 +10,12 @@ import torch
 from playwright.sync_api import Page, expect
 from torch import Tensor
 
-from tests.browser.conftest import Watched
+from tests.browser.conftest import StrictPage
+from tests.browser.figure_page import matrix, opened, slide
+from tests.browser.keyboard import press, tab_to
 from transformer_edu import sinusoidal_table
-from transformer_edu.widgets import PositionExplorer, assets
+from transformer_edu.widgets import PositionExplorer
 
-StrictPage = Callable[..., Watched]
 MakePage = Callable[..., Page]
 
 
@@ -32,20 +33,13 @@ def table_of(d_model: int, base: float, positions: int = 128) -> Tensor:
 @pytest.fixture
 def make_page(tmp_path: Path, strict_page: StrictPage) -> MakePage:
     def make(**options: float) -> Page:
-        path = tmp_path / "explorer.html"
-        path.write_text(assets.standalone_page(PositionExplorer(**options).html()), encoding="utf-8")
-        return strict_page(viewport={"width": 800, "height": 1000}).open(path.as_uri())
+        return opened(PositionExplorer(**options), tmp_path, strict_page)
 
     return make
 
 
 def rows(page: Page) -> Tensor:
-    """The two rows as the figure holds them, from the cells' data-value."""
-    values = page.locator("[data-matrix=rows]").evaluate(
-        "grid => [...grid.querySelectorAll('[role=row]')].map(row => [...row.querySelectorAll('[data-value]')]"
-        ".map(cell => cell.dataset.value)).filter(row => row.length)"
-    )
-    return torch.tensor([[float(value) for value in row] for row in values], dtype=torch.float64)
+    return matrix(page.locator("[data-matrix=rows]"))
 
 
 def hands(page: Page, which: str) -> Tensor:
@@ -60,10 +54,6 @@ def product(page: Page) -> float:
 
 def angles(page: Page) -> list[str]:
     return page.locator(".te-pos-clocks b").all_text_contents()
-
-
-def slide(page: Page, label: str, value: float) -> None:
-    page.get_by_role("slider", name=label).fill(str(value))
 
 
 def assert_shows(page: Page, d_model: int, base: float, position: int, offset: int) -> None:
@@ -130,20 +120,6 @@ def test_click_in_the_heatmap_chooses_row_and_pair(make_page: MakePage) -> None:
     assert_shows(page, 16, 10_000, 20, 3)
     assert page.locator(".te-pos-clocks [aria-checked=true]").get_attribute("data-value") == "5"
     expect(page.get_by_text("Pair 5 as waves")).to_be_visible()
-
-
-def tab_to(page: Page, selector: str) -> None:
-    """Press Tab until the focused element matches."""
-    for _ in range(20):
-        page.keyboard.press("Tab")
-        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
-            return
-    raise AssertionError(f"Tab never reached {selector!r}")
-
-
-def press(page: Page, *keys: str) -> None:
-    for key in keys:
-        page.keyboard.press(key)
 
 
 def test_whole_figure_by_keyboard_alone(make_page: MakePage) -> None:

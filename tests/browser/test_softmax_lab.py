@@ -1,7 +1,6 @@
 """The softmax lab, by mouse and by keyboard alone, with PyTorch's numbers."""
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,23 +8,16 @@ import torch
 from playwright.sync_api import Page, expect
 from torch import Tensor
 
-from tests.browser.conftest import Watched
-from transformer_edu.widgets import SoftmaxLab, assets
+from tests.browser.conftest import StrictPage
+from tests.browser.figure_page import opened, values
+from tests.browser.keyboard import focused, tab_to_name
+from transformer_edu.widgets import SoftmaxLab
 from transformer_edu.widgets.softmax_lab import DRAWS
-
-StrictPage = Callable[..., Watched]
 
 
 @pytest.fixture
 def lab(tmp_path: Path, strict_page: StrictPage) -> Page:
-    path = tmp_path / "lab.html"
-    path.write_text(assets.standalone_page(SoftmaxLab().html()), encoding="utf-8")
-    return strict_page(viewport={"width": 800, "height": 900}).open(path.as_uri())
-
-
-def values(page: Page, selector: str) -> Tensor:
-    found = page.locator(f"{selector} [data-value]").evaluate_all("nodes => nodes.map(node => node.dataset.value)")
-    return torch.tensor([float(value) for value in found], dtype=torch.float64)
+    return opened(SoftmaxLab(), tmp_path, strict_page, height=900)
 
 
 def assert_agrees(page: Page, scores: Tensor, d_k: int, temperature: float) -> None:
@@ -89,40 +81,24 @@ def test_a_typed_score_counts_and_nonsense_does_not(lab: Page) -> None:
     assert_agrees(lab, scores, 64, 1.0)
 
 
-def focus_name(page: Page) -> str:
-    return str(
-        page.evaluate(
-            "(n => n.getAttribute('aria-label') || n.labels?.[0]?.textContent || n.textContent)(document.activeElement)"
-        )
-    )
-
-
-def tab_to(page: Page, name: str) -> None:
-    for _ in range(15):
-        page.keyboard.press("Tab")
-        if focus_name(page).startswith(name):
-            return
-    raise AssertionError(f"Tab never reached {name!r}")
-
-
 def test_whole_figure_by_keyboard_alone(lab: Page) -> None:
-    tab_to(lab, "length of a key")
+    tab_to_name(lab, "length of a key")
     lab.keyboard.press("End")
-    tab_to(lab, "temperature")
+    tab_to_name(lab, "temperature")
     lab.keyboard.press("Home")
     assert_agrees(lab, drawn(0), 1024, 0.1)
     expect(lab.locator("[aria-live=polite]")).to_contain_text(
         "d k 1024, temperature 0.10. Without scaling: largest share 1.000"
     )
-    tab_to(lab, "row z, column key 1")
+    tab_to_name(lab, "row z, column key 1")
     lab.keyboard.press("ArrowRight")
     lab.keyboard.type("1.3")
     scores = drawn(0)
     scores[1] = 1.3
     assert_agrees(lab, scores, 1024, 0.1)
-    tab_to(lab, "Draw new scores")
+    tab_to_name(lab, "Draw new scores")
     lab.keyboard.press("Enter")
     assert_agrees(lab, drawn(1), 1024, 0.1)
-    tab_to(lab, "row w1, column s1")
+    tab_to_name(lab, "row w1, column s1")
     lab.keyboard.press("ArrowDown")
-    assert focus_name(lab).startswith("row w2, column s1")
+    assert focused(lab).startswith("row w2, column s1")

@@ -5,7 +5,8 @@ import torch
 
 from transformer_edu import recordings
 from transformer_edu.training import embedding_scale
-from transformer_edu.training.grammar_model import new_grammar_model, one_thread
+from transformer_edu.training.grammar_model import new_grammar_model
+from transformer_edu.training.threads import one_thread
 
 IDS = torch.tensor([[5, 6, 7]])
 

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_edu.checks.transformer_variant import Model, mistake
+from transformer_edu.dropout import Dropout
 from transformer_edu.transformer import TransformerConfig
 
 
@@ -52,9 +53,9 @@ class DeepCopies(Model):
             stack.layers = nn.ModuleList([copy.deepcopy(stack.layers[0]) for _ in range(config.num_layers)])
 
 
-class _AlwaysDropout(nn.Dropout):
-    def forward(self, input: Tensor) -> Tensor:
-        return F.dropout(input, self.p)
+class _AlwaysDropout(Dropout):
+    def forward(self, x: Tensor) -> Tensor:
+        return F.dropout(x, self.p)
 
 
 @mistake(

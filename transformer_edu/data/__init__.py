@@ -11,6 +11,8 @@ from transformer_edu.data.corpus import (
     vocabularies,
 )
 from transformer_edu.data.grammar import NounPhrase, Sentence, align, parse, translate
+from transformer_edu.data.multi30k import multi30k_pairs
+from transformer_edu.data.parallel import TextPair, read_parallel, read_tsv
 from transformer_edu.data.toy import copy_pairs, random_sequences, reverse_pairs
 from transformer_edu.data.vocabulary import BOS_ID, EOS_ID, PAD_ID, SPECIALS, UNK_ID, Vocabulary
 
@@ -24,6 +26,7 @@ __all__ = [
     "Batch",
     "NounPhrase",
     "Sentence",
+    "TextPair",
     "Vocabulary",
     "align",
     "copy_pairs",
@@ -33,9 +36,12 @@ __all__ = [
     "is_held_out",
     "iterate_batches",
     "make_batch",
+    "multi30k_pairs",
     "pad_sequences",
     "parse",
     "random_sequences",
+    "read_parallel",
+    "read_tsv",
     "reverse_pairs",
     "sentence_pairs",
     "train_pairs",

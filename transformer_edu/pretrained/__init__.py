@@ -9,7 +9,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 import torch
 
@@ -18,7 +18,8 @@ from transformer_edu.training.checkpoint import load_model
 from transformer_edu.training.evaluation import greedy_ids
 from transformer_edu.transformer import Transformer
 
-NAMES = ("grammar",)
+TRANSLATORS = ("multi30k-de-en",)
+NAMES = ("grammar", *TRANSLATORS)
 _FOLDER = Path(__file__).parent
 
 
@@ -43,14 +44,25 @@ class Pretrained:
         return self.target_vocabulary.decode(ids[0])
 
 
-def load(name: str, device: torch.device | str = "cpu") -> Pretrained:
-    """The shipped model of this name: "grammar", the book's English-French model.
+@overload
+def load(name: Literal["grammar"], device: torch.device | str = "cpu") -> Pretrained: ...
+@overload
+def load(name: str, device: torch.device | str = "cpu") -> Any: ...
+def load(name: str, device: torch.device | str = "cpu") -> Any:
+    """The shipped model of this name.
+
+    "grammar" is the book's English-French model, a `Pretrained`; "multi30k-de-en" translates German captions of
+    photographs into English, a `transformer_edu.translator.Translator`.
 
     Raises:
         ValueError: no model has that name, or a file is damaged.
     """
     if name not in NAMES:
         raise ValueError(f"name must be one of {', '.join(map(repr, NAMES))}, got {name!r}")
+    if name in TRANSLATORS:
+        from transformer_edu.translator import load_translator  # here: it needs more than the grammar's model
+
+        return load_translator(_FOLDER / name, device)
     weights, card_path = _FOLDER / f"{name}.safetensors", _FOLDER / f"{name}.json"
     card = json.loads(card_path.read_text(encoding="utf-8"))
     if hashlib.sha256(weights.read_bytes()).hexdigest() != card["weights_sha256"]:

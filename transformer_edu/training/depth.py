@@ -22,7 +22,9 @@ from transformer_edu.encoder import Encoder, EncoderLayer
 from transformer_edu.normalization import LayerNorm
 from transformer_edu.positional import PositionalEncoding
 from transformer_edu.shapes import Float, Int, Tensor
-from transformer_edu.training.grammar_model import one_thread
+from transformer_edu.training.randomness import seeded
+from transformer_edu.training.threads import one_thread
+from transformer_edu.transformer import xavier_initialize
 from transformer_edu.validation import check_choice, check_number, check_positive_integer
 
 VOCAB_SIZE = 8  # knowing nothing costs ln 8 = 2.08 nats
@@ -62,8 +64,7 @@ def new_sorter(placement: str, num_layers: int, seed: int = 0) -> nn.Sequential:
     check_choice("placement", placement, PLACEMENTS)
     check_positive_integer("num_layers", num_layers)
     pre = placement == "pre"
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         layers = [EncoderLayer(D_MODEL, NUM_HEADS, D_FF, norm="pre" if pre else "post") for _ in range(num_layers)]
         model = nn.Sequential(
             InputEmbedding(VOCAB_SIZE, D_MODEL),
@@ -71,11 +72,7 @@ def new_sorter(placement: str, num_layers: int, seed: int = 0) -> nn.Sequential:
             Encoder(layers, LayerNorm(D_MODEL) if pre else None),
             ProjectionLayer(D_MODEL, VOCAB_SIZE),
         )
-        for name, parameter in model.named_parameters():
-            if parameter.dim() > 1:
-                nn.init.xavier_uniform_(parameter)
-            elif name.endswith("bias"):
-                nn.init.zeros_(parameter)
+        xavier_initialize(model)
     for layer in layers if placement == "no residual" else []:
         layer.register_module("attend_residual", Straight(D_MODEL))
         layer.register_module("feed_forward_residual", Straight(D_MODEL))

@@ -20,14 +20,10 @@ from transformer_edu.data.toy import IdPair
 from transformer_edu.embedding import InputEmbedding
 from transformer_edu.shapes import Float, Int, Tensor
 from transformer_edu.training.evaluation import exact_match
-from transformer_edu.training.grammar_model import (
-    BATCH_SIZE,
-    SMOOTHING,
-    grammar_config,
-    grammar_learning_rate,
-    one_thread,
-)
+from transformer_edu.training.grammar_model import BATCH_SIZE, SMOOTHING, grammar_config, grammar_learning_rate
 from transformer_edu.training.loop import evaluate_loss, train
+from transformer_edu.training.randomness import seeded
+from transformer_edu.training.threads import one_thread
 from transformer_edu.transformer import Transformer, build_transformer
 from transformer_edu.validation import check_boolean, check_choice, check_positive_integer
 
@@ -67,8 +63,7 @@ def new_model(start: str, factor: bool, tying: str = "none", seed: int = 0) -> T
     check_boolean("factor", factor)
     check_choice("tying", tying, TYINGS)
     check_positive_integer("seed", seed, minimum=0)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         model = build_transformer(**{**vars(grammar_config()), "tie_embeddings": tying})
         for embedding in (model.source_embedding, model.target_embedding) if start != "Xavier" else ():
             nn.init.normal_(embedding.lookup.weight, std=1.0 if start == "N(0, 1)" else embedding.d_model**-0.5)

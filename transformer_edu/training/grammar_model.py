@@ -6,8 +6,7 @@ python -m transformer_edu.training.grammar_model --seed 0
 import argparse
 import hashlib
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,9 @@ from transformer_edu.training.checkpoint import save_model
 from transformer_edu.training.evaluation import exact_match
 from transformer_edu.training.loop import History, Step, evaluate_loss, train
 from transformer_edu.training.provenance import provenance
+from transformer_edu.training.randomness import seeded
 from transformer_edu.training.schedule import warmup_schedule
+from transformer_edu.training.threads import one_thread
 from transformer_edu.transformer import Transformer, TransformerConfig, build_transformer
 
 STEPS = 1000
@@ -39,8 +40,7 @@ def grammar_config() -> TransformerConfig:
 def new_grammar_model(seed: int) -> Transformer:
     """An untrained model; its weights depend on `seed` alone."""
     config = grammar_config()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         return build_transformer(**vars(config))
 
 
@@ -74,17 +74,6 @@ def train_grammar_model(
             on_step=on_step,
         )
     return model.eval(), history
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Let torch use one CPU thread inside, and as many as before afterwards."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def held_out_score(model: Transformer, count: int = 1000) -> dict[str, Any]:

@@ -15,8 +15,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from transformer_edu.shapes import Int, Tensor
-from transformer_edu.training.grammar_model import one_thread
 from transformer_edu.training.long_range_models import MAX_LEN, VOCAB_SIZE, Convolution, Recurrent, SelfAttention
+from transformer_edu.training.randomness import seeded
+from transformer_edu.training.threads import one_thread
 from transformer_edu.validation import check_choice, check_number, check_positive_integer
 
 __all__ = [
@@ -77,8 +78,7 @@ class Outcome:
 def new_contender(name: str, seed: int = 0) -> nn.Module:
     """An untrained model; its weights depend on `seed` alone."""
     check_choice("name", name, tuple(CONTENDERS))
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         return CONTENDERS[name].build()
 
 

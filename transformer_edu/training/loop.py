@@ -12,6 +12,7 @@ from torch import nn
 from transformer_edu.data.batching import Batch
 from transformer_edu.decoding import evaluation_mode, training_mode
 from transformer_edu.training.loss import label_smoothing
+from transformer_edu.training.randomness import seeded
 from transformer_edu.transformer import Transformer
 from transformer_edu.validation import check_number, check_positive_integer
 
@@ -89,7 +90,7 @@ def train(
     rate = learning_rate if callable(learning_rate) else _constant(learning_rate)
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9)
     history, start = History(), time.perf_counter()
-    with training_mode(model), _seeded(seed, device_of(model)), _progress_bar(steps, progress) as show:
+    with training_mode(model), seeded(seed, device_of(model)), _progress_bar(steps, progress) as show:
         for number, batch in enumerate(batches, start=1):
             history.steps.append(
                 _step(model, batch.to(device_of(model)), optimizer, number, rate(number), smoothing, clip_norm)
@@ -154,14 +155,6 @@ def device_of(model: nn.Module) -> torch.device:
 def _constant(learning_rate: float) -> Callable[[int], float]:
     check_number("learning_rate", learning_rate)
     return lambda step: learning_rate
-
-
-@contextmanager
-def _seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Draw from `seed` inside, and leave the random state outside as it was."""
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.manual_seed(seed)
-        yield
 
 
 @contextmanager

@@ -12,7 +12,9 @@ from transformer_edu.widgets.assets import check_figure_name
 from transformer_edu.widgets.attention_map import AttentionMap
 from transformer_edu.widgets.attention_stepper import AttentionStepper
 from transformer_edu.widgets.base import Figure
+from transformer_edu.widgets.batch_packer import BatchPacker
 from transformer_edu.widgets.bertviz_views import bertviz_head_view, bertviz_model_view
+from transformer_edu.widgets.cache_stepper import CacheStepper
 from transformer_edu.widgets.context_explorer import ContextExplorer
 from transformer_edu.widgets.decoder_stepper import DecoderStepper
 from transformer_edu.widgets.head_splitter import HeadSplitter
@@ -23,12 +25,16 @@ from transformer_edu.widgets.norm_placement import NormPlacement
 from transformer_edu.widgets.parameter_map import ParameterMap
 from transformer_edu.widgets.path_length_racer import PathLengthRacer
 from transformer_edu.widgets.position_explorer import PositionExplorer
+from transformer_edu.widgets.search_tree import SearchTree
 from transformer_edu.widgets.softmax_lab import SoftmaxLab
+from transformer_edu.widgets.training_replay import TrainingReplay
 
 __all__ = [
     "ArchitectureMap",
     "AttentionMap",
     "AttentionStepper",
+    "BatchPacker",
+    "CacheStepper",
     "ContextExplorer",
     "DecoderStepper",
     "Figure",
@@ -40,7 +46,9 @@ __all__ = [
     "ParameterMap",
     "PathLengthRacer",
     "PositionExplorer",
+    "SearchTree",
     "SoftmaxLab",
+    "TrainingReplay",
     "bertviz_head_view",
     "bertviz_model_view",
     "figure_from_file",

@@ -23,6 +23,7 @@ TITLES = {
     "decoder self": "decoder self-attention",
     "cross": "cross-attention",
 }
+VIEW = '<div class="te-bertviz"'  # a view in a page of HTML begins with this
 PARAMETERS = "const params = "
 # Both marks stand on lines of their own: no word of a reader's can, because the data is one line of JSON.
 SCRIPT = re.compile(r"(?ms)^(/\*bertviz script: (\w+)\*/\n).*?^(/\*end of bertviz script\*/)$")

@@ -20,7 +20,7 @@ from typing import Any
 
 from transformer_edu.validation import check_choice
 from transformer_edu.widgets.assets import script_json
-from transformer_edu.widgets.bertviz_script import TITLES, Grid, Texts, enclose, run_bertviz
+from transformer_edu.widgets.bertviz_script import TITLES, VIEW, Grid, Texts, enclose, run_bertviz
 from transformer_edu.widgets.recorded_attention import KINDS, check_index, check_maps, check_words, map_name
 
 FOLDER = Path(__file__).parent
@@ -164,7 +164,7 @@ def compose(kind: str, params: dict[str, Any], code: str, first: str) -> Bertviz
     view = script_json({"kind": kind, "params": params})
     alt = escape(alt_text(kind, params, first))
     markup = (
-        f'<div class="te-bertviz" role="group" aria-label="bertviz, {kind} view" data-alt="{alt}">\n'
+        f'{VIEW} role="group" aria-label="bertviz, {kind} view" data-alt="{alt}">\n'
         f"<style>\n{style}</style>\n"
         f'<div id="{params["root_div_id"]}">\n<div class="bv-controls">{menus(kind, titles, TITLES[first])}</div>\n'
         f'<div id="vis" class="bv-scroll"><!--still--><p>{escape(FALLBACK)}</p></div>\n</div>\n'

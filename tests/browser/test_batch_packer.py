@@ -1,0 +1,211 @@
+"""The batch packer, by mouse and by keyboard alone: every setting packs as Python does."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import Watched, overflow
+from transformer_edu.data.packing import epoch_batches
+from transformer_edu.widgets import BatchPacker, assets
+from transformer_edu.widgets.batch_packer import LIMITS, ORDERS, cells_of, plan, token_counts
+
+StrictPage = Callable[..., Watched]
+FIGURE = BatchPacker()
+LENGTHS = token_counts(FIGURE.sentences)
+SIMILAR = "similar lengths together"
+# Push the slider through all its values, and at each press "Next epoch" until epoch 1 is back.
+EVERY_SIZE = """epochs => {
+  const slider = document.querySelector('.te-pack-size input');
+  const next = [...document.querySelectorAll('button')].find((one) => one.textContent === 'Next epoch');
+  const seen = [];
+  for (let size = Number(slider.min); size <= Number(slider.max); size += 1) {
+    slider.value = size;
+    slider.dispatchEvent(new Event('input'));
+    for (let epoch = 0; epoch < epochs; epoch += 1) {
+      seen.push({ size, epoch, ...document.querySelector('.te-pack-stage').dataset });
+      next.click();
+    }
+  }
+  return seen;
+}"""
+
+
+def open_figure(figure: BatchPacker, folder: Path, strict_page: StrictPage, **options: Any) -> Page:
+    path = folder / "packer.html"
+    path.write_text(assets.standalone_page(figure.html()), encoding="utf-8")
+    return strict_page(**{"viewport": {"width": 800, "height": 1000}, **options}).open(path.as_uri())
+
+
+@pytest.fixture
+def packer(tmp_path: Path, strict_page: StrictPage) -> Page:
+    return open_figure(FIGURE, tmp_path, strict_page)
+
+
+def card(page: Page, order: str) -> Locator:
+    return page.get_by_role("radiogroup", name="Order in which").get_by_role("radio", name=order)
+
+
+def set_limit(page: Page, limit: str) -> None:
+    page.get_by_role("radio", name=f"of {limit}").click()
+
+
+def batches_shown(page: Page) -> list[list[int]]:
+    shown: list[list[int]] = json.loads(page.locator(".te-pack-stage").get_attribute("data-batches") or "")
+    return shown
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("limit", LIMITS)
+def test_every_setting_packs_as_python_does(packer: Page, order: str, limit: str) -> None:
+    card(packer, order).click()
+    set_limit(packer, limit)
+    seen = packer.evaluate(EVERY_SIZE, 4)
+    assert [one["size"] for one in seen[::4]] == list(range(11, 89) if limit == "tokens" else range(1, 17))
+    for one in seen:
+        batches, rest = plan(LENGTHS, order, limit, one["size"], seed=0, epoch=one["epoch"])
+        assert json.loads(one["batches"]) == batches
+        assert int(one["rest"]) == (-1 if rest is None else rest)
+        cells = sum(cells_of(batch, LENGTHS) for batch in batches)
+        assert (int(one["cells"]), int(one["padding"])) == (cells, cells - sum(LENGTHS))
+
+
+def test_other_seeds_and_sentences_pack_as_python_does(tmp_path: Path, strict_page: StrictPage) -> None:
+    sentences = [" ".join(["un", "##believ", "##able"] * (1 + number % 9)) for number in range(64)]
+    figure = BatchPacker(sentences, order=SIMILAR, limit="tokens", size=90, seed=11, epoch=2)
+    page = open_figure(figure, tmp_path, strict_page)
+    pairs = [(length, length) for length in token_counts(sentences)]
+    assert batches_shown(page) == epoch_batches(pairs, 90, seed=11, epoch=2)
+    assert overflow(page) <= 0
+
+
+def squares(page: Page, batch: int, kind: str) -> int:
+    path = page.locator(".te-pack-batches button").nth(batch).locator(f".te-pack-{kind}").get_attribute("d") or ""
+    return path.count("z")
+
+
+def test_rectangles_have_a_square_for_each_token_and_each_padding(packer: Page) -> None:
+    set_limit(packer, "tokens")
+    for at, batch in enumerate(batches_shown(packer)):
+        tokens = sum(LENGTHS[index] for index in batch)
+        assert squares(packer, at, "token") == tokens
+        assert squares(packer, at, "padding") == cells_of(batch, LENGTHS) - tokens
+
+
+def drawn_size(page: Page, batch: int) -> tuple[int, int]:
+    box = page.locator(".te-pack-batches svg").nth(batch).bounding_box()
+    assert box is not None
+    return round(box["width"]), round(box["height"])
+
+
+def test_area_on_the_page_is_what_a_batch_costs(packer: Page) -> None:
+    card(packer, "sorted by length").click()
+    shown = batches_shown(packer)
+    assert [drawn_size(packer, at) for at in range(6)] == [
+        (10 * max(LENGTHS[index] for index in batch), 10 * len(batch)) for batch in shown
+    ]
+
+
+def test_default_state_says_the_waste_and_what_similar_lengths_would_cost(packer: Page) -> None:
+    words = packer.locator(".te-pack-sentence")
+    expect(words).to_contain_text("6 batches, 480 cells; 154 of these, 32 %, are padding: computed and thrown away.")
+    expect(words).to_contain_text("With similar lengths together it would be 344 cells, 5 % of them padding.")
+    expect(words).to_contain_text("A batch of 8 sentences costs 72 to 88 cells: the largest is 1.2 times the smallest.")
+    expect(card(packer, "as they come")).to_contain_text("480 cells, 32 % padding")
+    expect(card(packer, SIMILAR)).to_contain_text("344 cells, 5 % padding")
+
+
+def test_words_say_what_sorting_loses_and_what_a_budget_evens(packer: Page) -> None:
+    words = packer.locator(".te-pack-sentence")
+    card(packer, "sorted by length").click()
+    expect(words).to_contain_text("would be just as many cells")
+    expect(words).to_contain_text(
+        "32 to 88 cells: the largest is 2.8 times the smallest. A budget of tokens evens that."
+    )
+    expect(words).to_contain_text("the order of training is no longer random")
+    card(packer, SIMILAR).click()
+    expect(words).to_contain_text("As they come it would be 480 cells, 32 % of them padding.")
+    expect(words).to_contain_text("The batches are then shuffled")
+    set_limit(packer, "tokens")
+    expect(words).to_contain_text("a batch costs 60 to 63 cells, much the same, and holds 6 to 12 sentences.")
+    expect(words).to_contain_text("The batch marked “rest” has what was left: 44 cells.")
+    set_limit(packer, "sentences")
+    packer.get_by_role("slider").fill("1")
+    expect(words).to_contain_text("48 batches, 326 cells; no padding.")
+
+
+def rows_shown(page: Page) -> list[list[str]]:
+    return [row.split() for row in page.locator(".te-pack-table [role=listitem]").all_text_contents()]
+
+
+def padded(batch: list[int]) -> list[list[str]]:
+    width = max(LENGTHS[index] for index in batch)
+    return [FIGURE.sentences[index].split() + ["<pad>"] * (width - LENGTHS[index]) for index in batch]
+
+
+def test_hovering_shows_a_batch_and_clicking_keeps_it(packer: Page) -> None:
+    shown = batches_shown(packer)
+    assert rows_shown(packer) == padded(shown[0])
+    packer.locator(".te-pack-batches button").nth(3).hover()
+    assert rows_shown(packer) == padded(shown[3])
+    padding = 72 - sum(LENGTHS[index] for index in shown[3])
+    expect(packer.locator(".te-pack-title")).to_have_text(
+        f"Batch 4: 8 rows × 9 tokens = 72 cells, {padding} of them padding"
+    )
+    packer.locator(".te-pack-title").hover()
+    assert rows_shown(packer) == padded(shown[0])
+    packer.locator(".te-pack-batches button").nth(2).click()
+    packer.locator(".te-pack-title").hover()
+    assert rows_shown(packer) == padded(shown[2])
+    expect(packer.locator("[aria-live=polite]")).to_contain_text("Batch 3: 8 rows × 9 tokens")
+
+
+def test_the_reader_finds_each_size_again_and_reset_brings_back_the_start(packer: Page) -> None:
+    packer.get_by_role("slider").fill("5")
+    set_limit(packer, "tokens")
+    assert packer.get_by_role("slider").input_value() == "64"
+    packer.get_by_role("slider").fill("30")
+    set_limit(packer, "sentences")
+    assert packer.get_by_role("slider").input_value() == "5"
+    set_limit(packer, "tokens")
+    assert packer.get_by_role("slider").input_value() == "30"
+    packer.get_by_role("button", name="Next epoch").click()
+    packer.get_by_role("button", name="Reset").click()
+    assert batches_shown(packer) == plan(LENGTHS, "as they come", "sentences", 8).batches
+    expect(packer.locator(".te-pack-legend")).to_contain_text("epoch 1 of 4")
+
+
+def tab_to(page: Page, name: str) -> None:
+    script = (
+        "(n => n.getAttribute('aria-label') || n.labels?.[0]?.textContent || n.textContent)(document.activeElement)"
+    )
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        if str(page.evaluate(script)).startswith(name):
+            return
+    raise AssertionError(f"Tab never reached {name!r}")
+
+
+def test_whole_figure_by_keyboard_alone(packer: Page) -> None:
+    tab_to(packer, "as they come")
+    packer.keyboard.press("End")
+    tab_to(packer, "a number of sentences")
+    packer.keyboard.press("ArrowRight")
+    tab_to(packer, "tokens a batch")
+    packer.keyboard.press("ArrowLeft")
+    expected = plan(LENGTHS, SIMILAR, "tokens", 63)
+    assert batches_shown(packer) == expected.batches
+    expect(packer.locator("[aria-live=polite]")).to_contain_text("similar lengths together, 63")
+    tab_to(packer, "Batch 1 ·")
+    packer.keyboard.press("ArrowRight")
+    assert rows_shown(packer) == padded(expected.batches[1])
+    expect(packer.locator("[aria-live=polite]")).to_contain_text("Batch 2: ")
+    tab_to(packer, "Next epoch")
+    packer.keyboard.press("Enter")
+    assert batches_shown(packer) == plan(LENGTHS, SIMILAR, "tokens", 63, epoch=1).batches
+    tab_to(packer, "Reset")
+    packer.keyboard.press("Space")
+    assert batches_shown(packer) == plan(LENGTHS, "as they come", "sentences", 8).batches

@@ -1,0 +1,208 @@
+"""The cache stepper, by mouse and by keyboard alone, against the counts in Python and the model itself."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from playwright.sync_api import Locator, Page, expect
+from torch import Tensor
+
+from tests.browser.conftest import Watched
+from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, pretrained
+from transformer_edu.decoding_work import cache_numbers, decoding_work, step_work
+from transformer_edu.widgets import CacheStepper, assets
+from transformer_edu.widgets.cached_keys import rows_of_each_step, without_mask
+
+StrictPage = Callable[..., Watched]
+STORED = 0.5e-4 + 2e-6  # half a unit of the recording, and float32's rounding
+SHIPPED = pretrained.load("grammar")
+READS = ["start", *RUNNING_TRANSLATION.split()]
+STEPS, WORDS = len(READS), len(RUNNING_SENTENCE.split())
+CACHED = {True: "with cache", False: "without cache"}
+
+
+def opened(figure: CacheStepper, folder: Path, strict_page: StrictPage) -> Page:
+    path = folder / "stepper.html"
+    path.write_text(assets.standalone_page(figure.html()), encoding="utf-8")
+    return strict_page(viewport={"width": 800, "height": 1000}).open(path.as_uri())
+
+
+@pytest.fixture
+def page(tmp_path: Path, strict_page: StrictPage) -> Page:
+    return opened(CacheStepper(), tmp_path, strict_page)
+
+
+@pytest.fixture(scope="module")
+def keys() -> dict[str, list[Tensor]]:
+    """The model's own keys in layer 2, for each step (step, d_model), with the causal mask and without it."""
+    source = torch.tensor([SHIPPED.source_vocabulary.encode(RUNNING_SENTENCE)])
+    target = torch.tensor([SHIPPED.target_vocabulary.encode(RUNNING_TRANSLATION, add_bos=True)])
+    masked = rows_of_each_step(SHIPPED.model, source, target)
+    with without_mask(layer.self_attention for layer in SHIPPED.model.decoder.layers):
+        unmasked = rows_of_each_step(SHIPPED.model, source, target)
+    return {"masked": [rows["1.key"] for rows in masked], "unmasked": [rows["1.key"] for rows in unmasked]}
+
+
+def values(found: Locator) -> list[float]:
+    return found.evaluate_all("all => all.map(one => Number(one.dataset.value))")
+
+
+def kinds(page: Page, table: str) -> list[list[str]]:
+    """What happens to each row of a table, column by column."""
+    rows = page.locator(f"[data-table={table}] [role=row]:has([data-kind])")
+    return rows.evaluate_all("rows => rows.map(r => [...r.querySelectorAll('[data-kind]')].map(c => c.dataset.kind))")
+
+
+def counts(page: Page) -> list[list[float]]:
+    """The lines of the table of counts: [with, without]."""
+    flat = values(page.locator(".te-cache-counts [data-value]"))
+    return [flat[i : i + 2] for i in range(0, len(flat), 2)]
+
+
+def go(page: Page, step: int) -> None:
+    page.get_by_role("button", name="Start again").dispatch_event("click")
+    for _ in range(step - 1):
+        page.get_by_role("button", name="Next step").click()
+    expect(page.locator(".te-sentence").first).to_contain_text(f"Step {step} of {STEPS}")
+
+
+def assert_shows(page: Page, step: int, cached: bool) -> None:
+    """Every cell of the picture, and every count, is as it must be."""
+    own, memory = kinds(page, "target"), kinds(page, "memory")
+    past = ["idle", "kept", "kept", "idle"] if cached else ["again"] * 4
+    assert own == [past] * (step - 1) + [["now"] * 4] + [["later"] * 4] * (STEPS - step)
+    assert memory == [["now" if step == 1 else "kept" if cached else "again"] * 2] * WORDS
+    computed = sum(row.count("now") + row.count("again") for row in own + memory)
+    assert computed == step_work(step, WORDS, cached).projected_rows
+    one = [step_work(step, WORDS, way) for way in (True, False)]
+    all_steps = [decoding_work(step, WORDS, way) for way in (True, False)]
+    assert counts(page) == [
+        [work.projected_rows for work in one],
+        [work.projected_rows for work in all_steps],
+        [work.scores for work in one],
+        [work.scores for work in all_steps],
+        [cache_numbers(step, WORDS, 64, 2), 0],
+    ]
+    words = page.locator("[data-table=target] .te-cache-word").all_text_contents()
+    assert words == READS[:step] + ["·"] * (STEPS - step)
+
+
+def key_lines(page: Page) -> list[tuple[list[float], str]]:
+    rows = page.locator(".te-cache-keys [role=row]")
+    return [
+        (values(row.locator("[data-value]")), row.locator(".te-cache-verdict").text_content() or "")
+        for row in rows.all()
+    ]
+
+
+def assert_key(page: Page, keys: dict[str, list[Tensor]], token: int, step: int) -> None:
+    """The lines of a token's key are the model's numbers; equal with the mask."""
+    lines = key_lines(page)
+    expected = [keys["masked"][token], keys["masked"][step - 1], keys["unmasked"][step - 1]]
+    assert len(lines) == (1 if step == token + 1 else 3)
+    for (shown, _), rows in zip(lines, expected, strict=False):
+        torch.testing.assert_close(torch.tensor(shown), rows[token, :4], atol=STORED, rtol=0)
+    if len(lines) == 3:
+        assert lines[0][0] == lines[1][0]
+        assert lines[1][1] == "= the same"
+        assert lines[2][1] == ("= still the same" if lines[2][0] == lines[0][0] else "≠ different")
+
+
+def test_default_computes_the_newest_row_alone_and_shows_that_a_key_stays(
+    page: Page, keys: dict[str, list[Tensor]]
+) -> None:
+    assert_shows(page, 6, cached=True)
+    assert_key(page, keys, token=2, step=6)
+    assert [verdict for _, verdict in key_lines(page)] == ["", "= the same", "≠ different"]
+    expect(page.locator(".te-sentence").first).to_contain_text("Only the 4 rows of ne are computed.")
+    expect(page.locator(".te-root")).to_contain_text("An encoder has no such mask")
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_every_step_agrees_with_the_counts_in_python(page: Page, cached: bool) -> None:
+    page.get_by_role("radio", name=CACHED[cached], exact=True).click()
+    go(page, 1)
+    for step in range(1, STEPS + 1):
+        assert_shows(page, step, cached)
+        expect(page.locator(".te-sentence").first).to_contain_text(f"the decoder reads {READS[step - 1]} and writes")
+        page.get_by_role("button", name="Next step").dispatch_event("click")
+    assert_shows(page, STEPS, cached)
+    page.get_by_role("button", name="Back").click()
+    assert_shows(page, STEPS - 1, cached)
+
+
+def test_every_key_at_every_step_agrees_with_the_model(page: Page, keys: dict[str, list[Tensor]]) -> None:
+    for step in (2, 5, 8):
+        go(page, step)
+        for token in range(step):
+            page.get_by_label("Key of").select_option(str(token))
+            assert_key(page, keys, token, step)
+    go(page, 3)
+    page.get_by_label("Key of").select_option("6")
+    expect(page.locator(".te-cache-keys")).to_have_text("dort is not read before step 7.")
+
+
+def test_the_end_gives_sums_formula_and_price(page: Page) -> None:
+    assert page.locator(".te-cache-end").text_content() == ""
+    go(page, STEPS)
+    told = page.locator(".te-cache-end")
+    expect(told).to_contain_text("All steps together: 46 rows in this layer with the cache, 256 without.")
+    expect(told).to_contain_text("n = 8 rows in place of n(n + 1)/2 = 36")
+    expect(told).to_contain_text("2 · 2 layers · (8 + 7) rows · 64 = 3,840 numbers")
+    assert decoding_work(8, 7, cached=False).target_rows == 36
+    assert cache_numbers(8, 7, 64, 2) == 3840
+
+
+def test_a_longer_sentence_is_counted_as_in_python(page: Page) -> None:
+    for n in (8, 64, 200, 512):
+        page.get_by_role("slider", name="steps, n").fill(str(n))
+        rows = [decoding_work(n, WORDS, way).target_rows for way in (True, False)]
+        assert values(page.locator(".te-cache-bars [data-value]")) == [*rows, cache_numbers(n, WORDS, 64, 2)]
+        wide = page.locator(".te-cache-track span").evaluate_all("all => all.map(one => parseFloat(one.style.width))")
+        assert wide == pytest.approx([100 * rows[0] / rows[1], 100], rel=1e-4)
+    expect(page.locator(".te-cache-bars")).to_contain_text("n(n + 1)/2 = 131,328")
+    expect(page.locator(".te-cache-bars")).to_contain_text("256.5 times as many rows without")
+
+
+def tab_to(page: Page, selector: str) -> None:
+    """Press Tab until the focused element matches."""
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            return
+    raise AssertionError(f"Tab never reached {selector!r}")
+
+
+def test_whole_figure_by_keyboard_alone(page: Page, keys: dict[str, list[Tensor]]) -> None:
+    status = page.locator("[aria-live=polite]")
+    tab_to(page, ".te-primary")
+    page.keyboard.press("Enter")
+    assert_shows(page, 7, cached=True)
+    expect(status).to_contain_text("Step 7 of 8: the decoder reads dort and writes pas.")
+    expect(status).to_contain_text("Key of petit: step 3, first computed; step 7, if computed again = the same")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    assert_shows(page, 6, cached=True)
+    tab_to(page, "[role=radio]")
+    page.keyboard.press("ArrowRight")
+    assert_shows(page, 6, cached=False)
+    expect(status).to_contain_text("Without cache. Step 6 of 8")
+    tab_to(page, "select")
+    page.keyboard.press("ArrowUp")
+    assert_key(page, keys, token=1, step=6)
+    expect(status).to_contain_text("Key of le:")
+    expect(status).not_to_contain_text("Step 6 of 8")  # nothing changed there
+    tab_to(page, "input[type=range]")
+    page.keyboard.press("End")
+    expect(status).to_contain_text("n(n + 1)/2 = 131,328")
+    page.keyboard.press("Home")
+    assert values(page.locator(".te-cache-sum")) == [8, 36]
+
+
+def test_another_sentence_recorded_live_and_layer_1(tmp_path: Path, strict_page: StrictPage) -> None:
+    figure = CacheStepper.of_translator(SHIPPED, "a red hen sings", layer=0, step=4, token=1)
+    page = opened(figure, tmp_path, strict_page)
+    assert page.locator("[data-table=memory] .te-cache-word").all_text_contents() == ["a", "red", "hen", "sings"]
+    assert [verdict for _, verdict in key_lines(page)] == ["", "= the same", "= still the same"]
+    expect(page.locator(".te-root")).to_contain_text("In layer 1 a key comes from its own token and place alone")

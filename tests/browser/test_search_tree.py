@@ -1,0 +1,269 @@
+"""The search tree in the page: every step against a search done here, every winner against beam_search."""
+
+import itertools
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import Watched
+from transformer_edu import Transformer, build_transformer
+from transformer_edu.beam import Hypothesis, beam_search
+from transformer_edu.widgets import SearchTree, assets
+from transformer_edu.widgets.search_branches import ALPHAS, BEAM_SIZES, record_search_tree
+from transformer_edu.widgets.search_tree import HAND_LANGUAGE
+
+StrictPage = Callable[..., Watched]
+TOKENS = ["<pad>", "<bos>", "<eos>", *"abcdefg"]
+BOS_ID, EOS_ID, MAX_LEN = 1, 2, 9
+CLOSE = 1e-4
+
+
+def small_model(seed: int) -> Transformer:
+    """Untrained, but with opinions: its logits are made three times as large."""
+    torch.manual_seed(seed)
+    model = build_transformer(12, len(TOKENS), d_model=16, num_heads=2, d_ff=32, num_layers=1, max_len=MAX_LEN)
+    with torch.no_grad():
+        for parameter in model.projection.parameters():
+            parameter.mul_(3)
+    return model.eval()
+
+
+def opened(figure: SearchTree, folder: Path, strict_page: StrictPage) -> Page:
+    path = folder / "tree.html"
+    path.write_text(assets.standalone_page(figure.html()), encoding="utf-8")
+    return strict_page(viewport={"width": 800, "height": 1000}).open(path.as_uri())
+
+
+@pytest.fixture
+def page(tmp_path: Path, strict_page: StrictPage) -> Page:
+    return opened(SearchTree(), tmp_path, strict_page)
+
+
+def press(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name).click()
+
+
+def set_to(page: Page, beam: int, alpha: float) -> None:
+    page.get_by_role("radiogroup", name="Beam size").get_by_role("radio", name=str(beam), exact=True).click()
+    page.get_by_role("radiogroup", name="Length penalty").get_by_role("radio", name=f"{alpha:g}", exact=True).click()
+
+
+def values(found: Locator, key: str) -> list[float]:
+    return [float(value) for value in found.evaluate_all(f"all => all.map(one => one.dataset.{key})")]
+
+
+def result_rows(page: Page) -> Locator:
+    return page.locator(".te-srch-results [data-value]")
+
+
+def candidates(page: Page) -> list[tuple[str, str]]:
+    """(fate, text) of each candidate of the step that is listed."""
+    rows = page.locator(".te-srch-candidates [data-fate]")
+    texts = rows.evaluate_all("all => all.map(one => [one.dataset.fate, one.children[1].textContent.trim()])")
+    return [(fate, text) for fate, text in texts]
+
+
+def last_row(page: Page) -> Locator:
+    return page.locator(".te-srch-row").last.locator(".te-srch-node")
+
+
+def assert_found(page: Page, expected: list[Hypothesis]) -> None:
+    """The list of finished sentences begins with these, all their numbers included."""
+    rows = result_rows(page)
+    count = len(expected)
+    told = rows.evaluate_all("all => all.map(one => one.firstChild.firstChild.textContent)")
+    words = [[TOKENS[token] for token in one.ids if token not in (BOS_ID, EOS_ID)] for one in expected]
+    assert told[:count] == [" ".join(one) for one in words]
+    assert values(rows, "length")[:count] == [len(one.ids) - 1 for one in expected]
+    assert values(rows, "logprob")[:count] == pytest.approx([one.log_prob for one in expected], abs=CLOSE)
+    assert values(rows, "value")[:count] == pytest.approx([one.score for one in expected], abs=CLOSE)
+    expect(page.locator(".te-srch-best")).to_have_count(1)
+    expect(rows.first).to_contain_text("wins")
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_every_beam_and_penalty_finds_what_beam_search_finds(
+    seed: int, tmp_path: Path, strict_page: StrictPage
+) -> None:
+    model = small_model(seed)
+    page = opened(SearchTree.from_model(model, [4, 5, 6], BOS_ID, EOS_ID, TOKENS, MAX_LEN), tmp_path, strict_page)
+    for beam, alpha in itertools.product(BEAM_SIZES, ALPHAS):
+        set_to(page, beam, alpha)
+        assert_found(page, beam_search(model, torch.tensor([[4, 5, 6]]), BOS_ID, EOS_ID, MAX_LEN, beam, alpha)[0])
+
+
+def test_default_shows_the_winner_and_what_greedy_would_have_said(page: Page) -> None:
+    words = page.locator(".te-sentence")
+    expect(words).to_contain_text(
+        "Winner: the cat sleeps, log-probability −1.82. Divided by ((5 + 4) / 6) to the power 0.6 = 1.28"
+    )
+    expect(words).to_contain_text("Greedy search says a cat sleeps, log-probability −2.17: the winner is 1.42 times")
+    expect(words).to_contain_text("With α = 0 or 0.2, the cat would win: log-probability −1.78, length 3 against 4.")
+    assert values(result_rows(page), "value")[0] == pytest.approx(math.log(0.162) / 1.5**0.6, abs=CLOSE)
+    assert page.locator(".te-srch-node.te-srch-won .te-srch-word").all_text_contents() == [
+        "start",
+        "the",
+        "cat",
+        "sleeps",
+        "end",
+    ]
+
+
+def test_step_by_step_with_the_mouse(page: Page) -> None:
+    press(page, "Start again")
+    assert candidates(page) == []
+    press(page, "Next step")
+    assert candidates(page) == [("kept", "a"), ("kept", "the"), ("dropped", "black")]
+    press(page, "Next step")
+    kept, dropped = [("kept", "the cat"), ("kept", "a cat")], [("dropped", "a black"), ("dropped", "a dog")]
+    assert candidates(page) == kept + dropped
+    steps = [(0.4, 0.9), (0.5, 0.38), (0.5, 0.34), (0.5, 0.28)]
+    shown = values(page.locator(".te-srch-candidates [data-fate]"), "value")
+    assert shown == pytest.approx([math.log(first * second) for first, second in steps], abs=CLOSE)
+    assert sorted(values(last_row(page), "value")) == pytest.approx(sorted(shown))
+    expect(page.locator(".te-sentence")).to_contain_text(
+        "the cat (−1.02) and a cat (−1.66). The best that falls out: a black"
+    )
+    press(page, "Next step")
+    assert candidates(page)[:2] == [("finished", "the cat end"), ("kept", "the cat sleeps")]
+    expect(page.locator(".te-sentence")).to_contain_text("the cat (−1.78) ends here: it is finished.")
+    expect(result_rows(page)).to_have_count(1)
+    press(page, "Back")
+    assert candidates(page) == kept + dropped
+    expect(result_rows(page)).to_have_count(0)
+    press(page, "To the end")
+    expect(page.locator(".te-srch-steps")).to_contain_text("step 4 of 4")
+    before = page.locator(".te-root").inner_text()
+    page.get_by_role("button", name="Next step").dispatch_event("click")
+    assert page.locator(".te-root").inner_text() == before
+
+
+def test_tree_marks_every_fate_without_colour(page: Page) -> None:
+    for fate, mark in (("dropped", "✗"), ("finished", "■")):
+        marked = page.locator(f".te-srch-tree [data-fate={fate}]")
+        assert marked.count() >= 2
+        assert set(marked.locator(".te-srch-mark").all_text_contents()) == {mark}
+    line = "one => getComputedStyle(one).textDecorationLine"
+    assert page.locator("[data-fate=dropped] .te-srch-word").first.evaluate(line) == "line-through"
+
+
+def test_every_prefix_stands_below_its_parent_row_and_beside_the_others(page: Page) -> None:
+    for beam in BEAM_SIZES:
+        set_to(page, beam, 0.6)
+        for row in page.locator(".te-srch-row").all():
+            boxes = [one.bounding_box() for one in row.locator(".te-srch-node").all()]
+            edges = sorted((box["x"], box["x"] + box["width"]) for box in boxes if box)
+            assert len(edges) == len(boxes)
+            assert all(left[1] < right[0] for left, right in itertools.pairwise(edges))
+            frame = page.locator(".te-srch-tree").bounding_box()
+            assert frame
+            assert frame["x"] <= edges[0][0]
+            assert edges[-1][1] <= frame["x"] + frame["width"]
+
+
+def test_the_end_stays_the_end_when_the_setting_changes(page: Page) -> None:
+    set_to(page, 1, 0.0)
+    expect(page.locator(".te-sentence")).to_contain_text("A beam of 1 is greedy search")
+    expect(result_rows(page)).to_have_count(1)
+    set_to(page, 4, 0.0)
+    expect(page.locator(".te-sentence")).to_contain_text("Winner: the cat, log-probability −1.78.")
+    expect(page.locator(".te-sentence")).to_contain_text("With α = 0.4 or 0.6 or 0.8 or 1, the cat sleeps would win")
+    press(page, "Back")
+    set_to(page, 2, 0.0)
+    assert page.locator(".te-sentence").text_content() != ""
+    expect(page.locator(".te-srch-best")).to_have_count(0)
+
+
+def test_the_numbers_of_the_made_up_language_are_the_literal_ones(page: Page) -> None:
+    press(page, "Start again")
+    press(page, "Next step")
+    shown = page.locator(".te-srch-candidates [data-fate]")
+    told = shown.evaluate_all(
+        "all => all.map(one => [one.children[1].textContent.trim(), Number(one.children[2].textContent)])"
+    )
+    assert dict(told) == HAND_LANGUAGE["<bos>",]
+
+
+def tab_to(page: Page, selector: str) -> None:
+    """Press Tab until the focused element matches."""
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            return
+    raise AssertionError(f"Tab never reached {selector!r}")
+
+
+def test_whole_figure_by_keyboard_alone(page: Page) -> None:
+    tab_to(page, "[role=radio]")
+    page.keyboard.press("ArrowLeft")
+    expect(page.get_by_role("status")).to_contain_text("Beam size 1, alpha 0.6, step 4 of 4. Winner: a cat sleeps")
+    page.keyboard.press("ArrowRight")
+    tab_to(page, "[role=radio]")
+    page.keyboard.press("Home")
+    expect(page.get_by_role("status")).to_contain_text("Beam size 2, alpha 0, step 4 of 4. Winner: the cat,")
+    tab_to(page, ".te-button")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_contain_text("step 3 of 4. Each of the 2 beginnings")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Space")
+    expect(page.get_by_role("status")).to_contain_text("step 4 of 4. Winner: the cat,")
+    for _ in range(3):
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_contain_text("step 0 of 4. Nothing is written yet.")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_contain_text("step 4 of 4. Winner: the cat,")
+
+
+def patient_tree() -> dict[str, Any]:
+    """After "a" the end is likelier (0.5) than "b" (0.45), after which all is certain: worth waiting for if α is 1."""
+    rows = {"<bos>": {"a": 1.0}, "a": {"<eos>": 0.5, "b": 0.45, "c": 0.05}, "b": {"c": 1.0}, "c": {"<eos>": 1.0}}
+    tokens = ["<bos>", "<eos>", "a", "b", "c"]
+
+    def next_log_probs(prefix: list[int]) -> list[float]:
+        row = rows[tokens[prefix[-1]]]
+        return [math.log(row[token]) if token in row else -math.inf for token in tokens]
+
+    return record_search_tree(next_log_probs, 0, 1, tokens, 8)
+
+
+def test_search_goes_on_while_something_better_may_come_and_no_longer(tmp_path: Path, strict_page: StrictPage) -> None:
+    page = opened(SearchTree(patient_tree(), beam=1, alpha=0.0), tmp_path, strict_page)
+    expect(page.locator(".te-srch-steps")).to_contain_text("step 2 of 2")
+    expect(page.locator(".te-sentence")).to_contain_text("Winner: a, log-probability −0.69.")
+    expect(page.locator(".te-srch-tables")).to_contain_text(
+        "nothing in the beam could still beat the finished sentence"
+    )
+    set_to(page, 1, 1.0)
+    expect(page.locator(".te-srch-steps")).to_contain_text("step 4 of 4")
+    expect(page.locator(".te-sentence")).to_contain_text("Winner: a b c, log-probability −0.80.")
+    expect(page.locator(".te-sentence")).to_contain_text("the winner is less probable, but has the better score")
+    expect(page.locator(".te-srch-tables")).to_contain_text("The search stops because nothing goes on.")
+
+
+def test_a_sentence_that_never_ends_is_cut_off(tmp_path: Path, strict_page: StrictPage) -> None:
+    tree = record_search_tree(lambda prefix: [-math.inf, -math.inf, 0.0], 0, 1, ["<bos>", "<eos>", "a"], 5)
+    page = opened(SearchTree(tree, beam=2), tmp_path, strict_page)
+    expect(page.locator(".te-sentence")).to_contain_text("Winner: a a a a, log-probability 0.00.")
+    expect(page.locator(".te-sentence")).to_contain_text("No sentence has ended: this one is cut off.")
+    expect(page.locator(".te-srch-tables")).to_contain_text("The search stops at its limit, 5 tokens with the start.")
+
+
+def test_pieces_of_words_are_joined_where_a_sign_stands_for_the_space(tmp_path: Path, strict_page: StrictPage) -> None:
+    after = {0: 2, 2: 3, 3: 4, 4: 1}  # each token is certain after the one before
+
+    def next_log_probs(prefix: list[int]) -> list[float]:
+        return [0.0 if token == after[prefix[-1]] else -math.inf for token in range(5)]
+
+    tree = record_search_tree(next_log_probs, 0, 1, ["<bos>", "<eos>", "·the", "·cat", "s"], 6, space="·")
+    page = opened(SearchTree(tree), tmp_path, strict_page)
+    expect(page.locator(".te-sentence")).to_contain_text("Winner: the cats, log-probability 0.00.")
+    words = page.locator(".te-srch-tree .te-srch-word").all_text_contents()
+    assert words == ["start", "·the", "·cat", "s", "end"]

@@ -1,0 +1,186 @@
+"""The training replay, by mouse and by keyboard alone: its numbers against PyTorch, the schedule and the recording."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from playwright.sync_api import Page, expect
+from torch import Tensor
+
+from tests.browser.conftest import StrictPage
+from tests.browser.figure_page import matrix, opened, slide, values
+from tests.browser.keyboard import press, tab_to, tab_to_name
+from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, record_attention, recordings
+from transformer_edu.data import encode_pairs, held_out_pairs, iterate_batches, vocabularies
+from transformer_edu.training import evaluate_loss
+from transformer_edu.training.grammar_model import grammar_learning_rate, new_grammar_model
+from transformer_edu.widgets import TrainingReplay
+from transformer_edu.widgets.recorded_training import best_head, turning_point, weights_at
+
+DATA = recordings.load("training-replay")["data"]
+MOMENTS = DATA["moments"]
+HALF_BYTE = 0.5 / 255 + 1e-6
+START = turning_point(DATA, 0)
+
+
+@pytest.fixture
+def replay(tmp_path: Path, strict_page: StrictPage) -> Page:
+    return opened(TrainingReplay(), tmp_path, strict_page)
+
+
+def shown_weights(page: Page) -> Tensor:
+    return matrix(page.locator("[data-matrix=weights]"), "[data-row]")
+
+
+def shown_p(page: Page) -> list[float]:
+    found = page.locator(".te-rep-p").evaluate_all("all => all.map(one => Number(one.dataset.value))")
+    return [float(value) for value in found]
+
+
+def fact(page: Page, name: str) -> float:
+    return float(page.locator(f"[data-fact={name}]").get_attribute("data-value") or "nan")
+
+
+def written(page: Page) -> list[str]:
+    return page.locator("[data-line=written] .te-rep-word").all_text_contents()
+
+
+def assert_shows(page: Page, run: int, at: int, layer: int = 1, head: int | None = None) -> None:
+    """Every number of a moment is the recorded one."""
+    look = DATA["runs"][run]["moments"][at]
+    head = best_head(DATA, 0, layer) if head is None else head
+    expect(page.locator(".te-slider output")).to_have_text(str(MOMENTS[at]))
+    assert shown_p(page) == look["p"]
+    assert fact(page, "loss") == look["loss"]
+    assert written(page) == [{"<eos>": "(end)"}.get(word, word) for word in look["written"]]
+    expected = torch.tensor(weights_at(DATA, run, at, layer, head), dtype=torch.float64)
+    torch.testing.assert_close(shown_weights(page), expected, atol=1e-6, rtol=0)
+    if at:
+        assert fact(page, "rate") == look["rate"]
+        assert page.locator(".te-rep-story").inner_text().startswith(f"Steps {MOMENTS[at - 1] + 1} to {MOMENTS[at]}:")
+
+
+def test_before_training_it_shows_what_pytorch_computes(replay: Page) -> None:
+    slide(replay, "training step", 0)
+    model = new_grammar_model(0).eval()
+    english, french = vocabularies()
+    source = torch.tensor([english.encode(RUNNING_SENTENCE)])
+    target = torch.tensor([french.encode(RUNNING_TRANSLATION, add_bos=True, add_eos=True)])
+    with torch.no_grad(), record_attention(model) as maps:
+        p = model(source, target[:, :-1])[0].softmax(-1)
+    right = [p[i, word].item() for i, word in enumerate(target[0, 1:].tolist())]
+    assert shown_p(replay) == pytest.approx(right, abs=1e-4)
+    pairs = encode_pairs(held_out_pairs(DATA["held_out_sentences"]), english, french)
+    loss = evaluate_loss(model, iterate_batches(pairs, 100), smoothing=DATA["smoothing"])
+    assert fact(replay, "loss") == pytest.approx(loss, abs=1e-4)
+    for layer in range(2):
+        for head in range(4):
+            replay.get_by_label("attention of").select_option(label=f"layer {layer + 1}, head {head + 1}")
+            expected = maps[f"decoder.{layer}.cross"][0, head].double()
+            torch.testing.assert_close(shown_weights(replay), expected, atol=HALF_BYTE, rtol=0)
+    expect(replay.locator(".te-rep-story")).to_contain_text("127 words 1/127 = 0.008 and cost ln 127 = 4.84")
+    expect(replay.locator("[data-chart=rate]")).to_contain_text("no step made yet")
+
+
+def test_default_has_half_the_words_and_forward_brings_the_rest(replay: Page) -> None:
+    assert_shows(replay, 0, START)
+    assert replay.locator(".te-rep-done").count() == 0
+    right = replay.locator(".te-rep-good").all_text_contents()
+    assert 3 <= len(right) < 8
+    replay.get_by_role("button", name="Forward").click()
+    assert_shows(replay, 0, START + 1)
+    assert written(replay) == [*RUNNING_TRANSLATION.split(), "(end)"]
+    expect(replay.locator(".te-rep-done")).to_have_text("✓ right")
+    replay.get_by_role("button", name="Back").click()
+    assert_shows(replay, 0, START)
+
+
+def test_every_moment_of_every_run(replay: Page) -> None:
+    for run, plan in enumerate(DATA["runs"]):
+        replay.get_by_role("radio", name=plan["name"]).click()
+        for at in range(len(MOMENTS)):
+            slide(replay, "training step", at)
+            assert_shows(replay, run, at)
+
+
+def test_rate_is_that_of_the_papers_schedule(replay: Page) -> None:
+    for at in range(1, len(MOMENTS)):
+        slide(replay, "training step", at)
+        assert fact(replay, "rate") == pytest.approx(grammar_learning_rate(MOMENTS[at]), rel=1e-3)
+
+
+def test_chart_has_a_dot_for_each_moment_at_its_height(replay: Page) -> None:
+    dots = values(replay, "[data-chart=loss] svg").tolist()
+    assert dots == [look["loss"] for look in DATA["runs"][0]["moments"]]
+    places = replay.locator("[data-chart=loss] circle").evaluate_all(
+        "all => all.map(one => [one.dataset.step, one.cx.baseVal.value, one.cy.baseVal.value].map(Number))"
+    )
+    first, last = places[0], places[-1]
+    for (step, x, y), loss in zip(places, dots, strict=True):
+        assert x == pytest.approx(first[1] + (last[1] - first[1]) * step / MOMENTS[-1], abs=0.01)
+        share = (loss - dots[0]) / (dots[-1] - dots[0])
+        assert y == pytest.approx(first[2] + (last[2] - first[2]) * share, abs=0.01)
+    assert replay.locator("[data-chart=loss] .te-rep-here").get_attribute("data-step") == str(MOMENTS[START])
+    assert replay.locator("[data-chart=loss] .te-rep-curve").count() == len(DATA["runs"])
+
+
+def test_words_name_what_grew_most(replay: Page) -> None:
+    before, after = DATA["runs"][0]["moments"][START - 1 : START + 1]
+    growth = [new - old for new, old in zip(after["p"], before["p"], strict=True)]
+    most = growth.index(max(growth))
+    said = f"gained most is {DATA['target_tokens'][most]}, {before['p'][most]:.2f} → {after['p'][most]:.2f}"
+    expect(replay.locator(".te-rep-story")).to_contain_text(said)
+    assert replay.locator(".te-rep-most").get_attribute("data-value") == str(after["p"][most])
+    head = best_head(DATA, 0, 1)
+    old, new = (weights_at(DATA, 0, at, 1, head) for at in (START - 1, START))
+    i, j = max(DATA["alignment"], key=lambda pair: new[pair[1]][pair[0]] - old[pair[1]][pair[0]])
+    expect(replay.locator(".te-rep-story")).to_contain_text(
+        f"To write {DATA['target_tokens'][j]}, this head looks at {DATA['source_tokens'][i]} more than before, "
+        f"{old[j][i]:.2f} → {new[j][i]:.2f}."
+    )
+    assert replay.locator(".te-selected").get_attribute("data-row") == str(j)
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.1f}".removesuffix(".0") + "\u00a0%"
+
+
+@pytest.mark.parametrize(("run", "low", "high"), [(0, 0.97, 1), (1, 0, 0.05)])
+def test_words_say_whether_a_run_has_learnt(replay: Page, run: int, low: float, high: float) -> None:
+    replay.get_by_role("radio", name=DATA["runs"][run]["name"]).click()
+    slide(replay, "training step", len(MOMENTS) - 1)
+    before, after = (look["exact"] for look in DATA["runs"][run]["moments"][-2:])
+    assert low <= after <= high
+    said = f"unseen sentences right {percent(before)} → {percent(after)}"
+    expect(replay.locator(".te-rep-story")).to_contain_text(said)
+
+
+def test_ends_of_the_run_are_ends(replay: Page) -> None:
+    slide(replay, "training step", 0)
+    back, forward = (replay.get_by_role("button", name=name) for name in ("Back", "Forward"))
+    expect(back).to_have_attribute("aria-disabled", "true")
+    back.click(force=True)
+    assert_shows(replay, 0, 0)
+    slide(replay, "training step", len(MOMENTS) - 1)
+    expect(forward).to_have_attribute("aria-disabled", "true")
+    forward.click(force=True)
+    assert_shows(replay, 0, len(MOMENTS) - 1)
+
+
+def test_whole_figure_by_keyboard_alone(replay: Page) -> None:
+    tab_to(replay, "[role=radio]")
+    press(replay, "ArrowRight", "ArrowRight")
+    assert_shows(replay, 2, START)
+    tab_to_name(replay, "Forward")
+    press(replay, "Enter", "Enter")
+    assert_shows(replay, 2, START + 2)
+    tab_to(replay, "input[type=range]")
+    press(replay, "End", "ArrowLeft")
+    assert_shows(replay, 2, len(MOMENTS) - 2)
+    expect(replay.locator("[role=status]")).to_contain_text(f"a tenth of the rate, step {MOMENTS[-2]}. Steps")
+    tab_to(replay, "[role=gridcell]")
+    press(replay, "Home", "ArrowRight")
+    assert replay.evaluate("document.activeElement.dataset.column") == "1"
+    tab_to(replay, "select")
+    press(replay, "Home")
+    assert_shows(replay, 2, len(MOMENTS) - 2, layer=0, head=0)

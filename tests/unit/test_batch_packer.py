@@ -1,0 +1,162 @@
+"""The batch packer's Python side: its batches, the draws that the page shuffles with, alt text, and what it refuses."""
+
+import gzip
+import random
+import re
+from typing import Any
+
+import pytest
+
+from transformer_edu.data import train_pairs
+from transformer_edu.data.packing import epoch_batches, pack, padding_waste
+from transformer_edu.widgets import BatchPacker, make_figure
+from transformer_edu.widgets.assets import FOLDER
+from transformer_edu.widgets.batch_packer import (
+    EPOCHS,
+    LARGEST,
+    LIMITS,
+    ORDERS,
+    cells_of,
+    plan,
+    shuffle_draws,
+    token_counts,
+)
+
+LENGTHS = token_counts([english for english, _ in train_pairs(48)])
+PAIRS = [(length, length) for length in LENGTHS]
+SIMILAR = "similar lengths together"
+
+
+def sizes(limit: str) -> range:
+    longest = max(LENGTHS)
+    return range(longest, LARGEST[limit] * longest + 1) if limit == "tokens" else range(1, LARGEST[limit] + 1)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("limit", LIMITS)
+def test_every_sentence_is_in_one_batch_and_no_batch_is_too_large(order: str, limit: str) -> None:
+    for size in sizes(limit):
+        batches, rest = plan(LENGTHS, order, limit, size)
+        assert sorted(index for batch in batches for index in batch) == list(range(48))
+        assert max(cells_of(batch, LENGTHS) if limit == "tokens" else len(batch) for batch in batches) <= size
+        if limit == "sentences":
+            assert [at for at, batch in enumerate(batches) if len(batch) < size] == ([] if rest is None else [rest])
+
+
+@pytest.mark.parametrize("size", sizes("tokens"))
+def test_similar_lengths_with_a_budget_are_the_batches_of_an_epoch(size: int) -> None:
+    for seed, epoch in ((0, 0), (0, 3), (7, 1)):
+        expected = epoch_batches(PAIRS, size, seed=seed, epoch=epoch)
+        assert plan(LENGTHS, SIMILAR, "tokens", size, seed=seed, epoch=epoch).batches == expected
+
+
+def test_as_they_come_is_the_list_and_sorted_goes_from_short_to_long() -> None:
+    batches = plan(LENGTHS, "as they come", "sentences", 8).batches
+    assert batches == [list(range(at, at + 8)) for at in range(0, 48, 8)]
+    assert plan(LENGTHS, "as they come", "tokens", 64).batches == pack(PAIRS, 64)
+    taken = [LENGTHS[index] for batch in plan(LENGTHS, "sorted by length", "sentences", 7).batches for index in batch]
+    assert taken == sorted(LENGTHS)
+
+
+def test_epochs_differ_only_where_the_order_is_random() -> None:
+    for order in ORDERS:
+        epochs = [plan(LENGTHS, order, "sentences", 8, epoch=epoch).batches for epoch in range(EPOCHS)]
+        different = {str(batches) for batches in epochs}
+        assert len(different) == (EPOCHS if order in ("shuffled", SIMILAR) else 1)
+
+
+def test_similar_lengths_cost_what_sorting_costs_and_do_not_go_from_short_to_long() -> None:
+    for limit, size in (("sentences", 8), ("tokens", 64)):
+        strict = plan(LENGTHS, "sorted by length", limit, size).batches
+        mixed = plan(LENGTHS, SIMILAR, limit, size).batches
+        cells = [sum(cells_of(batch, LENGTHS) for batch in batches) for batches in (strict, mixed)]
+        assert cells[0] == cells[1]
+        widths = [[max(LENGTHS[index] for index in batch) for batch in batches] for batches in (strict, mixed)]
+        assert widths[0] == sorted(widths[0]) == sorted(widths[1]) != widths[1]
+
+
+def test_default_state_wastes_a_third_and_similar_lengths_a_twentieth() -> None:
+    assert padding_waste(PAIRS, plan(LENGTHS, "as they come", "sentences", 8).batches) == pytest.approx(0.32, abs=0.01)
+    assert padding_waste(PAIRS, plan(LENGTHS, SIMILAR, "sentences", 8).batches) == pytest.approx(0.05, abs=0.01)
+
+
+@pytest.mark.parametrize("order", ["sorted by length", SIMILAR])
+def test_a_budget_of_tokens_evens_what_batches_cost(order: str) -> None:
+    ratio = {}
+    for limit, size in (("sentences", 8), ("tokens", 64)):
+        batches, rest = plan(LENGTHS, order, limit, size)
+        cells = [cells_of(batch, LENGTHS) for at, batch in enumerate(batches) if at != rest]
+        ratio[limit] = max(cells) / min(cells)
+    assert ratio["sentences"] > 2.5 > 1.1 > ratio["tokens"]
+
+
+def shuffled_by(draws: str, *counts: int) -> list[list[int]]:
+    """Shuffle lists one after the other with bytes in place of the generator, as the page does."""
+    stream = iter(bytes.fromhex(draws))
+    lists = []
+    for count in counts:
+        items = list(range(count))
+        for last in range(count - 1, 0, -1):
+            bits = (last + 1).bit_length()
+            place = next(drawn for byte in stream if (drawn := byte >> (8 - bits)) <= last)
+            items[last], items[place] = items[place], items[last]
+        lists.append(items)
+    return lists
+
+
+@pytest.mark.parametrize("count", [2, 31, 32, 48, 64])
+def test_draws_shuffle_as_python_does(count: int) -> None:
+    for epoch, draws in enumerate(shuffle_draws(3, count)):
+        for batches in range(1, count + 1):
+            rng = random.Random(f"3, {epoch}")
+            expected = [list(range(count)), list(range(batches))]
+            for items in expected:
+                rng.shuffle(items)
+            assert shuffled_by(draws, count, batches) == expected
+
+
+def test_alt_text_says_the_waste_and_what_it_could_be() -> None:
+    said = BatchPacker().alt_text()
+    assert said.startswith("48 sentences, as they come, at most 8 sentences a batch: 6 batches")
+    assert "480 cells, 32 % of them padding; the largest batch has 88, the smallest 72." in said
+    assert said.endswith("With similar lengths together: 344 cells, 5 % padding.")
+
+
+def test_state_makes_the_same_figure_again_and_the_figure_is_small() -> None:
+    figure = BatchPacker(["a b c", "d", "e  f"], order="sorted by length", limit="tokens", size=6, seed=2, epoch=3)
+    assert figure.sentences == ["a b c", "d", "e f"]
+    assert make_figure("batch-packer", **figure.state()).html() == figure.html()
+    own = [(FOLDER / path).read_bytes() for path in ("js/batch-packer.js", "css/batch-packer.css")]
+    assert len(gzip.compress(b"".join([*own, BatchPacker().html().encode()]))) < 40_000
+
+
+def test_new_seed_brings_new_draws() -> None:
+    figure = BatchPacker()
+    figure.seed = 5
+    assert figure.draws == shuffle_draws(5, 48) == BatchPacker(seed=5).draws != BatchPacker().draws
+
+
+@pytest.mark.usefixtures("as_readers_run_it")
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"sentences": "the cat"}, TypeError, "sentences must be a list of strings, got 'the cat'"),
+        ({"sentences": ["the cat", 3]}, TypeError, "sentences must be a list of strings, got 3 in it"),
+        ({"sentences": ["the cat"]}, ValueError, "sentences must hold 2 to 64 sentences, got 1"),
+        ({"sentences": ["a"] * 65}, ValueError, "sentences must hold 2 to 64 sentences, got 65"),
+        ({"sentences": ["a", " "]}, ValueError, "sentences must have 1 to 40 tokens each, got 0 in ' '"),
+        ({"sentences": ["a", "b " * 41]}, ValueError, "sentences must have 1 to 40 tokens each, got 41"),
+        ({"order": "random"}, ValueError, "order must be one of 'as they come', 'shuffled'"),
+        ({"limit": "cells"}, ValueError, "limit must be one of 'sentences', 'tokens', got 'cells'"),
+        ({"size": 0}, ValueError, "size must be at least 1, got 0"),
+        ({"size": 17}, ValueError, "size must be from 1 to 16 sentences, got 17"),
+        ({"size": 8.0}, TypeError, "size must be a whole number"),
+        ({"limit": "tokens"}, ValueError, "size must be from 11 to 88 tokens (the longest sentence has 11), got 8"),
+        ({"seed": -1}, ValueError, "seed must be at least 0, got -1"),
+        ({"epoch": 4}, ValueError, "epoch must be one of 0, 1, 2, 3, got 4"),
+        ({"draws": ["00"] * 4}, ValueError, "draws must be left out, it follows from seed"),
+    ],
+)
+def test_bad_input_is_named(options: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=re.escape(words)):
+        BatchPacker(**options)

@@ -1,0 +1,67 @@
+"""The cache holds what was put into it, and old rows stay where they are."""
+
+import torch
+
+from transformer_edu import KeyValueCache
+
+ROWS = torch.randn(3, 2, 9, 4, generator=torch.Generator().manual_seed(0))  # (batch, heads, k_len, d_head)
+
+
+def filled(steps):
+    cache, start = KeyValueCache(), 0
+    for step in steps:
+        new = ROWS[:, :, start : start + step]
+        cache.append(new, -new)
+        start += step
+    return cache
+
+
+def test_rows_stand_in_the_order_in_which_they_came():
+    with torch.no_grad():
+        for steps in ([9], [1] * 9, [3, 1, 1, 4], [1, 8]):
+            cache = filled(steps)
+            assert torch.equal(cache.key, ROWS)
+            assert torch.equal(cache.value, -ROWS)
+
+
+def test_a_new_row_seldom_moves_the_old_ones():
+    with torch.no_grad():
+        cache, places = filled([1]), set()
+        for position in range(1, 9):
+            new = ROWS[:, :, position : position + 1]
+            key, _ = cache.append(new, new)
+            places.add(key.data_ptr())
+    assert len(places) <= 3, "eight new rows, at most three tensors"
+
+
+def test_reordered_rows_go_on_growing():
+    kept = torch.tensor([2, 0, 0, 1])
+    with torch.no_grad():
+        cache = filled([4, 1])
+        before = cache.key
+        cache.reorder(kept)
+        cache.append(ROWS[kept, :, 5:7], -ROWS[kept, :, 5:7])
+    assert torch.equal(cache.key, ROWS[kept, :, :7])
+    assert torch.equal(cache.value, -ROWS[kept, :, :7])
+    assert torch.equal(before, ROWS[:, :, :5]), "what was handed out before stays as it was"
+
+
+def test_gradients_flow_through_every_step():
+    rows = ROWS.clone().requires_grad_()
+    cache, seen = KeyValueCache(), []
+    for position in range(3):
+        new = rows[:, :, position : position + 1]
+        seen.append(cache.append(new, new)[0].pow(2).sum())
+    torch.stack(seen).sum().backward()
+    expected = 2 * ROWS[:, :, :3] * torch.tensor([3.0, 2.0, 1.0])[:, None]
+    torch.testing.assert_close(rows.grad[:, :, :3], expected)
+
+
+def test_steps_with_and_without_gradients_can_follow_each_other():
+    cache = KeyValueCache()
+    for position in range(9):
+        new = ROWS[:, :, position : position + 1]
+        with torch.set_grad_enabled(position % 3 == 0):
+            cache.append(new, -new)
+    assert torch.equal(cache.key, ROWS)
+    assert torch.equal(cache.value, -ROWS)

@@ -1,0 +1,144 @@
+"""Parallel text from two files or from a TSV, and what is said when a file is not right."""
+
+import gzip
+import random
+
+import pytest
+
+from transformer_edu.data import read_parallel, read_tsv
+from transformer_edu.data.parallel import read_lines
+
+GERMAN = ["Ein schwarzer Hund läuft.", "Zwei Mädchen \u2028 lachen. ", "Ein Mann"]
+ENGLISH = ["A black dog runs.", "Two girls are laughing.", "A man"]
+
+
+def write(path, lines, end="\n", encoding="utf-8"):
+    content = "".join(line + end for line in lines).encode(encoding)
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return path
+
+
+@pytest.mark.parametrize("name", ["text", "text.gz", "text.de.gz"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_packing_line_ends_and_byte_order_mark_do_not_change_the_lines(tmp_path, name, end, encoding):
+    assert read_lines(write(tmp_path / name, GERMAN, end, encoding)) == GERMAN
+
+
+def test_only_a_line_feed_ends_a_line(tmp_path):
+    odd = ["a\x0bb\x0cc\x1cd\x85e\u2028f\u2029g\rh", "second"]
+    assert len("\n".join(odd).splitlines()) > 2, "str.splitlines would cut here"
+    assert read_lines(write(tmp_path / "text", odd)) == odd
+
+
+def test_last_line_may_lack_its_end_and_an_empty_one_before_it_counts(tmp_path):
+    (tmp_path / "text").write_bytes(b"one\n\nthree")
+    assert read_lines(tmp_path / "text") == ["one", "", "three"]
+    (tmp_path / "text").write_bytes(b"one\n\n")
+    assert read_lines(str(tmp_path / "text")) == ["one", ""]
+
+
+@pytest.mark.parametrize("name", ["text", "text.gz"])
+def test_a_byte_that_is_not_utf8_is_reported_with_file_line_and_byte(tmp_path, name):
+    path = write(tmp_path / name, ["Ein Hund", "schön"])
+    assert read_lines(path)[1] == "schön"
+    content = "Ein Hund\nschön\n".encode("latin-1")
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    with pytest.raises(ValueError, match=rf"{name} must be UTF-8, but line 2 is not \(byte 0xf6\).*iconv"):
+        read_lines(path)
+
+
+def test_utf16_is_not_taken_for_utf8(tmp_path):
+    with pytest.raises(ValueError, match="UTF-8, but line 1 is not"):
+        read_lines(write(tmp_path / "text", ENGLISH, encoding="utf-16"))
+
+
+@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("name", ["text", "text.gz"])
+def test_an_empty_file_is_reported(tmp_path, name, content):
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    with pytest.raises(ValueError, match=f"{name} is empty"):
+        read_lines(tmp_path / name)
+
+
+def test_an_empty_file_named_gz_is_reported(tmp_path):
+    (tmp_path / "text.gz").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"text\.gz is empty"):
+        read_lines(tmp_path / "text.gz")
+
+
+def test_a_cut_off_gzip_is_reported_wherever_it_is_cut(tmp_path):
+    whole = gzip.compress("".join(f"Satz {n}\n" for n in range(50)).encode(), mtime=0)
+    for length in range(1, len(whole)):
+        (tmp_path / "text.gz").write_bytes(whole[:length])
+        with pytest.raises(ValueError, match=r"text\.gz is (cut off|damaged).* line \d+"):
+            read_lines(tmp_path / "text.gz")
+
+
+def test_a_cut_off_gzip_is_reported_with_the_line_where_it_ends(tmp_path):
+    rng = random.Random(0)
+    lines = [str(rng.random()) for _ in range(20_000)]
+    whole = gzip.compress("\n".join(lines).encode())
+    (tmp_path / "text.gz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match="cut off") as error:
+        read_lines(tmp_path / "text.gz")
+    assert 9_000 < int(str(error.value).split("line ")[1].split(";")[0]) < 11_000
+
+
+@pytest.mark.parametrize("spoil", [lambda b: b"no gzip at all", lambda b: b[:-20] + bytes([b[-20] ^ 64]) + b[-19:]])
+def test_a_damaged_gzip_is_reported(tmp_path, spoil):
+    (tmp_path / "text.gz").write_bytes(spoil(gzip.compress("\n".join(GERMAN).encode(), mtime=0)))
+    with pytest.raises(ValueError, match=r"text\.gz is damaged or no gzip file"):
+        read_lines(tmp_path / "text.gz")
+
+
+def test_a_missing_file_stays_a_missing_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        read_lines(tmp_path / "nowhere")
+
+
+def test_lines_of_two_files_become_pairs_also_when_one_is_packed(tmp_path):
+    source, target = write(tmp_path / "a.de.gz", GERMAN), write(tmp_path / "a.en", ENGLISH)
+    assert read_parallel(source, target) == list(zip(GERMAN, ENGLISH, strict=True))
+
+
+def test_unequal_line_counts_are_reported_with_both(tmp_path):
+    source, target = write(tmp_path / "a.de", GERMAN), write(tmp_path / "a.en", ENGLISH[:2])
+    with pytest.raises(ValueError, match=r"got 3 in .*a\.de and 2 in .*a\.en"):
+        read_parallel(source, target)
+    with pytest.raises(ValueError, match=r"got 2 in .*a\.en and 3 in .*a\.de"):
+        read_parallel(target, source)
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "\t", "\xa0"])
+@pytest.mark.parametrize("side", ["a.de", "a.en"])
+def test_an_empty_side_is_reported_with_its_file_and_line_and_a_remedy(tmp_path, side, blank):
+    write(tmp_path / "a.de", GERMAN)
+    write(tmp_path / "a.en", ENGLISH)
+    write(tmp_path / side, [*ENGLISH[:1], blank, *ENGLISH[2:]])
+    with pytest.raises(ValueError, match=rf"line 2 of .*{side} is empty.*delete line 2 from both"):
+        read_parallel(tmp_path / "a.de", tmp_path / "a.en")
+
+
+@pytest.mark.parametrize("name", ["a.tsv", "a.tsv.gz"])
+def test_a_tsv_gives_the_same_pairs(tmp_path, name):
+    pairs = list(zip(GERMAN, ENGLISH, strict=True))
+    assert read_tsv(write(tmp_path / name, ["\t".join(pair) for pair in pairs], "\r\n")) == pairs
+
+
+def test_quotes_in_a_tsv_are_text(tmp_path):
+    assert read_tsv(write(tmp_path / "a.tsv", ['"ja"\t"yes', 'nein"\tno'])) == [('"ja"', '"yes'), ('nein"', "no")]
+
+
+@pytest.mark.parametrize(("line", "tabs"), [("no tab", 0), ("a\tb\tc", 2), ("", 0)])
+def test_a_line_without_exactly_one_tab_is_reported(tmp_path, line, tabs):
+    path = write(tmp_path / "a.tsv", ["ja\tyes", line])
+    with pytest.raises(ValueError, match=rf"a\.tsv must have exactly one tab.*got {tabs} in line 2"):
+        read_tsv(path)
+
+
+@pytest.mark.parametrize(("line", "side"), [("\tyes", "source"), ("ja\t ", "target"), ("\t", "source")])
+def test_an_empty_column_is_reported(tmp_path, line, side):
+    path = write(tmp_path / "a.tsv", ["ja\tyes", line])
+    with pytest.raises(ValueError, match=rf"the {side} of line 2 of .*a\.tsv is empty"):
+        read_tsv(path)

@@ -1,0 +1,225 @@
+"""The search tree as a Python object: its recording, the same answers as beam_search, and what it refuses."""
+
+import gzip
+import itertools
+import json
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from transformer_edu import Transformer, build_transformer, greedy_search
+from transformer_edu.beam import beam_search
+from transformer_edu.widgets import SearchTree, assets, make_figure
+from transformer_edu.widgets.search_branches import ALPHAS, BEAM_SIZES, record_search_tree
+from transformer_edu.widgets.search_tree import HAND_LANGUAGE, HAND_TOKENS, check_tree, hand_tree, results, text_of
+
+TOKENS = ["<pad>", "<bos>", "<eos>", *"abcdefg"]
+BOS_ID, EOS_ID, MAX_LEN = 1, 2, 9
+SETTINGS = [*itertools.product(BEAM_SIZES, ALPHAS)]
+
+
+def small_model(seed: int) -> Transformer:
+    """Untrained, but with opinions: its logits are made three times as large."""
+    torch.manual_seed(seed)
+    model = build_transformer(12, len(TOKENS), d_model=16, num_heads=2, d_ff=32, num_layers=1, max_len=MAX_LEN)
+    with torch.no_grad():
+        for parameter in model.projection.parameters():
+            parameter.mul_(3)
+    return model
+
+
+def tree_of(model: Transformer, **options: Any) -> dict[str, Any]:
+    return SearchTree.from_model(model, [4, 5, 6], BOS_ID, EOS_ID, TOKENS, MAX_LEN, **options).tree
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_setting_finds_what_beam_search_finds(seed: int) -> None:
+    model = small_model(seed)
+    tree = tree_of(model)
+    for beam, alpha in SETTINGS:
+        expected = beam_search(model, torch.tensor([[4, 5, 6]]), BOS_ID, EOS_ID, MAX_LEN, beam, alpha)[0]
+        found = results(tree, beam, alpha)
+        names = [[tree["tokens"][token] for token in one.ids] for one in found]
+        assert names == [[TOKENS[token] for token in one.ids] for one in expected]
+        for one, other in zip(found, expected, strict=True):
+            assert one.log_prob == pytest.approx(other.log_prob, abs=1e-4)
+            assert one.score == pytest.approx(other.score, abs=1e-4)
+
+
+def test_the_settings_of_these_models_do_not_all_agree() -> None:
+    winners = {
+        seed: {results(tree, beam, alpha)[0].ids for beam, alpha in SETTINGS}
+        for seed in range(4)
+        for tree in [tree_of(small_model(seed))]
+    }
+    assert any(len(found) > 1 for found in winners.values())
+
+
+def test_a_beam_of_one_without_penalty_is_greedy_search() -> None:
+    model = small_model(1)
+    tree = tree_of(model)
+    greedy = greedy_search(model, torch.tensor([[4, 5, 6]]), BOS_ID, EOS_ID, MAX_LEN)[0].tolist()
+    assert [tree["tokens"][token] for token in results(tree, 1, 0.0)[0].ids] == [TOKENS[token] for token in greedy]
+
+
+def test_recording_never_chooses_padding_or_the_begin_token_and_leaves_the_mode() -> None:
+    model = small_model(0).train()
+    tree = tree_of(model)
+    assert all(part.training for part in model.modules())
+    assert tree == tree_of(model.eval())
+    assert not {"<pad>", "<bos>"} & {tree["tokens"][token] for row in tree["next"] for token in row}
+
+
+def test_each_prefix_has_its_likeliest_tokens_and_the_rest_of_the_probability() -> None:
+    model = small_model(0)
+    tree = tree_of(model)
+    ids = [TOKENS.index(token) for token in tree["tokens"]]
+    node = next(i for i, parent in enumerate(tree["parent"]) if parent == 0)  # a prefix of one token
+    with torch.no_grad():
+        logits = model.eval()(torch.tensor([[4, 5, 6]]), torch.tensor([[BOS_ID, ids[tree["token"][node]]]]))[0, -1]
+    logits[[0, BOS_ID]] = -math.inf
+    expected = logits.softmax(dim=-1).topk(6)
+    assert [ids[token] for token in tree["next"][node]] == expected.indices.tolist()
+    torch.testing.assert_close(torch.tensor(tree["log_probs"][node]).exp(), expected.values, atol=1e-5, rtol=0)
+    assert tree["rest"][node] == pytest.approx(1 - expected.values.sum().item(), abs=2e-5)
+    assert 0 < tree["rest"][node] < 1
+
+
+def sentences(prefix: tuple[str, ...] = ("<bos>",)) -> dict[str, float]:
+    """Every sentence of the language made by hand of up to six words, with its probability."""
+    words = next(prefix[at:] for at in range(len(prefix)) if prefix[at:] in HAND_LANGUAGE)
+    found: dict[str, float] = {}
+    for word, p in HAND_LANGUAGE[words].items():
+        inner = (
+            {" ".join(prefix[1:]): 1.0} if word == "<eos>" else sentences((*prefix, word)) if len(prefix) < 7 else {}
+        )
+        found |= {sentence: p * q for sentence, q in inner.items()}
+    return found
+
+
+def test_made_up_language_is_one() -> None:
+    for row in HAND_LANGUAGE.values():
+        assert math.fsum(row.values()) == pytest.approx(1)
+        assert set(row) <= set(HAND_TOKENS)
+    assert math.fsum(sentences().values()) == pytest.approx(1, abs=1e-3)
+
+
+def test_in_it_greedy_misses_the_likeliest_sentence_and_a_beam_of_two_finds_it() -> None:
+    tree, exact = hand_tree(), sentences()
+    for beam, alpha in SETTINGS:
+        for one in results(tree, beam, alpha):
+            assert one.log_prob == pytest.approx(math.log(exact[text_of(tree, one.ids)]), abs=1e-4)
+    likeliest = max(exact, key=lambda sentence: exact[sentence])
+    assert text_of(tree, results(tree, 1, 0.0)[0].ids) == "a cat sleeps" != likeliest
+    for beam in (2, 3, 4):
+        assert text_of(tree, results(tree, beam, 0.0)[0].ids) == likeliest == "the cat"
+        assert text_of(tree, results(tree, beam, 0.6)[0].ids) == "the cat sleeps"
+
+
+def test_default_is_at_the_end_of_a_beam_of_two() -> None:
+    figure = SearchTree()
+    assert figure.html() == SearchTree.by_hand().html()
+    assert (figure.beam, figure.alpha, figure.step) == (2, 0.6, figure.tree["max_len"] - 1)
+    score = math.log(0.4 * 0.9 * 0.45) / (9 / 6) ** 0.6
+    assert f"The winner is “the cat sleeps”, log-probability -1.82, with score {score:.2f}" in figure.alt_text()
+    assert figure.alt_text().endswith("Greedy search says “a cat sleeps”, log-probability -2.17.")
+
+
+def test_pieces_of_words_are_joined_where_a_sign_stands_for_the_space() -> None:
+    tokens = ["<bos>", "<eos>", "·the", "·cat", "s"]
+    after = {0: 2, 2: 3, 3: 4, 4: 1}  # each token is certain after the one before
+
+    def next_log_probs(prefix: list[int]) -> list[float]:
+        return [0.0 if token == after[prefix[-1]] else -math.inf for token in range(5)]
+
+    tree = record_search_tree(next_log_probs, 0, 1, tokens, 6, space="·")
+    assert text_of(tree, results(tree, 2, 0.6)[0].ids) == "the cats"
+
+
+def test_search_goes_on_while_something_better_may_come() -> None:
+    rows = {0: {2: 1.0}, 2: {1: 0.5, 3: 0.45, 4: 0.05}, 3: {4: 1.0}, 4: {1: 1.0}}
+
+    def next_log_probs(prefix: list[int]) -> list[float]:
+        return [math.log(rows[prefix[-1]].get(token, 0) or 1e-300) for token in range(5)]
+
+    tree = record_search_tree(next_log_probs, 0, 1, ["<bos>", "<eos>", "a", "b", "c"], 8)
+    assert text_of(tree, results(tree, 1, 0.0)[0].ids) == "a"
+    assert text_of(tree, results(tree, 1, 1.0)[0].ids) == "a b c"
+
+
+def test_a_sentence_that_never_ends_is_cut() -> None:
+    tree = record_search_tree(lambda prefix: [-math.inf, -math.inf, 0.0], 0, 1, ["<bos>", "<eos>", "a"], 5)
+    assert [text_of(tree, one.ids) for one in results(tree, 3, 0.6)] == ["a a a a"]
+
+
+def test_state_makes_the_same_figure_again() -> None:
+    figure = SearchTree(beam=3, alpha=0.2, step=2)
+    assert make_figure("search-tree", **figure.state()).html() == figure.html()
+    json.dumps(figure.state(), allow_nan=False)
+
+
+def test_figure_stays_small() -> None:
+    own = SearchTree(tree_of(small_model(0))).html()
+    own += assets.module_source("search-tree").removeprefix(assets.core_source())
+    own += (assets.FOLDER / "css/search-tree.css").read_text(encoding="utf-8")
+    assert len(gzip.compress(own.encode())) <= 40_000
+
+
+BAD: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "tree must have source, space, tokens": ({"rest": None}, {}),
+    r"tree\['rest'\] must have one entry for each of \d+ prefixes, got 1": ({"rest": [0.1]}, {}),
+    r"tree\['parent'\] must lead from each prefix": ({"parent": [0] * len(hand_tree()["parent"])}, {}),
+    "tree must name tokens by their place, below 1": ({"tokens": ["<bos>"]}, {}),
+    "beam must be one of 1, 2, 3, 4, got 5": ({}, {"beam": 5}),
+    "alpha must be one of 0.0, 0.2, .* got 0.5": ({}, {"alpha": 0.5}),
+    "step must be from 0 to 7, as many tokens as a sentence may have, got 8": ({}, {"step": 8}),
+}
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_bad_values_are_named(message: str) -> None:
+    changes, options = BAD[message]
+    given = {key: value for key, value in (hand_tree() | changes).items() if value is not None}
+    with pytest.raises(ValueError, match=message):
+        SearchTree(given, **options)
+
+
+def test_a_list_that_is_too_short_is_named() -> None:
+    tree = hand_tree()
+    tree["log_probs"][0] = [-1.0]
+    with pytest.raises(ValueError, match=r"tree\['log_probs'\]\[0\] must be as long as 'next', got 1"):
+        check_tree(tree)
+
+
+@pytest.mark.usefixtures("as_readers_run_it")
+def test_wrong_types_are_named() -> None:
+    with pytest.raises(TypeError, match="tree must be a dict, as record_search_tree makes it, got list"):
+        SearchTree([1])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"step must be a whole number, the steps made, or None, got 1\.5"):
+        SearchTree(step=1.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"bos_id": 9}, "bos_id must be an id below 3"),
+        ({"eos_id": 0}, "bos_id and eos_id must differ, got 0"),
+        ({"max_len": 1}, "max_len must be at least 2, got 1"),
+        ({"beam_sizes": []}, "beam_sizes and alphas must not be empty"),
+        ({"beam_sizes": [0]}, "beam_sizes must be at least 1, got 0"),
+        ({"alphas": [-0.5]}, "alphas must be a finite number"),
+        ({"top": 4}, "top must be more than the widest beam, 4, got 4"),
+        (
+            {"next_log_probs": lambda prefix: [0.0, 0.0]},
+            r"next_log_probs must give .* shape \(vocab=3,\).* got shape \(2,\)",
+        ),
+        ({"next_log_probs": lambda prefix: [0.0, 0.0, 0.7]}, "none above 0, got shape .* largest 0.7"),
+        ({"next_log_probs": lambda prefix: [0.0, math.nan, 0.0]}, "next_log_probs must give log-probabilities"),
+    ],
+)
+def test_a_recording_says_what_is_wrong(changes: dict[str, Any], message: str) -> None:
+    given = {"next_log_probs": lambda prefix: [-1.0] * 3, "bos_id": 0, "eos_id": 1, "tokens": ["<bos>", "<eos>", "a"]}
+    with pytest.raises(ValueError, match=message):
+        record_search_tree(**(given | {"max_len": 4} | changes))

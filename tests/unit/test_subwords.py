@@ -1,0 +1,87 @@
+"""Subwords: every text comes back, no text becomes a special token."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer_edu.data import SPECIALS, train_pairs
+from transformer_edu.data.multi30k import multi30k_pairs
+from transformer_edu.data.subwords import SMALLEST, Subwords
+
+SUBWORDS = Subwords.train([text for pair in train_pairs(300) for text in pair], vocab_size=400)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_every_text_comes_back_exactly(text):
+    ids = SUBWORDS.encode(text)
+    assert SUBWORDS.decode(ids) == text
+    assert all(len(SPECIALS) <= index < len(SUBWORDS) for index in ids)
+
+
+@pytest.mark.parametrize("text", ["", " ", "  two  ", "<eos>", "<pad> <bos>", "▁x", "a\tb\nc\r", "\ufeffx", "é e\u0301", "🦊"])
+def test_awkward_texts_come_back_exactly(text):
+    assert SUBWORDS.decode(SUBWORDS.encode(text)) == text
+    assert SUBWORDS.encode_all([text, "x"])[0] == SUBWORDS.encode(text)
+
+
+def test_a_known_word_is_one_piece_wherever_it_stands():
+    (first, *_), (*_, last) = SUBWORDS.encode("the cat"), SUBWORDS.encode("see the")
+    assert first == last
+    assert SUBWORDS.piece(first) == "·the"
+
+
+def test_decoding_stops_at_the_end_and_leaves_special_tokens_out():
+    ids = SUBWORDS.encode("the cat")
+    assert SUBWORDS.decode([SUBWORDS.bos_id, *ids, SUBWORDS.eos_id, *ids, SUBWORDS.pad_id]) == "the cat"
+
+
+def test_pieces_show_bytes_that_are_no_character():
+    assert SUBWORDS.pieces("☃") == ["·", "<0xE2>", "<0x98>", "<0x83>"]
+    assert [SUBWORDS.piece(index) for index in range(4)] == list(SPECIALS)
+
+
+def test_the_same_text_gives_the_same_pieces_whatever_was_trained_before():
+    texts = [text for pair in train_pairs(300) for text in pair]
+    assert Subwords.train(texts, 400) == SUBWORDS
+    assert hash(Subwords.train(texts, 400)) == hash(SUBWORDS)
+
+
+def test_a_vocabulary_is_saved_and_loaded(tmp_path):
+    SUBWORDS.save(tmp_path / "tokenizer.json")
+    assert Subwords.load(tmp_path / "tokenizer.json") == SUBWORDS
+
+
+def test_a_damaged_file_is_named(tmp_path):
+    (tmp_path / "cut.json").write_text(SUBWORDS.to_json()[:500])
+    with pytest.raises(ValueError, match=r"cut\.json is damaged"):
+        Subwords.load(tmp_path / "cut.json")
+    (tmp_path / "other.json").write_text(SUBWORDS.to_json().replace("<eos>", "<end>"))
+    with pytest.raises(ValueError, match="first four pieces"):
+        Subwords.load(tmp_path / "other.json")
+
+
+@pytest.mark.parametrize(
+    ("texts", "size", "error", "says"),
+    [
+        ("one string", 400, TypeError, "texts must be a list of sentences"),
+        ([], 400, ValueError, "texts must hold at least one sentence"),
+        (["", ""], 400, ValueError, "texts must hold at least one sentence"),
+        (["a"], SMALLEST - 1, ValueError, f"vocab_size must be at least {SMALLEST}"),
+    ],
+)
+def test_bad_input_is_named(texts, size, error, says):
+    with pytest.raises(error, match=says):
+        Subwords.train(texts, size)
+
+
+def test_an_id_out_of_range_is_named():
+    with pytest.raises(ValueError, match=r"id must be in 0 \.\. 399, got 400"):
+        SUBWORDS.decode([400])
+
+
+def test_real_text_comes_back_exactly(corpus_folder):
+    pairs = multi30k_pairs("val", corpus_folder)
+    texts = [text for pair in pairs for text in pair]
+    subwords = Subwords.train(texts, 2000)
+    assert len(subwords) == 2000
+    assert [subwords.decode(ids) for ids in subwords.encode_all(texts)] == texts

@@ -1,0 +1,236 @@
+"""The training replay as a Python object: its recording, made again in part; its words; and what it refuses."""
+
+import base64
+import copy
+import gzip
+import json
+import math
+import re
+from typing import Any
+
+import pytest
+import torch
+
+from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, record_attention, recordings
+from transformer_edu.data import vocabularies
+from transformer_edu.training import replay
+from transformer_edu.training.grammar_model import grammar_learning_rate, new_grammar_model
+from transformer_edu.widgets import TrainingReplay, assets, make_figure
+from transformer_edu.widgets.recorded_training import best_head, check_replay, turning_point, weights_at
+
+STORED = recordings.load("training-replay")["data"]
+
+
+def encoded(*rows: list[int]) -> str:
+    return base64.b64encode(bytes(value for row in rows for value in row)).decode()
+
+
+def small(**changes: Any) -> dict[str, Any]:
+    """Two words, one layer of two heads, a run of three steps: right after the second moment."""
+    looks = [
+        {"rate": None, "loss": 1.5, "exact": 0.0, "written": ["chat"], "p": [0.2, 0.1, 0.2]},
+        {"rate": 0.1, "loss": 1.2, "exact": 0.5, "written": ["le", "<unk>", "<eos>"], "p": [0.6, 0.4, 0.5]},
+        {"rate": 0.2, "loss": 0.9, "exact": 1.0, "written": ["le", "chat", "<eos>"], "p": [0.9, 0.75, 0.8]},
+    ]
+    weights = encoded([204, 51], [51, 204], [127, 128], [51, 204], [204, 51], [128, 127])
+    run = {
+        "name": "only",
+        "losses": [1.4, 1.0],
+        "rates": [0.1, 0.1, 0.2],
+        "moments": [one | {"weights": weights} for one in looks],
+    }
+    return {
+        "seed": 0, "source_tokens": ["the", "cat"], "target_tokens": ["le", "chat", "<eos>"],
+        "alignment": [[0, 0], [1, 1]], "vocabulary": 5, "smoothing": 0.1, "held_out_sentences": 2, "every": 2,
+        "moments": [0, 2, 3], "maps": ["decoder.0.cross"], "heads": 2, "runs": [run],
+    } | changes  # fmt: skip
+
+
+def broken(path: str, value: Any) -> dict[str, Any]:
+    """The small replay with one entry changed: `path` is its keys with dots between."""
+    data = copy.deepcopy(small())
+    *way, last = [int(key) if key.isdigit() else key for key in path.split(".")]
+    inner: Any = data
+    for key in way:
+        inner = inner[key]
+    inner[last] = value
+    return data
+
+
+def test_default_is_the_moment_before_the_sentence_comes_right() -> None:
+    figure = TrainingReplay()
+    at = STORED["moments"].index(figure.step)
+    before, after = STORED["runs"][0]["moments"][at : at + 2]
+    assert (figure.run, figure.layer) == (0, 1)
+    assert before["written"] != after["written"] == [*RUNNING_TRANSLATION.split(), "<eos>"]
+    assert f"after {figure.step} of them" in figure.alt_text()
+    assert f"held-out loss {before['loss']:.2f}" in figure.alt_text()
+
+
+def test_recipe_learns_high_rate_without_warm_up_does_not_low_rate_is_slow() -> None:
+    recipe, high, low = (run["moments"] for run in STORED["runs"])
+    assert recipe[-1]["exact"] >= 0.97
+    assert min(recipe[-1]["p"]) > 0.8
+    assert max(look["exact"] for look in high) < 0.05
+    assert high[-1]["loss"] > 3
+    assert recipe[-1]["loss"] < low[-1]["loss"] < 2
+    assert turning_point(STORED, 1) == len(STORED["moments"]) - 1
+    assert turning_point(STORED, 0) < turning_point(STORED, 2) < len(STORED["moments"]) - 1
+
+
+def test_rates_are_those_of_the_schedule() -> None:
+    steps = [1, *range(25, 1001, 25)]
+    recipe, high, low = (run["rates"] for run in STORED["runs"])
+    assert recipe == pytest.approx([grammar_learning_rate(step) for step in steps], rel=1e-3)
+    assert high == pytest.approx([2 * grammar_learning_rate(max(step, 400)) for step in steps], rel=1e-3)
+    assert low == pytest.approx([grammar_learning_rate(step) / 10 for step in steps], rel=1e-3)
+
+
+def test_recipe_is_the_run_of_the_other_recording() -> None:
+    other = recordings.load("training-snapshots")["data"]
+    assert [point["loss"] for point in other["loss_curve"]] == pytest.approx(STORED["runs"][0]["losses"], abs=0.05)
+    for snapshot in other["snapshots"]:
+        if snapshot["step"] <= 100:
+            at = STORED["moments"].index(snapshot["step"])
+            for layer in range(2):
+                for head, weights in enumerate(snapshot["cross_attention"][f"decoder.{layer}.cross"]):
+                    shown = torch.tensor(weights_at(STORED, 0, at, layer, head))
+                    assert (shown - torch.tensor(weights)).abs().max() < 0.02
+
+
+@pytest.mark.slow
+def test_first_steps_made_again_are_those_of_the_recording() -> None:
+    fresh = replay.record_run(replay.PLANS[1], moments=(0, 10))
+    for new, stored in zip(fresh["moments"], STORED["runs"][1]["moments"][:2], strict=True):
+        assert new["written"] == stored["written"]
+        assert new["p"] == pytest.approx(stored["p"], abs=1e-3)
+        assert (new["loss"], new["rate"]) == pytest.approx((stored["loss"], stored["rate"] or None), abs=1e-3)
+        pairs = zip(base64.b64decode(new["weights"]), base64.b64decode(stored["weights"]), strict=True)
+        assert max(abs(a - b) for a, b in pairs) <= 1
+
+
+@torch.no_grad()
+def test_a_look_is_what_the_model_says_and_leaves_it_in_training() -> None:
+    model = new_grammar_model(0).train()
+    look = replay.look(model, 0.00123456)
+    assert model.training
+    model.eval()
+    english, french = vocabularies()
+    source = torch.tensor([english.encode(RUNNING_SENTENCE)])
+    target = torch.tensor([french.encode(RUNNING_TRANSLATION, add_bos=True, add_eos=True)])
+    with record_attention(model) as maps:
+        log_p = model(source, target[:, :-1])[0].log_softmax(-1)
+    expected = [math.exp(log_p[i, word]) for i, word in enumerate(target[0, 1:].tolist())]
+    assert look["p"] == pytest.approx(expected, abs=1e-4)
+    assert look["rate"] == 0.001235
+    stored = [run["moments"][0] for run in STORED["runs"]]
+    assert all(one["p"] == pytest.approx(look["p"], abs=1e-3) for one in stored)
+    assert all((one["loss"], one["exact"]) == pytest.approx((look["loss"], look["exact"]), abs=1e-3) for one in stored)
+    data = {**STORED, "runs": [{"moments": [look]}]}
+    for layer in range(2):
+        for head in range(4):
+            shown = torch.tensor(weights_at(data, 0, 0, layer, head))
+            assert (shown - maps[f"decoder.{layer}.cross"][0, head]).abs().max() <= 0.5 / 255 + 1e-6
+
+
+def test_alt_text_says_numbers_that_pencil_and_paper_give() -> None:
+    told = TrainingReplay(small()).alt_text()
+    assert "3 steps (“only”) after 2 of them" in told
+    assert "held-out loss 1.20, 50 % of unseen sentences right" in told
+    assert "For “the cat” it writes “le an unknown word”" in told
+    assert "most for le, 0.60, looking at the with 0.80" in told
+
+
+def test_head_that_ends_up_aligned_is_shown_first() -> None:
+    assert best_head(small(), 0, 0) == 0
+    assert best_head(small(alignment=[[0, 1], [1, 0]]), 0, 0) == 1
+    assert TrainingReplay(small(), head=1).head == 1
+    assert weights_at(small(), 0, 0, 0, 1)[0] == [0.2, 0.8]
+
+
+def test_a_whole_recording_and_its_data_give_the_same_figure() -> None:
+    whole = recordings.load("training-replay")
+    assert TrainingReplay(whole, step=150).html() == TrainingReplay(whole["data"], step=150).html()
+    assert TrainingReplay(small(), step=0).step == 0
+    assert check_replay(small()) == small()
+
+
+def test_state_makes_the_same_figure_again() -> None:
+    figure = TrainingReplay(step=100, run=2, layer=0, head=3)
+    assert make_figure("training-replay", **figure.state()).html() == figure.html()
+    json.dumps(figure.state(), allow_nan=False)
+
+
+def test_figure_stays_small() -> None:
+    own = TrainingReplay().html() + assets.module_source("training-replay").removeprefix(assets.core_source())
+    own += (assets.FOLDER / "css/training-replay.css").read_text(encoding="utf-8")
+    assert len(gzip.compress(own.encode())) <= 40_000
+
+
+BAD: dict[str, tuple[str, Any]] = {
+    "replay['source_tokens'] must be 1 to 24 strings, got 0": ("source_tokens", []),
+    "replay['target_tokens'] must be the words that are written, without the begin token": ("target_tokens", ["<bos>"]),
+    "replay['moments'] must be two or more rising steps, the first one 0, got [0, 3, 2]": ("moments", [0, 3, 2]),
+    "replay['moments'] must be two or more rising steps, the first one 0, got [1, 2, 3]": ("moments", [1, 2, 3]),
+    "replay['vocabulary'] must be at least 1, got 0": ("vocabulary", 0),
+    "replay['smoothing'] must be in [0, 1), got 1.0": ("smoothing", 1.0),
+    "replay['maps'] must be names such as 'decoder.1.cross', got ['encoder.0.self']": ("maps", ["encoder.0.self"]),
+    "replay['maps'] must be names such as 'decoder.1.cross', got []": ("maps", []),
+    "replay['alignment'] in the source must be from 0 to 1, got 2": ("alignment", [[2, 0]]),
+    "replay['alignment'] in the target must be from 0 to 2, got 3": ("alignment", [[0, 3]]),
+    "replay['runs'] must be a list of at least one run, got []": ("runs", []),
+    "replay['runs'][0] must have name, losses, rates, moments, got none of name, losses": (
+        "runs.0", {"rates": [], "moments": []},
+    ),
+    "replay['runs'][0]['losses'] must have 2 entries, got 1": ("runs.0.losses", [1.0]),
+    "replay['runs'][0]['rates'] must have 3 entries, got 2": ("runs.0.rates", [1.0, 1.0]),
+    "replay['runs'][0]['losses'] must be a finite number greater than 0.0, got nan": ("runs.0.losses.1", math.nan),
+    "replay['runs'][0]['moments'][1]['loss'] must be a finite number": ("runs.0.moments.1.loss", math.inf),
+    "['moments'][1]['rate'] must be a finite number greater than 0.0, got 0": ("runs.0.moments.1.rate", 0),
+    "['moments'][1]['p'] must have one number for each target token, got 1": ("runs.0.moments.1.p", [1]),
+    "replay['runs'][0]['moments'][1] must hold probabilities from 0 to 1": ("runs.0.moments.1.p", [0, 1, 1.5]),
+    "replay['runs'][0]['moments'][2] must hold probabilities from 0 to 1": ("runs.0.moments.2.exact", -1),
+    "replay['runs'][0]['moments'][1]['weights'] must be bytes in base64": ("runs.0.moments.1.weights", "?"),
+    "2 heads, 3 target and 2 source tokens, got 2": ("runs.0.moments.1.weights", encoded([204, 51])),
+    "must hold rows of bytes that sum to 255, got [0, 0]": ("runs.0.moments.1.weights", encoded(*[[0, 0]] * 6)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_bad_values_are_named(message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        TrainingReplay(broken(*BAD[message]))
+
+
+def test_missing_facts_are_named() -> None:
+    data = small()
+    del data["alignment"], data["seed"]
+    with pytest.raises(ValueError, match=r"replay must have seed, .*, got none of seed, alignment"):
+        TrainingReplay(data)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"step": 1}, "step must be one of 0, 2, 3, got 1"),
+        ({"step": -1}, "step must be at least 0, got -1"),
+        ({"run": 1}, "run must be from 0 to 0, got 1"),
+        ({"layer": 1}, "layer must be from 0 to 0, got 1"),
+        ({"head": 2}, "head must be from 0 to 1, got 2"),
+    ],
+)
+def test_bad_options_are_named(options: dict[str, int], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        TrainingReplay(small(), **options)
+
+
+@pytest.mark.usefixtures("as_readers_run_it")
+def test_wrong_types_are_named() -> None:
+    with pytest.raises(TypeError, match="replay must be a dict, as record_replay makes it, got str"):
+        TrainingReplay("training-replay")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"replay\['runs'\]\[0\] must be a dict with name"):
+        TrainingReplay(broken("runs.0", "recipe"))
+    with pytest.raises(TypeError, match="step must be a whole number"):
+        TrainingReplay(small(), step="2")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"written'\] must be a list of words"):
+        TrainingReplay(broken("runs.0.moments.0.written", [1]))

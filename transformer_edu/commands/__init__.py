@@ -1,0 +1,1 @@
+"""The commands of `transformer-edu`: each module adds its arguments to a parser and runs."""

@@ -1,0 +1,61 @@
+"""`transformer-edu evaluate`: BLEU and chrF on a test text, and a JSON from which the run can be repeated."""
+
+import argparse
+import hashlib
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from transformer_edu.commands.options import add_search_options, chosen_search, open_model
+from transformer_edu.data.files import write_atomically
+from transformer_edu.data.multi30k import SPLITS, multi30k_pairs
+from transformer_edu.data.parallel import TextPair
+from transformer_edu.training.provenance import provenance
+from transformer_edu.training.scores import corpus_scores
+from transformer_edu.training.task import read_pairs
+from transformer_edu.translator import Translator
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser("evaluate", help="score a model with sacrebleu")
+    add_search_options(parser)
+    parser.add_argument("--split", default="test_2016_flickr", choices=list(SPLITS), help="which text of Multi30k")
+    parser.add_argument("--data-dir", help="folder of the Multi30k files; else TRANSFORMER_EDU_DATA, or downloaded")
+    parser.add_argument("--text", nargs="+", metavar="FILE", help="another text: two line-aligned files or one TSV")
+    parser.add_argument("--out", type=Path, help="write the result, with every translation, to this JSON file")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Translate, score, print, write."""
+    translator = open_model(options.model)
+    languages = translator.card.get("languages") or ["de", "en"]
+    pairs = read_pairs(options.text) if options.text else multi30k_pairs(options.split, options.data_dir, *languages)
+    result = evaluate(translator, pairs, chosen_search(options))
+    command = "transformer-edu " + " ".join(sys.argv[1:])
+    result = {**provenance(command), "text": options.text or options.split, **result}
+    for name in ("bleu_lowercase", "bleu", "chrf"):
+        print(f"{name:15} {result['scores'][name]['score']:6.2f}   {result['scores'][name]['signature']}")
+    print(f"{result['sentences']:,} sentences in {result['seconds']:.1f} s, search: {result['search']}")
+    if options.out:
+        write_atomically(options.out, (json.dumps(result, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def evaluate(translator: Translator, pairs: list[TextPair], search: dict[str, Any]) -> dict[str, Any]:
+    """Scores, the settings and checksums that repeat them, and the translations themselves."""
+    start = time.perf_counter()
+    answers = [best[0].text for best in translator.translate_all([source for source, _ in pairs], **search)]
+    seconds = time.perf_counter() - start
+    references = [target for _, target in pairs]
+    return {
+        "sentences": len(pairs),
+        "seconds": round(seconds, 1),
+        "search": {**translator.search, **search},
+        "scores": corpus_scores(answers, references),
+        "model": {key: translator.card.get(key) for key in ("name", "command", "weights_sha256", "tokenizer_sha256")},
+        "text_sha256": hashlib.sha256("\n".join(f"{s}\t{t}" for s, t in pairs).encode()).hexdigest(),
+        "translations": answers,
+    }

@@ -1,0 +1,126 @@
+"""`transformer-edu train`: from text to a model, alone or under torchrun."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any, get_args
+
+import torch
+
+from transformer_edu.training.distributed import Team, start_team
+from transformer_edu.training.finish import finish
+from transformer_edu.training.memory import keep_freed_memory
+from transformer_edu.training.provenance import provenance
+from transformer_edu.training.settings import TrainingSettings
+from transformer_edu.training.steps import chosen_precision
+from transformer_edu.training.task import Task, prepare_task
+from transformer_edu.training.trainer import Progress, Trainer
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command, with one option for each field of `TrainingSettings`."""
+    parser = commands.add_parser(
+        "train",
+        help="train a model on Multi30k or on any parallel text",
+        description="Train a model. Several processes: torchrun --nproc-per-node=2 -m transformer_edu train ...",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    for setting in fields(TrainingSettings):
+        parser.add_argument(f"--{setting.name.replace('_', '-')}", **_argument(setting))
+    parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint in --out")
+    parser.add_argument("--half", action="store_true", help="write the finished weights in float16")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+    parser.set_defaults(run=run)
+
+
+def _argument(setting: Any) -> dict[str, Any]:
+    given: dict[str, Any] = {"help": setting.metadata["help"], "default": setting.default}
+    if setting.default is MISSING or setting.type == "bool" or setting.type is bool:
+        return {**given, "action": "store_true"}
+    if setting.name in ("train", "valid"):
+        return {**given, "nargs": "+", "metavar": "FILE"}
+    kinds = [kind for kind in get_args(setting.type) if kind is not type(None)]
+    return {**given, "type": kinds[0] if kinds else setting.type, "metavar": setting.name.split("_")[-1].upper()}
+
+
+def run(options: argparse.Namespace) -> None:
+    """Prepare, train, finish."""
+    values = {setting.name: getattr(options, setting.name) for setting in fields(TrainingSettings)}
+    settings = TrainingSettings(**{**values, "train": tuple(values["train"]), "valid": tuple(values["valid"])})
+    keep_freed_memory()
+    if settings.threads:
+        torch.set_num_threads(settings.threads)
+    origin = provenance("transformer-edu " + " ".join(sys.argv[1:]))
+    with start_team() as team, _explained(settings):
+        _check_folder(settings, options.resume, team)
+        task = prepare_task(settings, team)
+        with _bar(settings, team, options.quiet) as bar:
+            trainer = Trainer(settings, task, team, bar)
+            resumed = options.resume and trainer.resume()
+            _announce(trainer, task, team, resumed)
+            trainer.run()
+        card = finish(trainer, origin, options.half)
+        if team.leads:
+            best = card["weights"]["tried"][card["weights"]["chosen"]]
+            print(f"chosen: {card['weights']['chosen']}, validation: {best}, search: {card['search']}")
+            print(f"written to {settings.out}; next: transformer-edu evaluate --model {settings.out}")
+
+
+def _check_folder(settings: TrainingSettings, resume: bool, team: Team) -> None:
+    folder = Path(settings.out)
+    used = list(folder.glob("checkpoint-*.safetensors")) if folder.is_dir() else []
+    if used and not resume:
+        raise ValueError(f"out must be a new folder, but {folder} holds a run: add --resume, or name another folder")
+    if team.leads:
+        folder.mkdir(parents=True, exist_ok=True)
+    team.wait()
+
+
+def _announce(trainer: Trainer, task: Task, team: Team, resumed: bool) -> None:
+    if not team.leads:
+        return
+    parameters = sum(weight.numel() for weight in trainer.model.parameters())
+    precision = chosen_precision(trainer.settings, team.device)
+    print(
+        f"{len(task.train):,} pairs ({task.too_long} longer than {trainer.settings.max_length} subwords left out), "
+        f"{len(task.subwords):,} subwords, {parameters:,} parameters, {precision}, "
+        f"{team.size} process(es) on {team.device.type}"
+        + (f", going on after step {trainer.progress.step:,}" if resumed else ""),
+        flush=True,
+    )
+
+
+@contextmanager
+def _bar(settings: TrainingSettings, team: Team, quiet: bool) -> Iterator[Any]:
+    """A progress bar: steps, time left, loss per token, target tokens per second, the last validation."""
+    from tqdm import tqdm
+
+    with tqdm(total=settings.steps, disable=quiet or not team.leads, unit="step", mininterval=1.0) as bar:
+        smooth = {"loss": 0.0}
+
+        def show(progress: Progress, loss: float, rate: float) -> None:
+            smooth["loss"] = loss if not smooth["loss"] else 0.98 * smooth["loss"] + 0.02 * loss
+            bleu = f", BLEU {progress.evaluations[-1]['validation_bleu']:.1f}" if progress.evaluations else ""
+            speed = progress.tokens / max(progress.seconds, 1e-9)
+            bar.set_postfix_str(f"loss {smooth['loss']:.3f}, {speed:,.0f} tokens/s{bleu}", refresh=False)
+            bar.update(progress.step - bar.n)
+
+        yield show
+
+
+@contextmanager
+def _explained(settings: TrainingSettings) -> Iterator[None]:
+    """Say what to do when memory runs out."""
+    try:
+        yield
+    except (torch.cuda.OutOfMemoryError, MemoryError, RuntimeError) as error:
+        text = str(error).lower()
+        if "out of memory" not in text and "can't allocate memory" not in text and not isinstance(error, MemoryError):
+            raise
+        raise MemoryError(
+            f"out of memory with batches of --max-tokens {settings.max_tokens} in --accumulate {settings.accumulate} "
+            "part(s): more parts need less memory and give the same result; the checkpoints written so far are whole"
+        ) from error

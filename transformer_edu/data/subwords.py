@@ -1,0 +1,158 @@
+"""Subwords for real text: byte-pair encoding with the tokenizers library, one vocabulary for both languages.
+
+Bytes are the smallest pieces, so every text can be cut and every text comes back exactly as it was, spaces included.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from transformer_edu.data.files import write_atomically
+from transformer_edu.data.vocabulary import BOS_ID, EOS_ID, PAD_ID, SPECIALS, UNK_ID
+from transformer_edu.validation import check_positive_integer
+
+SMALLEST = len(SPECIALS) + 256  # the special tokens and one piece for each byte
+
+
+class Subwords:
+    """Text to ids and back. The special tokens have the ids of `Vocabulary`; text never becomes one of them.
+
+    >>> subwords = Subwords.train(["the cat", "the small cat"] * 2, vocab_size=300)
+    >>> subwords.pieces("the cats")
+    ['·the', '·cat', 's']
+    >>> subwords.decode(subwords.encode("  any text <eos> ☃ "))
+    '  any text <eos> ☃ '
+    """
+
+    pad_id, bos_id, eos_id, unk_id = PAD_ID, BOS_ID, EOS_ID, UNK_ID
+
+    def __init__(self, tokenizer: Any) -> None:
+        """`tokenizer`: a `tokenizers.Tokenizer` made by `train` or `load`."""
+        self._tokenizer = tokenizer
+        self._tokenizer.encode_special_tokens = True  # "<eos>" in a text is five characters, not the end
+
+    @classmethod
+    def train(cls, texts: Iterable[str], vocab_size: int) -> "Subwords":
+        """Learn the merges from `texts`: training text only, or the score on the test text would be flattered.
+
+        Args:
+            texts: sentences of both languages.
+            vocab_size: special tokens (4) and bytes (256) included.
+        """
+        from tokenizers import pre_tokenizers, trainers  # here, so that importing the package stays light
+
+        check_positive_integer("vocab_size", vocab_size, minimum=SMALLEST)
+        if isinstance(texts, str):
+            raise TypeError(f"texts must be a list of sentences, got one string: {texts[:80]!r}")
+        texts = list(texts)
+        if not any(texts):
+            raise ValueError("texts must hold at least one sentence that is not empty, got none")
+        tokenizer = _untrained()
+        trainer = trainers.BpeTrainer(
+            vocab_size=vocab_size,
+            special_tokens=list(SPECIALS),
+            initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+            show_progress=False,
+        )
+        tokenizer.train_from_iterator(texts, trainer)
+        return cls(tokenizer)
+
+    def __len__(self) -> int:
+        return int(self._tokenizer.get_vocab_size())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Subwords) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
+    def __repr__(self) -> str:
+        return f"Subwords({len(self)} pieces)"
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text, without begin and end tokens."""
+        return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of many texts, on all cores."""
+        return [list(one.ids) for one in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text that `ids` spell: stops at the first `<eos>`, leaves out the other special tokens.
+
+        Bytes that are no UTF-8 (a model may write half a character) become U+FFFD.
+        """
+        kept = []
+        for index in ids:
+            self._check(int(index))
+            if index == EOS_ID:
+                break
+            kept.append(int(index))
+        return str(self._tokenizer.decode(kept, skip_special_tokens=True))
+
+    def piece(self, index: int) -> str:
+        """One piece as people read it: `·` is a space; a byte that is no character of its own stays as `<0xE2>`."""
+        self._check(index)
+        if index < len(SPECIALS):
+            return SPECIALS[index]
+        raw = _bytes(self._tokenizer.id_to_token(index))
+        try:
+            return raw.decode().replace(" ", "·")
+        except UnicodeDecodeError:
+            return "".join(f"<0x{byte:02X}>" for byte in raw)
+
+    def pieces(self, text: str) -> list[str]:
+        """A text cut into its pieces."""
+        return [self.piece(index) for index in self.encode(text)]
+
+    def _check(self, index: int) -> None:
+        if not 0 <= index < len(self):
+            raise ValueError(f"id must be in 0 .. {len(self) - 1}, got {index}")
+
+    def to_json(self) -> str:
+        """Everything about it, in the tokenizers library's own format."""
+        return str(self._tokenizer.to_str())
+
+    @classmethod
+    def from_json(cls, text: str) -> "Subwords":
+        """What `to_json` gave; anything else raises ValueError."""
+        from tokenizers import Tokenizer
+
+        try:
+            subwords = cls(Tokenizer.from_str(text))
+        except Exception as error:  # the library raises plain Exception
+            raise ValueError(f"text must be a saved tokenizer, but it cannot be read as one: {error}") from error
+        if [subwords._tokenizer.token_to_id(token) for token in SPECIALS] != list(range(len(SPECIALS))):
+            raise ValueError(f"text must be a tokenizer whose first four pieces are {SPECIALS}")
+        return subwords
+
+    def save(self, path: str | Path) -> None:
+        """Write `to_json` to a file, whole or not at all."""
+        write_atomically(path, (self.to_json() + "\n").encode())
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Subwords":
+        """Read what `save` wrote; a damaged file raises ValueError that names it."""
+        try:
+            return cls.from_json(Path(path).read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"path must name a saved tokenizer, but {path} is damaged: {error}") from error
+
+
+def _untrained() -> Any:
+    """A tokenizer that puts one space before every text, so that the first word is cut like any other."""
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.normalizer = normalizers.Prepend(" ")
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)])
+    return tokenizer
+
+
+def _bytes(piece: str) -> bytes:
+    """The bytes behind a piece: the library writes each byte as one printable character (as GPT-2 does)."""
+    printable = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    table = {chr(byte): byte for byte in printable} | {chr(256 + n): byte for n, byte in enumerate(others)}
+    return bytes(table[character] for character in piece)

@@ -1,0 +1,91 @@
+"""x Wᵀ + b: `torch.nn.Linear`, with the quicker of PyTorch's two libraries for matrix products.
+
+On a CPU, PyTorch gives float32 products to MKL. On AMD processors MKL leaves the wide (AVX-512) arithmetic unused;
+oneDNN, which PyTorch carries too, uses it and takes half the time. The sums are the same, added up in another
+order: results agree to float32's rounding. Small products, other processors, other dtypes, autocast and
+`torch.compile` go PyTorch's usual way.
+"""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.autograd.function import once_differentiable
+
+from transformer_edu.shapes import Float, Tensor
+
+ROWS = 16  # fewer vectors, or
+WEIGHTS = 2**16  # a smaller matrix than 256 x 256: handing the product over costs more than it saves
+
+
+def linear(
+    x: Float[Tensor, "... inner"], weight: Float[Tensor, "outer inner"], bias: Float[Tensor, " outer"] | None = None
+) -> Float[Tensor, "... outer"]:
+    """Vectors (..., inner) times the rows of `weight` (outer, inner), plus `bias`: (..., outer)."""
+    if not _worth_handing_over(x, weight):
+        return F.linear(x, weight, bias)
+    if not torch.is_grad_enabled():
+        return _product(x, weight, bias)
+    return _OneDnnLinear.apply(x, weight, bias)
+
+
+class Linear(nn.Linear):
+    """`torch.nn.Linear` in all but speed: same arguments, same initial weights, same names of the weights."""
+
+    def forward(self, input: Float[Tensor, "... inner"]) -> Float[Tensor, "... outer"]:
+        """Vectors (..., in_features) -> vectors (..., out_features)."""
+        return linear(input, self.weight, self.bias)
+
+
+class _OneDnnLinear(torch.autograd.Function):
+    """y = x Wᵀ + b and its three derivatives, each a product that oneDNN computes."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        return _product(x, weight, bias)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, of_y: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        x, weight = ctx.saved_tensors
+        of_y = of_y.contiguous()
+        rows, row_gradients = x.reshape(-1, x.shape[-1]), of_y.view(-1, of_y.shape[-1])
+        return (
+            _product(of_y, weight.T) if ctx.needs_input_grad[0] else None,
+            _product(row_gradients.T, rows.T) if ctx.needs_input_grad[1] else None,
+            row_gradients.sum(dim=0) if ctx.needs_input_grad[2] else None,
+        )
+
+
+def _product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+
+
+def _worth_handing_over(x: Tensor, weight: Tensor) -> bool:
+    return (
+        weight.numel() >= WEIGHTS
+        and x.numel() >= ROWS * weight.shape[1]
+        and x.dtype == weight.dtype == torch.float32
+        and x.device.type == weight.device.type == "cpu"
+        and not torch.compiler.is_compiling()
+        and not torch.is_autocast_enabled("cpu")
+        and torch.backends.mkldnn.enabled
+        and _mkl_is_slow()
+    )
+
+
+@cache
+def _mkl_is_slow() -> bool:
+    """Whether this is an AMD processor with AVX-512, and PyTorch came with both libraries."""
+    if not (torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()):
+        return False
+    if torch.backends.cpu.get_cpu_capability() != "AVX512":
+        return False
+    try:
+        return "AuthenticAMD" in Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:  # not Linux
+        return False

@@ -1,0 +1,81 @@
+"""Projection and loss in one, a few rows at a time, so that the logits of a large batch never exist all at once.
+
+4,096 target tokens and 6,000 words are 98 MB of logits in float32, and their log-softmax and its gradient as much again.
+"""
+
+from typing import Any
+
+import torch
+from torch.autograd.function import once_differentiable
+
+from transformer_edu.shapes import Float, Int, Tensor
+from transformer_edu.validation import check_positive_integer, check_probability
+
+ROWS = 512  # logits of 512 x 6,000 stay in a processor's cache
+
+
+def projected_loss(
+    x: Float[Tensor, "tokens d_model"],
+    weight: Float[Tensor, "vocab d_model"],
+    target: Int[Tensor, " tokens"],
+    smoothing: float = 0.1,
+    rows: int = ROWS,
+) -> Float[Tensor, ""]:
+    """The *sum* of `label_smoothing(x @ weight.T, target, smoothing)` over the tokens, and its gradient.
+
+    Args:
+        x: the decoder's output, padding left out.
+        weight: of the projection.
+        target: ids of the right words; every one counts.
+        smoothing: ε, in [0, 1).
+        rows: tokens whose logits exist at the same time.
+
+    With p = softmax(logits) and q the softened target, the gradient of one token's loss by its logits is p − q.
+    Under autocast the products run in its lower precision, the softmax in float32.
+    """
+    check_probability("smoothing", smoothing)
+    check_positive_integer("rows", rows)
+    if x.dim() != 2 or target.shape != x.shape[:1]:
+        raise ValueError(
+            f"x must be (tokens, d_model) and target (tokens), got {tuple(x.shape)} and {tuple(target.shape)}"
+        )
+    device = x.device.type
+    lower = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
+    loss: Tensor = _ProjectedLoss.apply(x, weight, target, smoothing, rows, lower)
+    return loss
+
+
+class _ProjectedLoss(torch.autograd.Function):
+    """Computes the gradients together with the loss: both need the same softmax."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, weight: Tensor, target: Tensor, smoothing: float, rows: int, lower: torch.dtype
+    ) -> Tensor:
+        narrow = weight.to(lower)
+        losses, x_gradients, weight_gradient = [], [], torch.zeros_like(weight)
+        for part, wanted in zip(x.to(lower).split(rows), target.split(rows), strict=True):
+            loss, gradient = _loss_and_gradient(part @ narrow.T, wanted[:, None], smoothing)
+            gradient = gradient.to(lower)  # p - q: (rows, vocab)
+            losses.append(loss)
+            x_gradients.append(gradient @ narrow)
+            weight_gradient += gradient.T @ part
+        ctx.save_for_backward(torch.cat(x_gradients).to(x.dtype), weight_gradient)
+        return torch.stack(losses).sum()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, outer: Tensor) -> tuple[Tensor, Tensor, None, None, None, None]:
+        x_gradient, weight_gradient = ctx.saved_tensors
+        return x_gradient * outer, weight_gradient * outer, None, None, None, None
+
+
+def _loss_and_gradient(logits: Tensor, wanted: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
+    """The summed loss of logits (rows, vocab), and p − q (rows, vocab)."""
+    exact = torch.float64 if logits.dtype == torch.float64 else torch.float32
+    log_probs = torch.log_softmax(logits, dim=-1, dtype=exact)
+    loss = -(1 - smoothing) * log_probs.gather(-1, wanted).sum() - smoothing * log_probs.mean(dim=-1).sum()
+    p = log_probs.exp_()
+    gradient = p.sub_(smoothing / p.shape[-1])
+    gradient.scatter_add_(-1, wanted, gradient.new_full(wanted.shape, smoothing - 1))
+    return loss, gradient

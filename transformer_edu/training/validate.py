@@ -1,0 +1,56 @@
+"""How good is the model on the validation text? Its loss per token, and the BLEU of what it writes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from transformer_edu.data.batching import make_batch
+from transformer_edu.data.packing import pack
+from transformer_edu.data.toy import IdPair
+from transformer_edu.decoding import evaluation_mode
+from transformer_edu.training.distributed import Team
+from transformer_edu.training.evaluation import greedy_ids
+from transformer_edu.training.scores import lowercase_bleu
+from transformer_edu.training.settings import TrainingSettings
+from transformer_edu.training.steps import SummedLoss, autocast
+from transformer_edu.training.task import Task
+from transformer_edu.transformer import Transformer
+
+
+def validate(model: Transformer, task: Task, settings: TrainingSettings, team: Team) -> dict[str, Any]:
+    """The unsmoothed loss in nats per target token, and lowercase BLEU of greedy answers; every process does a share."""
+    mine = team.share(task.valid)
+    loss = team.sum(summed_loss(model, mine, settings, team.device)).item()
+    tokens = sum(len(target) + 1 for _, target in task.valid)
+    answers = team.gather(greedy_answers(model, [source for source, _ in mine], settings, team.device))
+    bleu = lowercase_bleu([task.subwords.decode(ids) for ids in answers], task.references)
+    return {"validation_loss": round(loss / tokens, 6), "validation_bleu": round(bleu, 4)}
+
+
+@torch.no_grad()
+def summed_loss(
+    model: Transformer, pairs: Sequence[IdPair], settings: TrainingSettings, device: torch.device
+) -> torch.Tensor:
+    """The loss without smoothing, in nats, summed over all target tokens."""
+    total = torch.zeros((), dtype=torch.float64, device=device)
+    lengths = [(len(source), len(target) + 1) for source, target in pairs]
+    limit = max(settings.max_tokens, *(max(length) for length in lengths)) if lengths else settings.max_tokens
+    loss = SummedLoss(model, smoothing=0.0)
+    with evaluation_mode(model), autocast(settings, device):
+        for indices in pack(lengths, limit, sorted(range(len(pairs)), key=lambda index: lengths[index])):
+            batch = make_batch([pairs[index] for index in indices]).to(device)
+            total += loss(batch.source, batch.target_in, batch.target_out)
+    return total
+
+
+def greedy_answers(
+    model: Transformer, sources: Sequence[Sequence[int]], settings: TrainingSettings, device: torch.device
+) -> list[list[int]]:
+    """Greedy answers in the order of `sources`; sentences of like length are decoded together."""
+    order = sorted(range(len(sources)), key=lambda index: len(sources[index]))
+    longest = min(max((len(source) for source in sources), default=0) + 50, model.config.max_len)
+    with autocast(settings, device):
+        answers = greedy_ids(model, [sources[index] for index in order], max_len=longest, batch_size=128)
+    placed = dict(zip(order, answers, strict=True))
+    return [placed[index] for index in range(len(sources))]
