@@ -28,7 +28,7 @@ class Case:
     source_length: int = 32
     length: int = 64
     lengths: tuple[int, ...] = (64, 128, 256, 512)
-    rounds: int = 7
+    rounds: int = 5
 
     def source(self) -> Tensor:
         """Ids (sentences, source_length), padded at the ends."""

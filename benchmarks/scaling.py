@@ -6,7 +6,7 @@ float32 matrix-product peak, bfloat16 beside float32, and on a GPU the same with
 
 import argparse
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,7 +15,15 @@ import torch
 import torch.nn.functional as F
 from shared.batches import random_batch
 from shared.contenders import PAD, Shape, build
-from shared.measure import alternate, fitted_exponent, growth_bytes, in_new_process, matrix_product_peaks, ratios
+from shared.measure import (
+    alternate,
+    fitted_exponent,
+    growth_bytes,
+    in_new_process,
+    matrix_product_peaks,
+    product_precision,
+    ratios,
+)
 from shared.report import arguments, save, table
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
@@ -105,20 +113,11 @@ def against_length(case: Case) -> dict[str, Any]:
     }
 
 
-def medium_precision() -> ExitStack:
-    """Let products of float32 matrices be computed in bfloat16, as `set_float32_matmul_precision("medium")` does."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("medium")
-    stack = ExitStack()
-    stack.callback(torch.set_float32_matmul_precision, before)
-    return stack
-
-
 def precisions(device: str) -> dict[str, Precision]:
     """Ways to compute, by name."""
     return {
         "float32": nullcontext,
-        "float32, products in medium precision": medium_precision,
+        "float32, products in medium precision": partial(product_precision, "medium"),
         "bfloat16 autocast": partial(torch.autocast, device, torch.bfloat16),
     }
 

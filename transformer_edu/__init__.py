@@ -5,6 +5,7 @@ plotting, widget or tokenizer library.
 """
 
 from transformer_edu.attention import MultiHeadAttention, scaled_dot_product_attention
+from transformer_edu.beam import Hypothesis, beam_search
 from transformer_edu.cache import DecoderCache, KeyValueCache
 from transformer_edu.decoder import Decoder, DecoderLayer
 from transformer_edu.decoding import greedy_search
@@ -19,6 +20,7 @@ from transformer_edu.masks import causal_mask, padding_mask
 from transformer_edu.normalization import LayerNorm, RMSNorm
 from transformer_edu.positional import LearnedPositionalEncoding, PositionalEncoding, sinusoidal_table
 from transformer_edu.residual import ResidualConnection
+from transformer_edu.sampling import sample
 from transformer_edu.training.loss import label_smoothing
 from transformer_edu.training.schedule import warmup_schedule
 from transformer_edu.transformer import Transformer, TransformerConfig, build_transformer
@@ -33,6 +35,7 @@ __all__ = [
     "DecoderLayer",
     "Encoder",
     "EncoderLayer",
+    "Hypothesis",
     "InputEmbedding",
     "KeyValueCache",
     "LayerNorm",
@@ -45,6 +48,7 @@ __all__ = [
     "ResidualConnection",
     "Transformer",
     "TransformerConfig",
+    "beam_search",
     "block_attention",
     "build_transformer",
     "causal_mask",
@@ -56,6 +60,7 @@ __all__ = [
     "pick_device",
     "record_activations",
     "record_attention",
+    "sample",
     "scaled_dot_product_attention",
     "sinusoidal_table",
     "warmup_schedule",

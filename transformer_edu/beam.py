@@ -89,8 +89,8 @@ class _Beam:
 
 
 def _search(model: Transformer, source: Tensor, beams: list[_Beam], bos_id: int, eos_id: int, size: int) -> None:
+    memory, cache = model.encode(source).repeat_interleave(size, dim=0), model.start_cache()
     source = source.repeat_interleave(size, dim=0)  # (batch * size, source_seq)
-    memory, cache = model.encode(source), model.start_cache()
     ids = torch.full((source.shape[0], 1), bos_id, dtype=torch.long, device=source.device)
     log_probs = torch.full((len(beams), size), -torch.inf, device=source.device)
     log_probs[:, 0] = 0.0  # all partial answers of a sentence are the same at first: only one may be continued
@@ -103,6 +103,9 @@ def _search(model: Transformer, source: Tensor, beams: list[_Beam], bos_id: int,
         log_probs, rows, tokens = _unfinished(scores, rows, tokens, eos_id, size)
         ids = torch.cat([ids[rows.flatten()], tokens.flatten()[:, None]], dim=1)
         going = _going_on(beams, ids.unflatten(0, (-1, size)), log_probs)
+        if len(going) == len(beams):  # rows only change places inside their sentence
+            cache.reorder(rows.flatten(), same_sources=True)
+            continue
         kept = torch.tensor(going, dtype=torch.long, device=source.device)
         rows, beams, log_probs = rows[kept].flatten(), [beams[index] for index in going], log_probs[kept]
         ids = ids.unflatten(0, (-1, size))[kept].flatten(0, 1)

@@ -19,7 +19,7 @@ class KeyValueCache:
 
     key: Tensor | None = None
     value: Tensor | None = None
-    rooms: dict[str, Tensor] = field(default_factory=dict, repr=False)  # (batch, k_len and more, heads, d_head)
+    rooms: dict[str, Tensor] = field(default_factory=dict, repr=False)  # (batch, heads, k_len and more, d_head)
 
     def append(self, key: HeadVectors, value: HeadVectors) -> tuple[Tensor, Tensor]:
         """Put new rows behind the old ones; return all of them."""
@@ -33,11 +33,11 @@ class KeyValueCache:
             self.rooms.clear()
             return torch.cat([old, new], dim=-2)
         start, end = old.shape[-2], old.shape[-2] + new.shape[-2]
-        if name not in self.rooms or self.rooms[name].shape[1] < end:
+        if name not in self.rooms or self.rooms[name].shape[-2] < end:
             self.rooms[name] = _new_room(old, rows=old.shape[0], length=2 * end)  # doubled: seldom copied
-            self.rooms[name][:, :start] = old.transpose(1, 2)
-        self.rooms[name][:, start:end] = new.transpose(1, 2)
-        return self.rooms[name][:, :end].transpose(1, 2)
+            self.rooms[name][:, :, :start] = old
+        self.rooms[name][:, :, start:end] = new
+        return self.rooms[name][:, :, :end]
 
     def reorder(self, rows: Int[Tensor, " kept"]) -> None:
         """Keep these rows of the batch, in this order."""
@@ -48,14 +48,12 @@ class KeyValueCache:
         if name not in self.rooms:
             return old[rows]
         length = old.shape[-2]
-        room = _new_room(old, len(rows), self.rooms[name].shape[1])
-        torch.index_select(self.rooms[name][:, :length], 0, rows, out=room[:, :length])
-        self.rooms[name] = room
-        return room[:, :length].transpose(1, 2)
+        self.rooms[name] = _new_room(old, len(rows), self.rooms[name].shape[-2])
+        return torch.index_select(old, 0, rows, out=self.rooms[name][:, :, :length])
 
 
 def _new_room(like: Tensor, rows: int, length: int) -> Tensor:
-    return like.new_empty(rows, length, like.shape[1], like.shape[3])
+    return like.new_empty(rows, like.shape[1], length, like.shape[3])
 
 
 @dataclass
@@ -87,10 +85,14 @@ class DecoderCache:
         self.target = target if self.target is None else torch.cat([self.target, target], dim=1)
         return self.target
 
-    def reorder(self, rows: Int[Tensor, " kept"]) -> None:
-        """Keep these rows of the batch, in this order (beam search, or dropping finished sentences)."""
+    def reorder(self, rows: Int[Tensor, " kept"], same_sources: bool = False) -> None:
+        """Keep these rows of the batch, in this order (beam search, or dropping finished sentences).
+
+        same_sources: each row comes where one with the same source was; what the memory gave can stay as it is.
+        """
         if self.target is not None:
             self.target = self.target[rows]
         for layer in self.layers:
             layer.self_attention.reorder(rows)
-            layer.cross_attention.reorder(rows)
+            if not same_sources:
+                layer.cross_attention.reorder(rows)

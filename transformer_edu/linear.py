@@ -73,7 +73,7 @@ def _worth_handing_over(x: Tensor, weight: Tensor) -> bool:
         and x.device.type == weight.device.type == "cpu"
         and not torch.compiler.is_compiling()
         and not torch.is_autocast_enabled("cpu")
-        and torch.backends.mkldnn.enabled
+        and bool(torch.backends.mkldnn.enabled)
         and _mkl_is_slow()
     )
 

@@ -4,7 +4,8 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from math import log
 from pathlib import Path
 from statistics import linear_regression, median
@@ -14,6 +15,17 @@ import torch
 from transformer_edu.linear import linear
 
 Task = Callable[[], object]
+
+
+@contextmanager
+def product_precision(precision: str) -> Iterator[None]:
+    """Inside, products of float32 matrices are as `torch.set_float32_matmul_precision` says."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(precision)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def synchronize() -> None:

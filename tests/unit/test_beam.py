@@ -108,7 +108,7 @@ def test_neither_padding_nor_begin_is_ever_chosen():
 
 def test_an_answer_that_never_ends_is_cut_at_the_limit():
     model = force_scores(small_model(), {6: 50.0})
-    for (best, *_) in beam_search(model, SOURCE, BOS, EOS, 7, 2, n_best=1):
+    for best, *_ in beam_search(model, SOURCE, BOS, EOS, 7, 2, n_best=1):
         assert best.ids == (BOS, *[6] * 6)
 
 

@@ -1,5 +1,7 @@
 """Batches by a budget of tokens."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +24,7 @@ def test_every_pair_is_in_one_batch_and_no_batch_is_over_its_budget(lengths, max
 def test_a_batch_is_closed_only_when_the_next_pair_would_not_fit(lengths, max_tokens):
     batches = pack(lengths, max_tokens)
     assert [index for batch in batches for index in batch] == list(range(len(lengths)))
-    for batch, following in zip(batches, batches[1:], strict=False):
+    for batch, following in pairwise(batches):
         together = [*batch, following[0]]
         assert len(together) * max(max(lengths[index]) for index in together) > max_tokens
 

@@ -25,7 +25,8 @@ def test_tokens_are_drawn_as_often_as_they_are_probable():
 def test_the_same_seed_gives_the_same_answer():
     model = lively_model(0, "pre")
     first, again, other = (
-        sample(model, SOURCE, BOS, EOS, 12, generator=torch.Generator().manual_seed(seed)).tolist() for seed in (0, 0, 1)
+        sample(model, SOURCE, BOS, EOS, 12, generator=torch.Generator().manual_seed(seed)).tolist()
+        for seed in (0, 0, 1)
     )
     assert first == again
     assert first != other

@@ -18,7 +18,9 @@ def test_every_text_comes_back_exactly(text):
     assert all(len(SPECIALS) <= index < len(SUBWORDS) for index in ids)
 
 
-@pytest.mark.parametrize("text", ["", " ", "  two  ", "<eos>", "<pad> <bos>", "▁x", "a\tb\nc\r", "\ufeffx", "é e\u0301", "🦊"])
+@pytest.mark.parametrize(
+    "text", ["", " ", "  two  ", "<eos>", "<pad> <bos>", "▁x", "a\tb\nc\r", "\ufeffx", "é e\u0301", "🦊"]
+)
 def test_awkward_texts_come_back_exactly(text):
     assert SUBWORDS.decode(SUBWORDS.encode(text)) == text
     assert SUBWORDS.encode_all([text, "x"])[0] == SUBWORDS.encode(text)

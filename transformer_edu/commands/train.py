@@ -19,6 +19,8 @@ from transformer_edu.training.steps import chosen_precision
 from transformer_edu.training.task import Task, prepare_task
 from transformer_edu.training.trainer import Progress, Trainer
 
+LOST = ("connection closed", "connection reset", "timed out", "timeout", "gloo", "nccl", "broken pipe")
+
 
 def add_parser(commands: Any) -> None:
     """Add the command, with one option for each field of `TrainingSettings`."""
@@ -54,7 +56,7 @@ def run(options: argparse.Namespace) -> None:
     if settings.threads:
         torch.set_num_threads(settings.threads)
     origin = provenance("transformer-edu " + " ".join(sys.argv[1:]))
-    with start_team() as team, _explained(settings):
+    with start_team() as team, _explained(settings, team):
         _check_folder(settings, options.resume, team)
         task = prepare_task(settings, team)
         with _bar(settings, team, options.quiet) as bar:
@@ -112,12 +114,17 @@ def _bar(settings: TrainingSettings, team: Team, quiet: bool) -> Iterator[Any]:
 
 
 @contextmanager
-def _explained(settings: TrainingSettings) -> Iterator[None]:
-    """Say what to do when memory runs out."""
+def _explained(settings: TrainingSettings, team: Team) -> Iterator[None]:
+    """Say what to do when memory runs out, or when another process of the team is gone."""
     try:
         yield
-    except (torch.cuda.OutOfMemoryError, MemoryError, RuntimeError) as error:
+    except (MemoryError, RuntimeError) as error:
         text = str(error).lower()
+        if team.size > 1 and any(sign in text for sign in LOST):
+            raise ConnectionError(
+                f"process {team.rank} lost the others ({str(error).splitlines()[0][:200]}): one of them has stopped, "
+                "and its own last lines say why; the checkpoints are whole, go on with --resume"
+            ) from error
         if "out of memory" not in text and "can't allocate memory" not in text and not isinstance(error, MemoryError):
             raise
         raise MemoryError(

@@ -50,9 +50,8 @@ def finish(trainer: Trainer, origin: dict[str, Any], half: bool = False) -> dict
         return {}
     if half:
         put_weights(trainer.model, {name: w.half().float() for name, w in distinct_weights(trainer.model).items()})
-    save_model(
-        trainer.model, folder / MODEL, {"command": origin["command"], "seed": settings.seed}, torch.float16 if half else None
-    )
+    extra = {"command": origin["command"], "seed": settings.seed}
+    save_model(trainer.model, folder / MODEL, extra, torch.float16 if half else None)
     progress = trainer.progress
     card: dict[str, Any] = {
         "name": folder.name,

@@ -1,6 +1,6 @@
 """Projection and loss in one, a few rows at a time, so that the logits of a large batch never exist all at once.
 
-4,096 target tokens and 6,000 words are 98 MB of logits in float32, and their log-softmax and its gradient as much again.
+4,096 target tokens and 6,000 words are 98 MB of logits in float32; their log-softmax and its gradient as much again.
 """
 
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
+from transformer_edu.linear import linear
 from transformer_edu.shapes import Float, Int, Tensor
 from transformer_edu.validation import check_positive_integer, check_probability
 
@@ -55,11 +56,11 @@ class _ProjectedLoss(torch.autograd.Function):
         narrow = weight.to(lower)
         losses, x_gradients, weight_gradient = [], [], torch.zeros_like(weight)
         for part, wanted in zip(x.to(lower).split(rows), target.split(rows), strict=True):
-            loss, gradient = _loss_and_gradient(part @ narrow.T, wanted[:, None], smoothing)
+            loss, gradient = _loss_and_gradient(linear(part, narrow), wanted[:, None], smoothing)
             gradient = gradient.to(lower)  # p - q: (rows, vocab)
             losses.append(loss)
-            x_gradients.append(gradient @ narrow)
-            weight_gradient += gradient.T @ part
+            x_gradients.append(linear(gradient, narrow.T))
+            weight_gradient += linear(gradient.T, part.T)
         ctx.save_for_backward(torch.cat(x_gradients).to(x.dtype), weight_gradient)
         return torch.stack(losses).sum()
 

@@ -144,6 +144,8 @@ class Trainer:
         """Go to the newest whole checkpoint; False if there is none. Settings that change the course must be equal."""
         found = self.folder.newest_checkpoint()
         if found is None:
+            if self.team.leads:
+                self.folder.forget_after(0)  # what a run left that was killed before its first checkpoint
             return False
         header, tensors = found
         differences = different_settings(header["settings"], self.settings)

@@ -19,7 +19,7 @@ from transformer_edu.transformer import Transformer
 
 
 def validate(model: Transformer, task: Task, settings: TrainingSettings, team: Team) -> dict[str, Any]:
-    """The unsmoothed loss in nats per target token, and lowercase BLEU of greedy answers; every process does a share."""
+    """The unsmoothed loss in nats per target token, and lowercase BLEU of greedy answers; shared by the team."""
     mine = team.share(task.valid)
     loss = team.sum(summed_loss(model, mine, settings, team.device)).item()
     tokens = sum(len(target) + 1 for _, target in task.valid)

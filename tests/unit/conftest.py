@@ -1,0 +1,33 @@
+"""What tests of training and translation share: a small parallel text, and a model trained on it for a moment."""
+
+from pathlib import Path
+
+import pytest
+
+from transformer_edu.data import held_out_pairs, train_pairs
+
+SMALL = {
+    "vocab_size": 300,
+    "d_model": 16,
+    "num_heads": 2,
+    "d_ff": 16,
+    "num_layers": 1,
+    "dropout": 0.1,
+    "max_tokens": 200,
+    "steps": 12,
+    "warmup_steps": 10,
+    "every": 4,
+    "average": 2,
+    "precision": "float32",
+}
+
+
+@pytest.fixture(scope="session")
+def parallel_text(tmp_path_factory) -> dict[str, tuple[str, ...]]:
+    """Files of English and French sentences: {"train": two files, "valid": one TSV}."""
+    folder: Path = tmp_path_factory.mktemp("text")
+    train, valid = train_pairs(120), held_out_pairs(20)
+    for side, name in enumerate(("train.en", "train.fr")):
+        (folder / name).write_text("".join(pair[side] + "\n" for pair in train), encoding="utf-8")
+    (folder / "valid.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in valid), encoding="utf-8")
+    return {"train": (str(folder / "train.en"), str(folder / "train.fr")), "valid": (str(folder / "valid.tsv"),)}
