@@ -14,11 +14,14 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.autograd.function import once_differentiable
+from torch.utils.flop_counter import register_flop_formula
 
 from transformer_edu.shapes import Float, Tensor
 
 ROWS = 16  # fewer vectors, or
 WEIGHTS = 2**16  # a smaller matrix than 256 x 256: handing the product over costs more than it saves
+
+ONEDNN: Any = getattr(torch.ops.mkldnn, "_linear_pointwise", None)  # not part of PyTorch's promises: it may be missing
 
 
 def linear(
@@ -62,7 +65,16 @@ class _OneDnnLinear(torch.autograd.Function):
 
 
 def _product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+    return ONEDNN(x, weight, bias, "none", [], "")
+
+
+def _count_operations(x_shape: torch.Size, weight_shape: torch.Size, *given: Any, **named: Any) -> int:
+    """For `torch.utils.flop_counter`: a multiplication and an addition for each entry of x and row of the weight."""
+    return 2 * x_shape.numel() * weight_shape[0]
+
+
+if ONEDNN is not None:
+    register_flop_formula(ONEDNN)(_count_operations)
 
 
 def _worth_handing_over(x: Tensor, weight: Tensor) -> bool:
@@ -81,7 +93,7 @@ def _worth_handing_over(x: Tensor, weight: Tensor) -> bool:
 @cache
 def _mkl_is_slow() -> bool:
     """Whether this is an AMD processor with AVX-512, and PyTorch came with both libraries."""
-    if not (torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()):
+    if ONEDNN is None or not (torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()):
         return False
     if torch.backends.cpu.get_cpu_capability() != "AVX512":
         return False

@@ -4,6 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from transformer_edu import linear as module
 from transformer_edu.linear import Linear, linear
@@ -80,3 +81,14 @@ def test_layer_starts_with_the_weights_of_torch():
     ours = Linear(5, 3)
     assert all(torch.equal(ours.state_dict()[name], value) for name, value in theirs.state_dict().items())
     assert repr(ours) == repr(theirs)
+
+
+def test_operations_are_counted_as_for_torchs_own_linear(handed_over):
+    ours, theirs = Linear(256, 512), torch.nn.Linear(256, 512)
+    counts = []
+    for layer in (ours, theirs):
+        with FlopCounterMode(display=False) as counter:
+            layer(draw(4, 32, 256))
+        counts.append(counter.get_total_flops())
+    assert counts == [2 * 4 * 32 * 256 * 512] * 2
+    assert len(handed_over) == 1

@@ -1,0 +1,91 @@
+"""Text in, text out: batches, orders, odd texts, alignments."""
+
+import pytest
+import torch
+
+from transformer_edu import build_transformer
+from transformer_edu.data.subwords import Subwords
+from transformer_edu.translator import Translator
+
+TEXTS = ["the small cat sleeps", "a dog", "the red hen sees the big cat", "cats"]
+
+
+@pytest.fixture(scope="module")
+def translator():
+    subwords = Subwords.train(TEXTS * 3, 290)
+    torch.manual_seed(4)
+    model = build_transformer(
+        len(subwords),
+        len(subwords),
+        d_model=16,
+        num_heads=2,
+        d_ff=16,
+        num_layers=2,
+        dropout=0.3,
+        max_len=64,
+        norm="pre",
+    ).eval()
+    return Translator(model, subwords)
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_a_text_is_translated_as_alone_whatever_comes_with_it(translator, beam_size):
+    together = translator.translate_all(TEXTS, beam_size=beam_size, max_len=12)
+    for text, (best,) in zip(TEXTS, together, strict=True):
+        assert best.ids == translator.translate_all([text], beam_size=beam_size, max_len=12)[0][0].ids
+        assert best.text == translator.subwords.decode(best.ids)
+        assert translator.translate(text, beam_size=beam_size, max_len=12) == best.text
+
+
+def test_greedy_answers_have_their_log_probability(translator):
+    (greedy,) = translator.translate_all(TEXTS[:1], beam_size=1, max_len=12)[0]
+    (beam,) = translator.translate_all(TEXTS[:1], beam_size=1, max_len=12, length_penalty=0.0)[0]
+    source = torch.tensor([translator.subwords.encode(TEXTS[0])])
+    ids = torch.tensor([greedy.ids])
+    with torch.no_grad():
+        steps = torch.log_softmax(translator.model(source, ids[:, :-1]), dim=-1).gather(-1, ids[:, 1:, None])
+    assert greedy.log_prob == pytest.approx(float(steps.sum()), abs=1e-4)
+    assert beam.score == pytest.approx(greedy.log_prob, abs=1e-4)
+
+
+def test_n_best_answers_come_best_first(translator):
+    answers = translator.translate_all(TEXTS, n_best=3, beam_size=4, max_len=10)
+    for found in answers:
+        assert len(found) == 3
+        assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+    with pytest.raises(ValueError, match="n_best must be at most beam_size=2, got 3"):
+        translator.translate_all(TEXTS, n_best=3, beam_size=2)
+
+
+def test_empty_and_odd_texts_have_their_place(translator):
+    answers = translator.translate_all(["", "<eos>", "", "☃ <b>"], max_len=5)
+    assert [one[0].text for one in answers][0::2][:1] == [""]
+    assert answers[2][0].text == ""
+    assert len(answers) == 4
+    assert translator.translate_all([]) == []
+
+
+def test_a_text_beyond_the_positions_is_named(translator):
+    with pytest.raises(ValueError, match="at most 64 subwords, the positions of this model, got"):
+        translator.translate("cat " * 100)
+    with pytest.raises(TypeError, match="texts must be a list of sentences"):
+        translator.translate_all("cat")
+
+
+def test_alignment_names_the_source_piece_with_the_largest_mean_weight(translator):
+    (best,) = translator.translate_all(TEXTS[:1], max_len=8)[0]
+    found = translator.alignment(TEXTS[0], best)
+    assert [written for written, _, _ in found] == [translator.subwords.piece(index) for index in best.ids[1:]]
+    pieces = translator.subwords.pieces(TEXTS[0])
+    assert all(read in pieces and 1 / len(pieces) <= weight <= 1 for _, read, weight in found)
+
+
+def test_subwords_of_another_model_are_refused(translator):
+    with pytest.raises(ValueError, match="subwords must be those of the model"):
+        Translator(translator.model, Subwords.train(TEXTS, 270))
+
+
+def test_what_was_best_on_validation_is_the_default(translator):
+    assert translator.search == {"beam_size": 4, "length_penalty": 0.6}
+    card = {"search": {"beam_size": 2, "length_penalty": 1.0}}
+    assert Translator(translator.model, translator.subwords, card).search == {"beam_size": 2, "length_penalty": 1.0}
