@@ -29,21 +29,21 @@ class TrainingSettings:
     vocab_size: int = _setting(6000, "subwords of both languages together")
     max_length: int = _setting(100, "longest sentence in subwords; longer training pairs are left out, and counted")
 
-    d_model: int = _setting(128, "length of a token's vector")
+    d_model: int = _setting(256, "length of a token's vector")
     num_heads: int = _setting(4, "attention heads")
-    d_ff: int = _setting(256, "inner length of the feed-forward part")
-    num_layers: int = _setting(4, "layers of the encoder, and of the decoder")
+    d_ff: int = _setting(512, "inner length of the feed-forward part")
+    num_layers: int = _setting(3, "layers of the encoder, and of the decoder")
     dropout: float = _setting(0.3, "dropout; three times the paper's, for data 150 times smaller")
-    norm: str = _setting("post", "where the norm stands: post (the paper) or pre")
+    norm: str = _setting("pre", "where the norm stands: post (the paper) or pre")
     tie_embeddings: str = _setting("all", "one matrix for both embeddings and the projection: none, target or all")
 
-    max_tokens: int = _setting(3072, "cells of a batch, padding included, on either side")
+    max_tokens: int = _setting(1280, "cells of a batch, padding included, on either side")
     accumulate: int = _setting(1, "compute each batch in this many parts; the result is the same, the memory less")
-    steps: int = _setting(10_000, "stop after so many updates")
+    steps: int = _setting(20_000, "stop after so many updates")
     minutes: float | None = _setting(None, "stop at the first evaluation after so many minutes")
     patience: int | None = _setting(None, "stop after so many evaluations without a better validation BLEU")
-    learning_rate: float = _setting(0.004, "the highest learning rate, reached at the end of the warm-up")
-    warmup_steps: int = _setting(2000, "steps in which the learning rate rises; then it falls with 1/sqrt(step)")
+    learning_rate: float = _setting(0.0015, "the highest learning rate, reached at the end of the warm-up")
+    warmup_steps: int = _setting(1000, "steps in which the learning rate rises; then it falls with 1/sqrt(step)")
     smoothing: float = _setting(0.1, "label smoothing (the paper's)")
     clip_norm: float = _setting(1.0, "longest gradient")
     seed: int = _setting(0, "decides weights, order of the data and dropout")
@@ -51,7 +51,7 @@ class TrainingSettings:
     compile: bool = _setting(False, "compile the model first (torch.compile)")
     threads: int | None = _setting(None, "CPU threads; without it, as many as torch takes")
 
-    every: int = _setting(500, "steps between evaluations, each with a checkpoint")
+    every: int = _setting(840, "steps between evaluations, each with a checkpoint")
     average: int = _setting(8, "evaluations whose weights are averaged at the end")
 
     def __post_init__(self) -> None:
