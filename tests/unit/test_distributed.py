@@ -45,7 +45,7 @@ def free_port():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("changes", [{}, {"accumulate": 2, "max_tokens": 40}], ids=["plain", "parts of tiny batches"])
+@pytest.mark.parametrize("changes", [{}, {"accumulate": 2, "max_tokens": 50}], ids=["plain", "parts of tiny batches"])
 def test_two_processes_follow_the_losses_of_one(tmp_path, parallel_text, changes):
     options = as_arguments({**EXACT, **changes, **parallel_text})
     status, _, errors = run(["train", "--quiet", "--out", tmp_path / "one", *options])

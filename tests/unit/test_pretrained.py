@@ -53,7 +53,7 @@ def test_shipped_model_belongs_to_this_recipe_and_grammar(shipped):
 
 
 def test_unknown_model_is_refused_with_the_list_of_known_ones():
-    with pytest.raises(ValueError, match="name must be one of 'grammar', got 'grammer'"):
+    with pytest.raises(ValueError, match="name must be one of 'grammar', 'multi30k-de-en', got 'grammer'"):
         pretrained.load("grammer")
 
 

@@ -29,7 +29,7 @@ def settings_for(folder, parallel_text, **changes):
 
 def trainer_for(settings, resume=False, seen=None):
     show = (lambda *step: None) if seen is None else (lambda *step: seen.append(step))
-    trainer = Trainer(settings, prepare_task(settings, ALONE), ALONE, show)
+    trainer = Trainer(settings, prepare_task(settings, ALONE), ALONE, show, provenance("the command"))
     if resume:
         assert trainer.resume()
     return trainer
@@ -46,7 +46,7 @@ def whole_run(tmp_path_factory, parallel_text):
     trainer = trainer_for(settings, seen=seen)
     trainer.run()
     weights = {name: weight.clone() for name, weight in distinct_weights(trainer.model).items()}
-    return settings, trainer, finish(trainer, provenance("the command")), weights, seen
+    return settings, trainer, finish(trainer), weights, seen
 
 
 def test_training_lowers_the_loss(tmp_path, parallel_text):
@@ -84,6 +84,7 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path, parallel_text, whole_ru
     trainer_for(replace(settings, steps=5)).run()  # stops between two evaluations of the whole run
     resumed = trainer_for(settings, resume=True)
     assert resumed.progress.step == 5
+    assert [one["command"] for one in resumed.sittings] == ["the command"] * 2
     resumed.run()
     _, _, _, weights, _ = whole_run
     for name, weight in distinct_weights(resumed.model).items():
@@ -242,7 +243,7 @@ def test_half_precision_halves_the_file_and_keeps_the_answers(tmp_path, parallel
     settings, trainer, *_ = whole_run
     copy = trainer_for(replace(settings, out=str(tmp_path)))
     copy.run()
-    finish(copy, provenance("the command"), half=True)
+    finish(copy, half=True)
     full, half = (folder / "model.safetensors" for folder in (trainer.folder.path, tmp_path))
     assert half.stat().st_size < 0.6 * full.stat().st_size
     assert same_weights(load_translator(tmp_path).model, copy.model)

@@ -60,11 +60,11 @@ def run(options: argparse.Namespace) -> None:
         _check_folder(settings, options.resume, team)
         task = prepare_task(settings, team)
         with _bar(settings, team, options.quiet) as bar:
-            trainer = Trainer(settings, task, team, bar)
+            trainer = Trainer(settings, task, team, bar, origin)
             resumed = options.resume and trainer.resume()
             _announce(trainer, task, team, resumed)
             trainer.run()
-        card = finish(trainer, origin, options.half)
+        card = finish(trainer, options.half)
         if team.leads:
             best = card["weights"]["tried"][card["weights"]["chosen"]]
             print(f"chosen: {card['weights']['chosen']}, validation: {best}, search: {card['search']}")

@@ -32,12 +32,11 @@ def average_weights(weights: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor
     }
 
 
-def finish(trainer: Trainer, origin: dict[str, Any], half: bool = False) -> dict[str, Any]:
+def finish(trainer: Trainer, half: bool = False) -> dict[str, Any]:
     """Choose among the last, the best and the average on validation, then the length penalty; write the model.
 
     Args:
         trainer: after its run.
-        origin: command, commit, machine and date, as they were when training began (see `provenance`).
         half: write the weights in float16.
 
     Returns:
@@ -50,12 +49,13 @@ def finish(trainer: Trainer, origin: dict[str, Any], half: bool = False) -> dict
         return {}
     if half:
         put_weights(trainer.model, {name: w.half().float() for name, w in distinct_weights(trainer.model).items()})
-    extra = {"command": origin["command"], "seed": settings.seed}
+    extra = {"command": trainer.sittings[0].get("command"), "seed": settings.seed}
     save_model(trainer.model, folder / MODEL, extra, torch.float16 if half else None)
     progress = trainer.progress
     card: dict[str, Any] = {
         "name": folder.name,
-        **origin,
+        **trainer.sittings[0],
+        "resumed": trainer.sittings[1:],
         "processes": team.size,
         "seed": settings.seed,
         "languages": [settings.source, settings.target] if not settings.train else [],

@@ -53,13 +53,17 @@ def new_model(settings: TrainingSettings, vocab_size: int) -> Transformer:
 class Trainer:
     """Runs from where it is to its end; `resume` brings it to where an earlier sitting was stopped."""
 
-    def __init__(self, settings: TrainingSettings, task: Task, team: Team, show: Any) -> None:
-        """`show`: called with the progress, the loss per token and the learning rate after each step."""
+    def __init__(
+        self, settings: TrainingSettings, task: Task, team: Team, show: Any, origin: dict[str, Any] | None = None
+    ) -> None:
+        """`show` is called with the progress, the loss per token and the learning rate after each step; `origin` is
+        the command, commit, machine and date of this sitting (see `provenance`)."""
         self.settings, self.task, self.team, self.show = settings, task, team, show
         self.folder = RunFolder(settings.out)
         self.model = new_model(settings, len(task.subwords)).to(team.device)
         self.steps = StepMaker(self.model, task, settings, team)
         self.progress = Progress()
+        self.sittings = [origin or {}]
 
     def run(self) -> Progress:
         """Train until the steps, the minutes or the patience are used up."""
@@ -130,6 +134,7 @@ class Trainer:
         self.folder.save(WEIGHTS, step, weights, {}, keep=self.settings.average)
         tensors = {f"model/{name}": tensor for name, tensor in weights.items()} | self._optimizer_tensors()
         header = {"settings": self.settings.as_dict(), "progress": asdict(self.progress), "subwords": self._subwords()}
+        header["sittings"] = self.sittings
         self.folder.save(CHECKPOINT, step, tensors, header, keep=KEPT_CHECKPOINTS)
 
     def _optimizer_tensors(self) -> dict[str, torch.Tensor]:
@@ -159,6 +164,7 @@ class Trainer:
         put_weights(self.model, {name[6:]: t for name, t in tensors.items() if name.startswith("model/")})
         self._put_optimizer(tensors)
         self.progress = Progress(**header["progress"])
+        self.sittings = header.get("sittings", []) + self.sittings
         if self.team.leads:
             self.folder.forget_after(self.progress.step)
         return True
