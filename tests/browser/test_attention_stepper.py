@@ -14,6 +14,8 @@ from tests.browser.keyboard import focused, press, tab_to_name
 from transformer_edu import hand_example
 from transformer_edu.widgets import AttentionStepper
 
+MOST_TABS = 30
+
 SHOWN = {1: ["x", "w_q", "q"], 2: ["q", "k_t", "scores"], 3: ["scores", "scaled"], 4: ["scaled", "masked"]}
 SHOWN |= {5: ["masked", "weights"], 6: ["weights", "v", "mix"], 7: ["mix", "w_o", "output"]}
 
@@ -131,18 +133,18 @@ def test_clicked_score_is_written_out(stepper: Page) -> None:
 
 
 def test_whole_figure_by_keyboard_alone(stepper: Page) -> None:
-    tab_to_name(stepper, "Step 1")
+    tab_to_name(stepper, "Step 1", most=MOST_TABS)
     press(stepper, "ArrowRight", "ArrowRight", "ArrowLeft")
     assert focused(stepper) == "Step 2: Scores"
-    tab_to_name(stepper, "cat")
+    tab_to_name(stepper, "cat", most=MOST_TABS)
     press(stepper, "ArrowLeft", "ArrowLeft")
     assert focused(stepper).startswith("the")
-    tab_to_name(stepper, "row the, column black: 6")
+    tab_to_name(stepper, "row the, column black: 6", most=MOST_TABS)
     press(stepper, "ArrowDown", "ArrowRight")
     assert focused(stepper) == "row black, column cat: 8"
     expect(stepper.locator(".te-sum .te-total")).to_have_text("8")
     expect(stepper.get_by_role("status")).to_contain_text("Step 2 of 7, Scores. black asks cat")
-    tab_to_name(stepper, "← Previous")
+    tab_to_name(stepper, "← Previous", most=MOST_TABS)
     press(stepper, "Enter")
     stepper.keyboard.press("Shift+Tab")
     while "row" not in focused(stepper) or stepper.evaluate("document.activeElement.tagName") != "INPUT":
@@ -155,7 +157,7 @@ def test_whole_figure_by_keyboard_alone(stepper: Page) -> None:
     press(stepper, "Escape")
     assert not torch.equal(shown(stepper, "q"), before)
     assert_step(stepper, 1, reference())
-    tab_to_name(stepper, "Reset")
+    tab_to_name(stepper, "Reset", most=MOST_TABS)
 
 
 def test_arrow_keys_walk_the_number_fields(stepper: Page) -> None:

@@ -1,19 +1,20 @@
 """The batch packer, by mouse and by keyboard alone: every setting packs as Python does."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Watched, overflow
+from tests.browser.conftest import StrictPage, overflow
+from tests.browser.figure_page import opened
+from tests.browser.keyboard import tab_to_name
 from transformer_edu.data.packing import epoch_batches
-from transformer_edu.widgets import BatchPacker, assets
+from transformer_edu.widgets import BatchPacker
 from transformer_edu.widgets.batch_packer import LIMITS, ORDERS, cells_of, plan, token_counts
 
-StrictPage = Callable[..., Watched]
+MOST_TABS = 12
+
 FIGURE = BatchPacker()
 LENGTHS = token_counts(FIGURE.sentences)
 SIMILAR = "similar lengths together"
@@ -34,15 +35,9 @@ EVERY_SIZE = """epochs => {
 }"""
 
 
-def open_figure(figure: BatchPacker, folder: Path, strict_page: StrictPage, **options: Any) -> Page:
-    path = folder / "packer.html"
-    path.write_text(assets.standalone_page(figure.html()), encoding="utf-8")
-    return strict_page(**{"viewport": {"width": 800, "height": 1000}, **options}).open(path.as_uri())
-
-
 @pytest.fixture
 def packer(tmp_path: Path, strict_page: StrictPage) -> Page:
-    return open_figure(FIGURE, tmp_path, strict_page)
+    return opened(FIGURE, tmp_path, strict_page)
 
 
 def card(page: Page, order: str) -> Locator:
@@ -76,7 +71,7 @@ def test_every_setting_packs_as_python_does(packer: Page, order: str, limit: str
 def test_other_seeds_and_sentences_pack_as_python_does(tmp_path: Path, strict_page: StrictPage) -> None:
     sentences = [" ".join(["un", "##believ", "##able"] * (1 + number % 9)) for number in range(64)]
     figure = BatchPacker(sentences, order=SIMILAR, limit="tokens", size=90, seed=11, epoch=2)
-    page = open_figure(figure, tmp_path, strict_page)
+    page = opened(figure, tmp_path, strict_page)
     pairs = [(length, length) for length in token_counts(sentences)]
     assert batches_shown(page) == epoch_batches(pairs, 90, seed=11, epoch=2)
     assert overflow(page) <= 0
@@ -178,34 +173,23 @@ def test_the_reader_finds_each_size_again_and_reset_brings_back_the_start(packer
     expect(packer.locator(".te-pack-legend")).to_contain_text("epoch 1 of 4")
 
 
-def tab_to(page: Page, name: str) -> None:
-    script = (
-        "(n => n.getAttribute('aria-label') || n.labels?.[0]?.textContent || n.textContent)(document.activeElement)"
-    )
-    for _ in range(12):
-        page.keyboard.press("Tab")
-        if str(page.evaluate(script)).startswith(name):
-            return
-    raise AssertionError(f"Tab never reached {name!r}")
-
-
 def test_whole_figure_by_keyboard_alone(packer: Page) -> None:
-    tab_to(packer, "as they come")
+    tab_to_name(packer, "as they come", most=MOST_TABS)
     packer.keyboard.press("End")
-    tab_to(packer, "a number of sentences")
+    tab_to_name(packer, "a number of sentences", most=MOST_TABS)
     packer.keyboard.press("ArrowRight")
-    tab_to(packer, "tokens a batch")
+    tab_to_name(packer, "tokens a batch", most=MOST_TABS)
     packer.keyboard.press("ArrowLeft")
     expected = plan(LENGTHS, SIMILAR, "tokens", 63)
     assert batches_shown(packer) == expected.batches
     expect(packer.locator("[aria-live=polite]")).to_contain_text("similar lengths together, 63")
-    tab_to(packer, "Batch 1 ·")
+    tab_to_name(packer, "Batch 1 ·", most=MOST_TABS)
     packer.keyboard.press("ArrowRight")
     assert rows_shown(packer) == padded(expected.batches[1])
     expect(packer.locator("[aria-live=polite]")).to_contain_text("Batch 2: ")
-    tab_to(packer, "Next epoch")
+    tab_to_name(packer, "Next epoch", most=MOST_TABS)
     packer.keyboard.press("Enter")
     assert batches_shown(packer) == plan(LENGTHS, SIMILAR, "tokens", 63, epoch=1).batches
-    tab_to(packer, "Reset")
+    tab_to_name(packer, "Reset", most=MOST_TABS)
     packer.keyboard.press("Space")
     assert batches_shown(packer) == plan(LENGTHS, "as they come", "sentences", 8).batches

@@ -1,6 +1,5 @@
 """The cache stepper, by mouse and by keyboard alone, against the counts in Python and the model itself."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,24 +7,21 @@ import torch
 from playwright.sync_api import Locator, Page, expect
 from torch import Tensor
 
-from tests.browser.conftest import Watched
+from tests.browser.conftest import StrictPage
+from tests.browser.figure_page import opened
+from tests.browser.keyboard import tab_to
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, pretrained
 from transformer_edu.decoding_work import cache_numbers, decoding_work, step_work
-from transformer_edu.widgets import CacheStepper, assets
+from transformer_edu.widgets import CacheStepper
 from transformer_edu.widgets.cached_keys import rows_of_each_step, without_mask
 
-StrictPage = Callable[..., Watched]
+MOST_TABS = 12
+
 STORED = 0.5e-4 + 2e-6  # half a unit of the recording, and float32's rounding
 SHIPPED = pretrained.load("grammar")
 READS = ["start", *RUNNING_TRANSLATION.split()]
 STEPS, WORDS = len(READS), len(RUNNING_SENTENCE.split())
 CACHED = {True: "with cache", False: "without cache"}
-
-
-def opened(figure: CacheStepper, folder: Path, strict_page: StrictPage) -> Page:
-    path = folder / "stepper.html"
-    path.write_text(assets.standalone_page(figure.html()), encoding="utf-8")
-    return strict_page(viewport={"width": 800, "height": 1000}).open(path.as_uri())
 
 
 @pytest.fixture
@@ -165,18 +161,9 @@ def test_a_longer_sentence_is_counted_as_in_python(page: Page) -> None:
     expect(page.locator(".te-cache-bars")).to_contain_text("256.5 times as many rows without")
 
 
-def tab_to(page: Page, selector: str) -> None:
-    """Press Tab until the focused element matches."""
-    for _ in range(12):
-        page.keyboard.press("Tab")
-        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
-            return
-    raise AssertionError(f"Tab never reached {selector!r}")
-
-
 def test_whole_figure_by_keyboard_alone(page: Page, keys: dict[str, list[Tensor]]) -> None:
     status = page.locator("[aria-live=polite]")
-    tab_to(page, ".te-primary")
+    tab_to(page, ".te-primary", most=MOST_TABS)
     page.keyboard.press("Enter")
     assert_shows(page, 7, cached=True)
     expect(status).to_contain_text("Step 7 of 8: the decoder reads dort and writes pas.")
@@ -184,16 +171,16 @@ def test_whole_figure_by_keyboard_alone(page: Page, keys: dict[str, list[Tensor]
     page.keyboard.press("Tab")
     page.keyboard.press("Space")
     assert_shows(page, 6, cached=True)
-    tab_to(page, "[role=radio]")
+    tab_to(page, "[role=radio]", most=MOST_TABS)
     page.keyboard.press("ArrowRight")
     assert_shows(page, 6, cached=False)
     expect(status).to_contain_text("Without cache. Step 6 of 8")
-    tab_to(page, "select")
+    tab_to(page, "select", most=MOST_TABS)
     page.keyboard.press("ArrowUp")
     assert_key(page, keys, token=1, step=6)
     expect(status).to_contain_text("Key of le:")
     expect(status).not_to_contain_text("Step 6 of 8")  # nothing changed there
-    tab_to(page, "input[type=range]")
+    tab_to(page, "input[type=range]", most=MOST_TABS)
     page.keyboard.press("End")
     expect(status).to_contain_text("n(n + 1)/2 = 131,328")
     page.keyboard.press("Home")

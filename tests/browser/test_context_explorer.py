@@ -14,6 +14,8 @@ from tests.browser.keyboard import tab_to
 from transformer_edu import RUNNING_SENTENCE, pretrained
 from transformer_edu.widgets import ContextExplorer
 
+MOST_TABS = 12
+
 SHIPPED = pretrained.load("grammar")
 COW = "the small black cow does not sleep"
 DOG = "the small black dog does not sleep"
@@ -133,15 +135,15 @@ def test_a_word_that_the_next_sentence_lacks_gives_way(page: Page) -> None:
 
 
 def test_whole_figure_by_keyboard_alone(page: Page) -> None:
-    tab_to(page, "select")
-    tab_to(page, "select")
+    tab_to(page, "select", most=MOST_TABS)
+    tab_to(page, "select", most=MOST_TABS)
     page.keyboard.press("ArrowDown")
     assert_shows(page, RUNNING_SENTENCE, DOG, (0, 0))
-    tab_to(page, "[role=radio]")
+    tab_to(page, "[role=radio]", most=MOST_TABS)
     page.keyboard.press("ArrowRight")
     assert_shows(page, RUNNING_SENTENCE, DOG, (1, 1))
     expect(page.get_by_role("status")).to_contain_text(f"small, in “{RUNNING_SENTENCE}” and “{DOG}”.")
-    tab_to(page, "[role=gridcell]")
+    tab_to(page, "[role=gridcell]", most=MOST_TABS)
     page.keyboard.press("ArrowDown")
     assert_shows(page, RUNNING_SENTENCE, DOG, (2, 2))
     assert page.locator("[aria-checked=true]").text_content() == "black"

@@ -16,6 +16,8 @@ from transformer_edu import causal_mask, padding_mask
 from transformer_edu.widgets import MaskLab
 from transformer_edu.widgets.mask_lab import attention_of_scores
 
+MOST_TABS = 30
+
 KINDS = {"encoder": "encoder self-attention", "decoder": "decoder self-attention", "cross": "cross-attention"}
 
 
@@ -198,20 +200,20 @@ def test_ticking_a_box_takes_a_mistake_back(lab: Callable[..., Page]) -> None:
 
 def test_whole_figure_by_keyboard_alone(lab: Callable[..., Page]) -> None:
     page = lab()
-    tab_to_name(page, "decoder self-attention")
+    tab_to_name(page, "decoder self-attention", most=MOST_TABS)
     page.keyboard.press("ArrowLeft")
-    tab_to_name(page, "padding mask")
+    tab_to_name(page, "padding mask", most=MOST_TABS)
     page.keyboard.press("Space")
     assert_same(shown(page, "weights"), scores_of("encoder").softmax(dim=-1))
     assert page.get_by_role("combobox", name="mask").input_value() == "bare"
-    tab_to_name(page, "English 2")
+    tab_to_name(page, "English 2", most=MOST_TABS)
     page.keyboard.press("ArrowLeft")
-    tab_to_name(page, "row sees, column the: 0.4")
+    tab_to_name(page, "row sees, column the: 0.4", most=MOST_TABS)
     page.keyboard.press("ArrowUp")
     expect(page.locator(".te-sentence")).to_contain_text("Position 2, dog")
     leak = scores_of("encoder").softmax(dim=-1)[1, 3:].sum()
     expect(page.locator(".te-hidden")).to_contain_text(f"must not: {leak:.2f} of its attention is on padding")
-    tab_to_name(page, "Reset")
+    tab_to_name(page, "Reset", most=MOST_TABS)
     page.keyboard.press("Enter")
     assert_same(shown(page, "weights"), attention_of_scores(scores_of("decoder"), causal_mask(6) & pads(4)))
 

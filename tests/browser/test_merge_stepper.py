@@ -18,6 +18,8 @@ from transformer_edu.data.byte_pairs import END, Words, count_pairs, merge
 from transformer_edu.widgets import MergeStepper
 from transformer_edu.widgets.merge_stepper import TEXT
 
+MOST_TABS = 15
+
 TEXTS = st.lists(st.text("abcé😀", min_size=1, max_size=7), min_size=1, max_size=9).map(" ".join)
 ROW = "node => [node.dataset.left, node.dataset.right]"
 
@@ -144,15 +146,15 @@ def test_no_text_too_many_words_and_reset(stepper: Page) -> None:
 
 
 def test_whole_figure_by_keyboard_alone(stepper: Page) -> None:
-    tab_to_name(stepper, "Text")
+    tab_to_name(stepper, "Text", most=MOST_TABS)
     stepper.keyboard.press("Control+A")
     stepper.keyboard.type("low low low lower newest")
     merges = merges_of(library("low low low lower newest"))
-    tab_to_name(stepper, "Back")
+    tab_to_name(stepper, "Back", most=MOST_TABS)
     stepper.keyboard.press("Enter")
-    tab_to_name(stepper, "Next merge")
+    tab_to_name(stepper, "Next merge", most=MOST_TABS)
     stepper.keyboard.press("Space")
-    tab_to_name(stepper, "merges")
+    tab_to_name(stepper, "merges", most=MOST_TABS)
     stepper.keyboard.press("Home")
     assert shown_merges(stepper) == []
     stepper.keyboard.press("ArrowRight")
@@ -160,7 +162,7 @@ def test_whole_figure_by_keyboard_alone(stepper: Page) -> None:
     expect(stepper.locator("[aria-live=polite]")).to_contain_text("Merge 1 of")
     stepper.keyboard.press("End")
     assert shown_merges(stepper) == merges
-    tab_to_name(stepper, "Cut a new word")
+    tab_to_name(stepper, "Cut a new word", most=MOST_TABS)
     stepper.keyboard.press("Control+A")
     stepper.keyboard.type("slower")
     assert cut(stepper) == library("low low low lower newest").encode("slower·").tokens

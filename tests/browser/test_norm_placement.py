@@ -17,6 +17,8 @@ from transformer_edu.widgets import NormPlacement
 from transformer_edu.widgets.norm_placement import BLACK, CAT
 from transformer_edu.widgets.placement_networks import PLACEMENTS, draw_networks, median_curves, norm, passage
 
+MOST_TABS = 15
+
 X, OTHER = torch.tensor([CAT, BLACK], dtype=torch.float64)
 NAMES = {"post": "post-norm", "pre": "pre-norm", "none": "no residual"}
 
@@ -129,22 +131,22 @@ def test_chart_draws_the_curve_it_holds(page: Page) -> None:
 
 
 def test_whole_figure_by_keyboard_alone(page: Page) -> None:
-    tab_to(page, "[role=radio]")
+    tab_to(page, "[role=radio]", most=MOST_TABS)
     page.keyboard.press("ArrowRight")
     assert_taps(page, "pre", 6, 1)
-    tab_to(page, "input[type=range]")
+    tab_to(page, "input[type=range]", most=MOST_TABS)
     page.keyboard.press("Home")  # one layer: the layer shown can only be the first
     assert_curves(page, 1)
     page.keyboard.press("ArrowRight")
-    tab_to(page, "input[type=range]")
+    tab_to(page, "input[type=range]", most=MOST_TABS)
     page.keyboard.press("End")
     assert_taps(page, "pre", 2, 1)
     expect(page.locator("[aria-live=polite]")).to_contain_text("pre-norm, 2 layers, layer 2, network 1. No norm stands")
-    tab_to(page, "[data-matrix=taps] [data-value]")
+    tab_to(page, "[data-matrix=taps] [data-value]", most=MOST_TABS)
     page.keyboard.press("ArrowDown")
     label = page.evaluate("document.activeElement.getAttribute('aria-label')")
     assert label.startswith("row LayerNorm(x), column 1: ")
-    tab_to(page, "button.te-button")
+    tab_to(page, "button.te-button", most=MOST_TABS)
     page.keyboard.press("Enter")
     assert_taps(page, "pre", 2, 2)
     page.keyboard.press("Tab")

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,33 +9,16 @@ import pytest
 import torch
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Watched
-from transformer_edu import Transformer, build_transformer
+from tests.browser.conftest import StrictPage
+from tests.browser.figure_page import opened
+from tests.browser.keyboard import tab_to
+from tests.unit.test_search_tree import BOS_ID, EOS_ID, MAX_LEN, TOKENS, small_model
 from transformer_edu.beam import Hypothesis, beam_search
-from transformer_edu.widgets import SearchTree, assets
+from transformer_edu.widgets import SearchTree
 from transformer_edu.widgets.search_branches import ALPHAS, BEAM_SIZES, record_search_tree
 from transformer_edu.widgets.search_tree import HAND_LANGUAGE
 
-StrictPage = Callable[..., Watched]
-TOKENS = ["<pad>", "<bos>", "<eos>", *"abcdefg"]
-BOS_ID, EOS_ID, MAX_LEN = 1, 2, 9
 CLOSE = 1e-4
-
-
-def small_model(seed: int) -> Transformer:
-    """Untrained, but with opinions: its logits are made three times as large."""
-    torch.manual_seed(seed)
-    model = build_transformer(12, len(TOKENS), d_model=16, num_heads=2, d_ff=32, num_layers=1, max_len=MAX_LEN)
-    with torch.no_grad():
-        for parameter in model.projection.parameters():
-            parameter.mul_(3)
-    return model.eval()
-
-
-def opened(figure: SearchTree, folder: Path, strict_page: StrictPage) -> Page:
-    path = folder / "tree.html"
-    path.write_text(assets.standalone_page(figure.html()), encoding="utf-8")
-    return strict_page(viewport={"width": 800, "height": 1000}).open(path.as_uri())
 
 
 @pytest.fixture
@@ -187,15 +169,6 @@ def test_the_numbers_of_the_made_up_language_are_the_literal_ones(page: Page) ->
         "all => all.map(one => [one.children[1].textContent.trim(), Number(one.children[2].textContent)])"
     )
     assert dict(told) == HAND_LANGUAGE["<bos>",]
-
-
-def tab_to(page: Page, selector: str) -> None:
-    """Press Tab until the focused element matches."""
-    for _ in range(20):
-        page.keyboard.press("Tab")
-        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
-            return
-    raise AssertionError(f"Tab never reached {selector!r}")
 
 
 def test_whole_figure_by_keyboard_alone(page: Page) -> None:

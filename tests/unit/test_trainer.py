@@ -282,3 +282,12 @@ def test_bfloat16_is_refused_where_the_processor_only_imitates_it(monkeypatch, t
 def test_bad_settings_are_named(tmp_path, parallel_text, changes, error, says):
     with pytest.raises(error, match=says):
         settings_for(tmp_path, parallel_text, **changes)
+
+
+def test_each_step_draws_its_own_dropout_and_again_the_same(tmp_path, parallel_text):
+    settings = settings_for(tmp_path, parallel_text, dropout=0.5)
+    task = prepare_task(settings, ALONE)
+    steps = StepMaker(new_model(settings, len(task.subwords)).train(), task, settings, ALONE)
+    first, second, again = (steps.take(list(range(8)), step, 0.0)[0] for step in (1, 2, 1))
+    assert first == again
+    assert first != second

@@ -10,8 +10,7 @@ from transformer_edu.data.subwords import Subwords
 from transformer_edu.data.toy import IdPair
 from transformer_edu.training.distributed import Team
 from transformer_edu.training.settings import TrainingSettings
-
-TOKENIZER = "tokenizer.json"
+from transformer_edu.translator import TOKENIZER
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from torch import nn
 from transformer_edu.data.packing import epoch_batches
 from transformer_edu.training.checkpoint import distinct_weights, put_weights
 from transformer_edu.training.distributed import Team
+from transformer_edu.training.randomness import seeded
 from transformer_edu.training.run_folder import CHECKPOINT, KEPT_CHECKPOINTS, WEIGHTS, RunFolder
 from transformer_edu.training.schedule import warmup_schedule
 from transformer_edu.training.settings import TrainingSettings, different_settings
@@ -42,8 +43,7 @@ def new_model(settings: TrainingSettings, vocab_size: int) -> Transformer:
 
     Embeddings are drawn with variance 1/d_model, so that after the factor √d_model they are as large as the positions.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(settings.seed)
+    with seeded(settings.seed):
         model = build_transformer(**vars(settings.model_config(vocab_size)))
         for embedding in (model.source_embedding, model.target_embedding):
             nn.init.normal_(embedding.lookup.weight, std=settings.d_model**-0.5)
@@ -133,17 +133,18 @@ class Trainer:
         weights, step = distinct_weights(self.model), self.progress.step
         self.folder.save(WEIGHTS, step, weights, {}, keep=self.settings.average)
         tensors = {f"model/{name}": tensor for name, tensor in weights.items()} | self._optimizer_tensors()
-        header = {"settings": self.settings.as_dict(), "progress": asdict(self.progress), "subwords": self._subwords()}
-        header["sittings"] = self.sittings
+        header = {
+            "settings": self.settings.as_dict(),
+            "progress": asdict(self.progress),
+            "subwords": len(self.task.subwords),
+            "sittings": self.sittings,
+        }
         self.folder.save(CHECKPOINT, step, tensors, header, keep=KEPT_CHECKPOINTS)
 
     def _optimizer_tensors(self) -> dict[str, torch.Tensor]:
         state = self.steps.optimizer.state
         named = self.model.named_parameters()
         return {f"optimizer/{name}/{key}": state[p][key] for name, p in named for key in state[p]}
-
-    def _subwords(self) -> int:
-        return len(self.task.subwords)
 
     def resume(self) -> bool:
         """Go to the newest whole checkpoint; False if there is none. Settings that change the course must be equal."""
@@ -156,10 +157,10 @@ class Trainer:
         differences = different_settings(header["settings"], self.settings)
         if differences:
             raise ValueError(f"settings must be those of the run in {self.settings.out}, got {'; '.join(differences)}")
-        if header["subwords"] != self._subwords():
+        if header["subwords"] != len(self.task.subwords):
             raise ValueError(
                 f"the vocabulary must have the {header['subwords']} pieces of the run in {self.settings.out}, "
-                f"got {self._subwords()}: was {self.settings.out}/tokenizer.json replaced?"
+                f"got {len(self.task.subwords)}: was {self.settings.out}/tokenizer.json replaced?"
             )
         put_weights(self.model, {name[6:]: t for name, t in tensors.items() if name.startswith("model/")})
         self._put_optimizer(tensors)
