@@ -35,6 +35,7 @@ from transformer_edu.data import (
 )
 from transformer_edu.data.files import write_atomically
 from transformer_edu.training import Step, exact_match
+from transformer_edu.training.ablation import record_ablations
 from transformer_edu.training.depth import record_depth
 from transformer_edu.training.embedding_scale import record_embedding_scale
 from transformer_edu.training.grammar_model import (
@@ -45,7 +46,9 @@ from transformer_edu.training.grammar_model import (
 )
 from transformer_edu.training.long_range import record_long_range
 from transformer_edu.training.provenance import provenance
+from transformer_edu.training.real_text import record_real_text
 from transformer_edu.training.replay import record_replay
+from transformer_edu.training.search_settings import record_search_settings
 from transformer_edu.training.step_time import record_step_times
 from transformer_edu.training.threads import one_thread
 from transformer_edu.widgets.architecture_trace import record_trace
@@ -194,6 +197,11 @@ def cached_keys() -> dict[str, Any]:
     return record_keys(pretrained.load("grammar"), RUNNING_SENTENCE)
 
 
+def ablations() -> dict[str, Any]:
+    """Each part of the model and of the recipe taken out alone, from three seeds. About a quarter of an hour."""
+    return record_ablations(SEEDS)
+
+
 def long_range() -> dict[str, Any]:
     """Recalling a token across a distance: five architectures of one size from three seeds. About six minutes."""
     return record_long_range(SEEDS)
@@ -216,6 +224,9 @@ RECORDINGS: dict[str, Callable[[], dict[str, Any]]] = {
     "depth": record_depth,
     "embedding-scale": record_embedding_scale,
     "long-range": long_range,
+    "ablations": ablations,
+    "multi30k": record_real_text,
+    "search-settings": record_search_settings,
     "step-times": step_times,
 }
 

@@ -104,3 +104,37 @@ def test_the_recipe_has_learnt_half_the_grammar_after_a_third_of_its_steps():
     """At step 330 the recorded run is past 85 %; this one may be anywhere above one half."""
     model, _ = recipe.train_grammar_model(seed=0, steps=330, progress=False)
     assert recipe.held_out_score(model, 200)["exact_match"] > 0.5
+
+
+def test_log_of_the_translator_tells_what_its_card_tells():
+    log = pretrained.training_log("multi30k-de-en")
+    evaluations = {row["step"]: row["validation_bleu"] for row in log if "validation_bleu" in row}
+    card = pretrained.load("multi30k-de-en").card
+    assert max(evaluations) == card["training"]["steps"]
+    chosen = card["weights"]["chosen"].removeprefix("step ")
+    assert (
+        evaluations[int(chosen)]
+        == max(evaluations.values())
+        == card["weights"]["tried"][f"step {chosen}"]["validation_bleu"]
+    )
+
+
+@pytest.mark.parametrize("search", ["beam", "greedy"])
+def test_scores_belong_to_the_shipped_weights(search):
+    result = pretrained.scores("multi30k-de-en", search)
+    assert result["model"]["weights_sha256"] == pretrained.load("multi30k-de-en").card["weights_sha256"]
+    assert len(result["translations"]) == result["sentences"] == 1000
+    assert result["scores"]["bleu_lowercase"]["score"] >= 39
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: pretrained.training_log("grammar"), "name must be one of 'multi30k-de-en', got 'grammar'"),
+        (lambda: pretrained.scores("nobody"), "name must be one of 'multi30k-de-en', got 'nobody'"),
+        (lambda: pretrained.scores("multi30k-de-en", "sampling"), "search must be one of 'beam', 'greedy'"),
+    ],
+)
+def test_what_was_not_recorded_is_named(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()

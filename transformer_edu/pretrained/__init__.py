@@ -17,6 +17,7 @@ from transformer_edu.data.vocabulary import Vocabulary
 from transformer_edu.training.checkpoint import load_model
 from transformer_edu.training.evaluation import greedy_ids
 from transformer_edu.transformer import Transformer
+from transformer_edu.validation import check_choice
 
 TRANSLATORS = ("multi30k-de-en",)
 NAMES = ("grammar", *TRANSLATORS)
@@ -69,3 +70,30 @@ def load(name: str, device: torch.device | str = "cpu") -> Any:
         raise ValueError(f"{weights.name} must be the file that {card_path.name} describes, but its checksum differs")
     model = load_model(weights, device)
     return Pretrained(model, Vocabulary(card["source_words"]), Vocabulary(card["target_words"]), card)
+
+
+def training_log(name: str) -> list[dict[str, Any]]:
+    """What the training of a shipped translator wrote, a dict for each line: losses, and the evaluations.
+
+    Raises:
+        ValueError: no translator has that name.
+    """
+    check_choice("name", name, TRANSLATORS)
+    lines = (_FOLDER / name / "log.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def scores(name: str, search: str = "beam") -> dict[str, Any]:
+    """What `transformer-edu evaluate` wrote about a shipped translator on its test set: scores, and every translation.
+
+    Args:
+        name: of the translator.
+        search: "beam", with the settings that were best on validation, or "greedy".
+
+    Raises:
+        ValueError: no translator has that name, or no such search was recorded.
+    """
+    check_choice("name", name, TRANSLATORS)
+    check_choice("search", search, ("beam", "greedy"))
+    result: dict[str, Any] = json.loads((_FOLDER / name / f"test-2016-{search}.json").read_text(encoding="utf-8"))
+    return result

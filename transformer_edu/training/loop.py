@@ -65,6 +65,7 @@ def train(
     steps: int | None = None,
     smoothing: float = 0.1,
     clip_norm: float | None = 1.0,
+    betas: tuple[float, float] = (0.9, 0.98),
     seed: int = 0,
     progress: bool = True,
     on_step: Callable[[Step, Transformer], None] | None = None,
@@ -77,6 +78,7 @@ def train(
         steps: stop after so many; None: when the batches end.
         smoothing: ε of the label smoothing.
         clip_norm: the gradient, taken as one vector, is shortened to this length; None: never.
+        betas: how much Adam keeps, at each step, of its averages of the gradient and of its square.
         seed: of the dropout masks. The random state of the caller is left as it was.
         on_step: called with the step and the model after each update; the model is in training mode.
 
@@ -88,7 +90,7 @@ def train(
     if clip_norm is not None:
         check_number("clip_norm", clip_norm)
     rate = learning_rate if callable(learning_rate) else _constant(learning_rate)
-    optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9)
+    optimizer = torch.optim.Adam(model.parameters(), betas=betas, eps=1e-9)
     history, start = History(), time.perf_counter()
     with training_mode(model), seeded(seed, device_of(model)), _progress_bar(steps, progress) as show:
         for number, batch in enumerate(batches, start=1):

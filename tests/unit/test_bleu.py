@@ -1,0 +1,68 @@
+"""The book's BLEU gives sacrebleu's scores."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sacrebleu.metrics import BLEU
+
+from transformer_edu.training.bleu import corpus_bleu, ngrams
+
+WORDS = ["the", "black", "cat", "dog", "sleeps"]
+TOKENS = st.lists(st.sampled_from(WORDS), max_size=12)
+LONG = st.lists(st.sampled_from(WORDS), min_size=6, max_size=12)
+CORPORA = st.lists(st.tuples(TOKENS, TOKENS.filter(bool)), min_size=1, max_size=8)
+
+
+def sacrebleus(hypotheses: list[list[str]], references: list[list[str]]) -> float:
+    metric = BLEU(tokenize="none", smooth_method="none", effective_order=False)
+    return metric.corpus_score([" ".join(h) for h in hypotheses], [[" ".join(r) for r in references]]).score
+
+
+@given(CORPORA)
+def test_a_corpus_scores_as_sacrebleu_scores_it(pairs):
+    hypotheses, references = ([list(pair[side]) for pair in pairs] for side in (0, 1))
+    assert corpus_bleu(hypotheses, references) == pytest.approx(sacrebleus(hypotheses, references), abs=1e-9)
+
+
+@given(st.lists(st.tuples(LONG, st.integers(0, 2), TOKENS), min_size=1, max_size=5))
+def test_answers_that_mostly_match_score_as_sacrebleu_scores_them(drafts):
+    """Random corpora often score 0; these have matches of every n, words missing in front and words too many."""
+    references = [reference for reference, _, _ in drafts]
+    hypotheses = [reference[missing:] + extra for reference, missing, extra in drafts]
+    score = corpus_bleu(hypotheses, references)
+    assert score > 0
+    assert score == pytest.approx(sacrebleus(hypotheses, references), abs=1e-9)
+
+
+@given(st.lists(st.lists(st.sampled_from("abc"), min_size=4, max_size=9), min_size=1, max_size=5))
+def test_the_reference_itself_scores_100(sentences):
+    assert corpus_bleu(sentences, sentences) == pytest.approx(100)
+
+
+def test_nothing_said_or_nothing_long_enough_scores_0():
+    assert corpus_bleu([[]], [["the", "cat"]]) == 0
+    assert corpus_bleu([["the", "cat"]], [["the", "cat"]]) == 0, "no four tokens can match"
+
+
+def test_counts_are_summed_over_the_corpus():
+    hypotheses = [["the", "cat"], ["the", "black", "dog", "does", "not", "sleep"]]
+    assert corpus_bleu(hypotheses, hypotheses) == pytest.approx(100), "a short sentence does not make the score 0"
+
+
+def test_ngrams_overlap():
+    assert ngrams(["a", "a", "a"], 2) == {("a", "a"): 2}
+    assert ngrams(["a"], 2) == {}
+
+
+@pytest.mark.usefixtures("as_readers_run_it")
+def test_bad_input_is_named():
+    with pytest.raises(TypeError, match=r"hypotheses must be lists of tokens, got strings: \['the cat'\]"):
+        corpus_bleu(["the cat"], [["the", "cat"]])
+    with pytest.raises(TypeError, match="references must be lists of tokens, got strings: 'the cat'"):
+        corpus_bleu([["the", "cat"]], "the cat")
+    with pytest.raises(ValueError, match="as many as references, and at least one, got 1 and 2"):
+        corpus_bleu([["the"]], [["the"], ["cat"]])
+    with pytest.raises(ValueError, match="at least one, got 0 and 0"):
+        corpus_bleu([], [])
+    with pytest.raises(ValueError, match="max_n must be at least 1, got 0"):
+        corpus_bleu([["the"]], [["the"]], max_n=0)

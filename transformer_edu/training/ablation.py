@@ -1,0 +1,227 @@
+"""What is each part for? Take it out alone, train again, and see (chapter 13).
+
+python tools/make_recordings.py --only ablations
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from transformer_edu.attention import MultiHeadAttention
+from transformer_edu.data import encode_pairs, iterate_batches, train_pairs, vocabularies
+from transformer_edu.residual import ResidualConnection
+from transformer_edu.shapes import Tensor, Vectors
+from transformer_edu.training.grammar_model import (
+    BATCH_SIZE,
+    SMOOTHING,
+    STEPS,
+    WARMUP_STEPS,
+    grammar_config,
+    grammar_learning_rate,
+    held_out_score,
+    loss_curve,
+)
+from transformer_edu.training.loop import train
+from transformer_edu.training.randomness import seeded
+from transformer_edu.training.threads import one_thread
+from transformer_edu.transformer import Transformer, TransformerConfig, build_transformer
+
+
+class NoPositions(nn.Module):
+    """Stands where the positional encoding stood: dropout, and no position."""
+
+    def __init__(self, dropout: float) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Vectors, offset: int = 0) -> Vectors:
+        """x (batch, seq, d_model), unchanged but for the dropout."""
+        return self.dropout(x)
+
+
+class NoResidual(ResidualConnection):
+    """The sub-layer and its norm, without the bypass around them."""
+
+    def forward(self, x: Vectors, sublayer: Callable[[Tensor], Tensor]) -> Vectors:
+        """LayerNorm(Sublayer(x)) where it was LayerNorm(x + Sublayer(x))."""
+        return self.norm(self.dropout(sublayer(x)))
+
+
+class NoSublayer(nn.Module):
+    """Stands where a sub-layer, its bypass and its norm stood: lets everything through."""
+
+    def forward(self, x: Vectors, sublayer: Callable[[Tensor], Tensor]) -> Vectors:
+        """x itself."""
+        return x
+
+
+class UnscaledAttention(MultiHeadAttention):
+    """Attention whose scores are not divided by √d_head."""
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        """As in `MultiHeadAttention`, with the division undone beforehand."""
+        return super().attend(q * math.sqrt(q.shape[-1]), k, v, mask)
+
+
+def take_out(model: nn.Module, kind: type[nn.Module], make: Callable[[Any], nn.Module]) -> None:
+    """Replace every part of a class by what `make` makes of it; weights of the same name and shape are kept."""
+    for parent in list(model.modules()):
+        for name, part in list(parent.named_children()):
+            if isinstance(part, kind):
+                other = make(part)
+                kept = {key: value for key, value in part.state_dict().items() if key in other.state_dict()}
+                other.load_state_dict(kept, strict=False)
+                setattr(parent, name, other)
+
+
+def without_positions(model: Transformer) -> None:
+    """Words without places."""
+    model.positional_encoding = NoPositions(model.config.dropout)
+
+
+def without_residual(model: Transformer) -> None:
+    """No bypass around any sub-layer."""
+    take_out(model, ResidualConnection, lambda part: NoResidual(model.config.d_model, model.config.dropout))
+
+
+def without_norm(model: Transformer) -> None:
+    """x + Sublayer(x), and nothing else."""
+    for part in model.modules():
+        if isinstance(part, ResidualConnection):
+            part.norm = nn.Identity()
+
+
+def without_feed_forward(model: Transformer) -> None:
+    """Layers of attention alone."""
+    for layer in [*model.encoder.layers, *model.decoder.layers]:
+        layer.feed_forward, layer.feed_forward_residual = nn.Identity(), NoSublayer()
+
+
+def without_relu(model: Transformer) -> None:
+    """Feed-forward parts that are one linear map."""
+    for layer in [*model.encoder.layers, *model.decoder.layers]:
+        layer.feed_forward.activation = nn.Identity()
+
+
+def without_scaling(model: Transformer) -> None:
+    """Scores as large as they come."""
+    c = model.config
+    take_out(model, MultiHeadAttention, lambda _: UnscaledAttention(c.d_model, c.num_heads, c.dropout))
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """One run of chapter 13's recipe with one thing changed.
+
+    `part` is what was taken out, of the "model" or of the "recipe"; the other fields say how.
+    """
+
+    part: str
+    of: str
+    config: TransformerConfig
+    change: Callable[[Transformer], None] | None = None
+    smoothing: float = SMOOTHING
+    clip_norm: float | None = 1.0
+    betas: tuple[float, float] = (0.9, 0.98)
+    learning_rate: Callable[[int], float] = grammar_learning_rate
+
+
+def no_warm_up(step: int) -> float:
+    """The peak rate from the first step on; it falls as before."""
+    return grammar_learning_rate(max(step, WARMUP_STEPS))
+
+
+def no_fall(step: int) -> float:
+    """Warm-up as before; then the peak rate for good."""
+    return grammar_learning_rate(min(step, WARMUP_STEPS))
+
+
+def ablations() -> list[Ablation]:
+    """Nothing taken out, then each part of the model, then each part of the recipe."""
+    c = grammar_config()
+    return [
+        Ablation("nothing", "", c),
+        Ablation("positions", "model", c, without_positions),
+        Ablation("residual connections", "model", c, without_residual),
+        Ablation("layer norm", "model", c, without_norm),
+        Ablation("feed-forward", "model", c, without_feed_forward),
+        Ablation("its ReLU", "model", c, without_relu),
+        Ablation("1/√d_k", "model", c, without_scaling),
+        Ablation("several heads", "model", replace(c, num_heads=1)),
+        Ablation("label smoothing", "recipe", c, smoothing=0.0),
+        Ablation("warm-up", "recipe", c, learning_rate=no_warm_up),
+        Ablation("falling rate", "recipe", c, learning_rate=no_fall),
+        Ablation("Adam's 0.98", "recipe", c, betas=(0.9, 0.999)),  # PyTorch's default in its place
+        Ablation("clipping", "recipe", c, clip_norm=None),
+        Ablation("dropout", "recipe", replace(c, dropout=0.0)),
+    ]
+
+
+def new_ablated_model(ablation: Ablation, seed: int) -> Transformer:
+    """An untrained model with the part taken out; what is left starts with the weights that it has in the whole."""
+    with seeded(seed):
+        model = build_transformer(**vars(ablation.config))
+    if ablation.change is not None:
+        ablation.change(model)
+    return model
+
+
+def run_ablation(ablation: Ablation, seed: int, steps: int = STEPS, sentences: int = 1000) -> dict[str, Any]:
+    """Train one model and score it on held-out sentences; same batches and, where it has as many, same dropout.
+
+    Returns:
+        "seed". "held_out": see `held_out_score` (loss without smoothing). "loss_curve": the mean training loss of each
+        50 steps, with the run's own smoothing.
+    """
+    model = new_ablated_model(ablation, seed)
+    batches = iterate_batches(encode_pairs(train_pairs(), *vocabularies()), BATCH_SIZE, seed=seed, epochs=None)
+    with one_thread():
+        history = train(
+            model, batches, steps=steps, learning_rate=ablation.learning_rate, smoothing=ablation.smoothing,
+            clip_norm=ablation.clip_norm, betas=ablation.betas, seed=seed, progress=False,
+        )  # fmt: skip
+        score = held_out_score(model, sentences)
+    curve = loss_curve(history, 50)
+    return {"seed": seed, "held_out": score, "loss_curve": [point["loss"] for point in curve]}
+
+
+def record_ablations(
+    seeds: Sequence[int], steps: int = STEPS, parts: Sequence[str] | None = None, processes: int = 2
+) -> dict[str, Any]:
+    """Every ablation from every seed, several processes of one thread each: about fifteen minutes on two cores.
+
+    Args:
+        seeds: one run each.
+        steps: of each run.
+        parts: only these; None: all.
+        processes: how many run at once. The results do not depend on it.
+
+    Returns:
+        "steps", and under "ablations" one dict each: "part", "of", "parameters", "runs" (see `run_ablation`).
+    """
+    chosen = [ablation for ablation in ablations() if parts is None or ablation.part in parts]
+    names = [(ablation.part, seed, steps) for ablation in chosen for seed in seeds]
+    with ProcessPoolExecutor(processes, mp_context=torch.multiprocessing.get_context("spawn")) as pool:
+        found = dict(zip(names, pool.map(_run_named, names), strict=True))
+    return {
+        "steps": steps,
+        "ablations": [
+            {
+                "part": ablation.part,
+                "of": ablation.of,
+                "parameters": sum(p.numel() for p in new_ablated_model(ablation, 0).parameters()),
+                "runs": [found[ablation.part, seed, steps] for seed in seeds],
+            }
+            for ablation in chosen
+        ],
+    }
+
+
+def _run_named(job: tuple[str, int, int]) -> dict[str, Any]:
+    part, seed, steps = job
+    return run_ablation(next(ablation for ablation in ablations() if ablation.part == part), seed, steps)

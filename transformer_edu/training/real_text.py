@@ -1,0 +1,106 @@
+"""Facts about Multi30k, and one set of translations scored in right and wrong ways (chapter 15).
+
+python tools/make_recordings.py --only multi30k      # reads Multi30k's files
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from sacrebleu.metrics import BLEU
+
+from transformer_edu import pretrained
+from transformer_edu.data.multi30k import SPLITS, multi30k_pairs
+from transformer_edu.data.packing import epoch_batches, pack, padding_waste
+from transformer_edu.data.parallel import TextPair
+from transformer_edu.data.subwords import Subwords
+from transformer_edu.translator import Translator
+
+WORDS = ("nicht", "schläft", "Katze", "Regen", "Dach", "Enten", "heute", "Zeit", "Ich")  # German, looked up in training
+MAX_TOKENS = 1280  # of a training batch
+
+
+def record_real_text(folder: str | Path | None = None) -> dict[str, Any]:
+    """See `text_facts` and `ways_to_score`. About two minutes of one thread.
+
+    Args:
+        folder: where Multi30k's files are; None: see `multi30k_pairs`.
+    """
+    translator = pretrained.load("multi30k-de-en")
+    texts = {split: multi30k_pairs(split, folder, "de", "en") for split in SPLITS}
+    return {
+        **text_facts(texts["train"], texts["test_2016_flickr"], translator.subwords),
+        "pairs": {split: len(pairs) for split, pairs in texts.items()},
+        "scores": ways_to_score(translator, texts["test_2016_flickr"]),
+    }
+
+
+def text_facts(train: Sequence[TextPair], test: Sequence[TextPair], subwords: Subwords) -> dict[str, Any]:
+    """What the German side holds, and how well the pairs pack.
+
+    Returns:
+        "words": distinct German words of the training text, split at what is no letter or digit; "once": of these,
+        how many occur once. "test_words", "test_unseen": running words of the test text, and how many of them
+        training never shows. "captions_with": word -> training captions that hold it. "subwords": of a training
+        caption in the mean, German and English. "padding": share of the cells, batches as they come and as trained.
+    """
+    counts = Counter(word for german, _ in train for word in words_of(german))
+    test_words = [word for german, _ in test for word in words_of(german)]
+    ids = [subwords.encode_all([pair[side] for pair in train]) for side in (0, 1)]
+    lengths = [(len(source), len(target) + 1) for source, target in zip(*ids, strict=True)]
+    return {
+        "words": len(counts),
+        "once": sum(count == 1 for count in counts.values()),
+        "test_words": len(test_words),
+        "test_unseen": sum(word not in counts for word in test_words),
+        "captions_with": {word: sum(word in words_of(german) for german, _ in train) for word in WORDS},
+        "subwords": [round(sum(map(len, side)) / len(side), 1) for side in ids],
+        "padding": {
+            "as they come": round(padding_waste(lengths, pack(lengths, MAX_TOKENS)), 4),
+            "as trained": round(padding_waste(lengths, epoch_batches(lengths, MAX_TOKENS, seed=0)), 4),
+        },
+    }
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a sentence, without punctuation."""
+    return re.findall(r"\w+", text)
+
+
+def ways_to_score(translator: Translator, pairs: Sequence[TextPair]) -> dict[str, float]:
+    """BLEU, 0 .. 100, of the same model on the same sentences, counted in ways that can be met."""
+    references = [english for _, english in pairs]
+    answers = [best[0].text for best in translator.translate_all([german for german, _ in pairs])]
+    sentence = BLEU(lowercase=True, effective_order=True)
+    scores = [sentence.sentence_score(a, [r]).score for a, r in zip(answers, references, strict=True)]
+    twos = [_corpus(answers[i : i + 2], references[i : i + 2]) for i in range(0, len(pairs), 2)]
+    ways = {
+        "lowercased, tokenized": _corpus(answers, references),
+        "standard: case counts": _corpus(answers, references, lowercase=False),
+        "punctuation left on the words": _corpus(answers, references, tokenize="none"),
+        "mean of the sentences' scores": sum(scores) / len(scores),
+        "letters in place of words": _corpus(answers, references, tokenize="char"),
+        "with the right words given": _corpus(taught_answers(translator, pairs), references),
+        "two sentences, the worst two": min(twos),
+        "two sentences, the best two": max(twos),
+    }
+    return {name: round(score, 2) for name, score in ways.items()}
+
+
+def _corpus(answers: Sequence[str], references: Sequence[str], lowercase: bool = True, tokenize: str = "13a") -> float:
+    metric = BLEU(lowercase=lowercase, tokenize=tokenize)
+    return float(metric.corpus_score(list(answers), [list(references)]).score)
+
+
+@torch.no_grad()
+def taught_answers(translator: Translator, pairs: Sequence[TextPair]) -> list[str]:
+    """For each place of the reference the likeliest next piece when all *right* pieces before it are given."""
+    subwords, answers = translator.subwords, []
+    for german, english in pairs:
+        source = torch.tensor([subwords.encode(german)])
+        target = torch.tensor([[subwords.bos_id, *subwords.encode(english)]])
+        answers.append(subwords.decode(translator.model(source, target)[0].argmax(dim=-1).tolist()))
+    return answers
