@@ -9,6 +9,7 @@ import transformer_edu as te
 from transformer_edu import checks
 from transformer_edu.checks import CheckFailed, Mistake
 from transformer_edu.checks import batch_norm as batch_norm_check
+from transformer_edu.checks import beam as beam_check
 from transformer_edu.checks import decoder_layer as decoder_layer_check
 from transformer_edu.checks import encoder_layer as encoder_layer_check
 from transformer_edu.checks import feed_forward as feed_forward_check
@@ -22,6 +23,9 @@ from transformer_edu.checks import positions as positions_check
 from transformer_edu.checks import residual as residual_check
 from transformer_edu.checks import shift as shift_check
 from transformer_edu.data.byte_pairs import learn_merges
+from transformer_edu.data.packing import pack
+from transformer_edu.sampling import sampling_probabilities
+from transformer_edu.training.bleu import corpus_bleu
 from transformer_edu.training.loss import label_smoothing
 from transformer_edu.training.schedule import warmup_schedule
 
@@ -46,10 +50,14 @@ CHECKS = {
     "future-leak test": checks.check_future_test,
     "transformer": checks.check_transformer,
     "parameter count": checks.check_parameter_count,
+    "batches by budget": checks.check_pack,
     "shifted target": checks.check_shift,
     "label smoothing": checks.check_label_smoothing,
     "warm-up schedule": checks.check_warmup_schedule,
     "greedy search": checks.check_greedy_search,
+    "sampling probabilities": checks.check_sampling_probabilities,
+    "beam search": checks.check_beam_search,
+    "corpus BLEU": checks.check_corpus_bleu,
 }
 OWN = {
     "byte-pair merges": learn_merges,
@@ -72,10 +80,14 @@ OWN = {
     "future-leak test": future_test_check.sees_the_future,
     "transformer": te.build_transformer,
     "parameter count": parameters_check.count,
+    "batches by budget": pack,
     "shifted target": shift_check.shift,
     "label smoothing": label_smoothing,
     "warm-up schedule": warmup_schedule,
     "greedy search": te.greedy_search,
+    "sampling probabilities": sampling_probabilities,
+    "beam search": beam_check.best_answer,
+    "corpus BLEU": corpus_bleu,
 }
 EVERY = [(name, mistake) for name in checks.components() for mistake in checks.catalogue(name)]
 

@@ -23,10 +23,15 @@ smallest failing example, the mistake that produces exactly that answer, and a h
     check_future_test(sees_the_future)           sees_the_future(model, ids) -> bool
     check_transformer(build)                     build(source_vocab_size, target_vocab_size, **config_fields) -> model
     check_parameter_count(fn)                    fn(config) -> int
+    check_pack(fn)                               fn(lengths, max_tokens) -> batches, lists of indices
     check_shift(fn)                              fn(target) -> (target_in, target_out)
     check_label_smoothing(fn)                    fn(logits, target, pad_id, smoothing) -> loss
     check_warmup_schedule(fn)                    fn(step, d_model, warmup_steps) -> learning rate
     check_greedy_search(fn)                      fn(model, source, bos_id, eos_id, max_len) -> ids
+    check_sampling_probabilities(fn)             fn(logits, temperature, top_k, top_p) -> probabilities (..., vocab)
+    check_beam_search(fn)                        fn(next_log_probs, bos_id, eos_id, max_len, beam_size, length_penalty)
+                                                 -> (ids, log_prob)
+    check_corpus_bleu(fn)                        fn(hypotheses, references) -> BLEU, 0 .. 100, of token lists
 
 `catalogue(component)` lists the known mistakes of one component, `components()` the components' names.
 """
@@ -35,6 +40,9 @@ from transformer_edu.checks import (  # noqa: F401 (each fills a catalogue)
     attention_mask_mistakes,
     attention_mistakes,
     batch_norm_mistakes,
+    beam_mistakes,
+    beam_score_mistakes,
+    bleu_mistakes,
     byte_pair_mistakes,
     decoder_layer_cross_mistakes,
     decoder_layer_mistakes,
@@ -46,9 +54,12 @@ from transformer_edu.checks import (  # noqa: F401 (each fills a catalogue)
     layer_norm_mistakes,
     loss_mistakes,
     mask_mistakes,
+    pack_mistakes,
     parameter_mistakes,
     residual_mistakes,
     rotation_mistakes,
+    sampling_mistakes,
+    sampling_nucleus_mistakes,
     search_mistakes,
     table_mistakes,
     target_mask_mistakes,
@@ -57,6 +68,8 @@ from transformer_edu.checks import (  # noqa: F401 (each fills a catalogue)
 )
 from transformer_edu.checks.attention import ATTENTION, check_scaled_dot_product_attention
 from transformer_edu.checks.batch_norm import BATCH_NORM, check_masked_batch_norm
+from transformer_edu.checks.beam import BEAM, check_beam_search
+from transformer_edu.checks.bleu import BLEU, check_corpus_bleu
 from transformer_edu.checks.byte_pairs import BYTE_PAIRS, check_byte_pair_merges
 from transformer_edu.checks.decoder_layer import DECODER_LAYER, check_decoder_layer
 from transformer_edu.checks.encoder_layer import ENCODER_LAYER, check_encoder_layer
@@ -76,9 +89,11 @@ from transformer_edu.checks.masks import (
     check_padding_mask,
     check_target_mask,
 )
+from transformer_edu.checks.packs import PACK, check_pack
 from transformer_edu.checks.parameters import PARAMETERS, check_parameter_count
 from transformer_edu.checks.positions import ROTATION, TABLE, check_position_rotation, check_sinusoidal_table
 from transformer_edu.checks.residual import RESIDUAL, check_residual
+from transformer_edu.checks.sampling import SAMPLING, check_sampling_probabilities
 from transformer_edu.checks.schedule import SCHEDULE, check_warmup_schedule
 from transformer_edu.checks.search import SEARCH, check_greedy_search
 from transformer_edu.checks.shift import SHIFT, check_shift
@@ -88,7 +103,7 @@ from transformer_edu.checks.transformer import TRANSFORMER, check_transformer
 _IN_ORDER = (
     BYTE_PAIRS, INPUT_EMBEDDING, TABLE, ROTATION, ENCODING, LAYER_NORM, BATCH_NORM,
     SOFTMAX, ATTENTION, CAUSAL, PADDING, TARGET, HEADS, FEED_FORWARD, RESIDUAL, ENCODER_LAYER, DECODER_LAYER,
-    FUTURE_TEST, TRANSFORMER, PARAMETERS, SHIFT, LOSS, SCHEDULE, SEARCH,
+    FUTURE_TEST, TRANSFORMER, PARAMETERS, PACK, SHIFT, LOSS, SCHEDULE, SEARCH, SAMPLING, BEAM, BLEU,
 )  # fmt: skip
 _COMPONENTS: dict[str, Component] = {component.name: component for component in _IN_ORDER}
 
@@ -109,8 +124,10 @@ __all__ = [
     "CheckFailed",
     "Mistake",
     "catalogue",
+    "check_beam_search",
     "check_byte_pair_merges",
     "check_causal_mask",
+    "check_corpus_bleu",
     "check_decoder_layer",
     "check_encoder_layer",
     "check_feed_forward",
@@ -121,11 +138,13 @@ __all__ = [
     "check_layer_norm",
     "check_masked_batch_norm",
     "check_multi_head_split",
+    "check_pack",
     "check_padding_mask",
     "check_parameter_count",
     "check_position_rotation",
     "check_positional_encoding",
     "check_residual",
+    "check_sampling_probabilities",
     "check_scaled_dot_product_attention",
     "check_shift",
     "check_sinusoidal_table",
