@@ -8,6 +8,8 @@ Each is one file, recordings/NAME.json: {name, command, commit, machine, date, d
 
 import argparse
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from transformer_edu import (
     pretrained,
     record_attention,
 )
+from transformer_edu.commands.evaluate import evaluate
 from transformer_edu.data import (
     BOS_ID,
     EOS_ID,
@@ -34,6 +37,7 @@ from transformer_edu.data import (
     vocabularies,
 )
 from transformer_edu.data.files import write_atomically
+from transformer_edu.data.multi30k import multi30k_pairs
 from transformer_edu.training import Step, exact_match
 from transformer_edu.training.ablation import record_ablations
 from transformer_edu.training.depth import record_depth
@@ -51,6 +55,7 @@ from transformer_edu.training.replay import record_replay
 from transformer_edu.training.search_settings import record_search_settings
 from transformer_edu.training.step_time import record_step_times
 from transformer_edu.training.threads import one_thread
+from transformer_edu.translator import load_translator
 from transformer_edu.widgets.architecture_trace import record_trace
 from transformer_edu.widgets.cached_keys import record_keys
 from transformer_edu.widgets.context_vectors import record_vectors
@@ -202,6 +207,18 @@ def ablations() -> dict[str, Any]:
     return record_ablations(SEEDS)
 
 
+def half_hour(folder: Path = Path("half-hour")) -> dict[str, Any]:
+    """The translator's default recipe for half an hour, scored on test 2016. A finished run in `folder` is used."""
+    if not (folder / "card.json").exists():
+        command = [sys.executable, "-m", "transformer_edu", "train", "--out", str(folder), "--minutes", "30", "--half"]
+        subprocess.run(command, check=True)
+    translator = load_translator(folder)
+    kept = ("command", "commit", "machine", "date", "training", "weights", "search")
+    languages = translator.card["languages"]
+    result = evaluate(translator, multi30k_pairs("test_2016_flickr", None, *languages), {})
+    return {**{key: translator.card[key] for key in kept}, "scores": result["scores"]}
+
+
 def long_range() -> dict[str, Any]:
     """Recalling a token across a distance: five architectures of one size from three seeds. About six minutes."""
     return record_long_range(SEEDS)
@@ -225,6 +242,7 @@ RECORDINGS: dict[str, Callable[[], dict[str, Any]]] = {
     "embedding-scale": record_embedding_scale,
     "long-range": long_range,
     "ablations": ablations,
+    "half-hour": half_hour,
     "multi30k": record_real_text,
     "search-settings": record_search_settings,
     "step-times": step_times,

@@ -48,6 +48,21 @@ def test_translate_reads_standard_input_in_a_process_of_its_own(trained):
     assert len(out.splitlines()) == 2
 
 
+@pytest.mark.slow
+def test_a_compiled_run_follows_the_plain_one(parallel_text, tmp_path):
+    small = {**SMALL, "num_layers": 1, "steps": 4, "every": 1, "dropout": 0.0, "precision": "float32"}
+    options = as_arguments({**small, **parallel_text})
+    losses = {}
+    for name, extra in (("plain", []), ("compiled", ["--compile"])):
+        status, _, errors = run(["train", "--quiet", "--out", tmp_path / name, *options, *extra])
+        assert status == 0, errors
+        lines = map(json.loads, (tmp_path / name / "log.jsonl").read_text().splitlines())
+        losses[name] = [line["loss"] for line in lines if "loss" in line]
+    assert len(losses["plain"]) == 4
+    assert losses["compiled"] != losses["plain"]  # other kernels: it was compiled
+    assert losses["compiled"] == pytest.approx(losses["plain"], abs=1e-3)
+
+
 def test_evaluate_writes_what_repeats_it(trained, parallel_text, tmp_path, capsys):
     out = tmp_path / "scores.json"
     arguments = ["evaluate", "--model", str(trained), "--text", *parallel_text["valid"], "--max-len", "6"]

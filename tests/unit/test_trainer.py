@@ -266,6 +266,22 @@ def test_bfloat16_is_refused_where_the_processor_only_imitates_it(monkeypatch, t
         chosen_precision(settings_for(tmp_path, parallel_text, precision="bfloat16"), cpu)
 
 
+def losses_of_run(folder, parallel_text, **changes):
+    seen = []
+    settings = settings_for(folder, parallel_text, steps=20, every=20, dropout=0.0, learning_rate=0.01, **changes)
+    trainer_for(settings, seen=seen).run()
+    return [loss for _, loss, _ in seen]
+
+
+def test_bfloat16_products_follow_the_float32_run(monkeypatch, tmp_path, parallel_text):
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: True)  # imitated where it is not
+    exact = losses_of_run(tmp_path / "exact", parallel_text, precision="float32")
+    quick = losses_of_run(tmp_path / "quick", parallel_text, precision="bfloat16")
+    assert quick != exact
+    assert quick == pytest.approx(exact, rel=0.02)
+    assert quick[-1] < 0.9 * quick[0]
+
+
 @pytest.mark.parametrize(
     ("changes", "error", "says"),
     [

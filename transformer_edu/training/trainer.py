@@ -115,7 +115,7 @@ class Trainer:
     def _log(self, loss: float, rate: float) -> None:
         if self.team.leads:
             p = self.progress
-            line = {"step": p.step, "epoch": p.epoch, "loss": round(loss, 6), "learning_rate": float(f"{rate:.6g}")}
+            line = {"step": p.step, "epoch": p.epoch, "loss": round(loss, 10), "learning_rate": float(f"{rate:.6g}")}
             self.folder.append({**line, "tokens": p.tokens, "seconds": round(p.seconds, 1)})
 
     def _evaluate(self) -> None:
