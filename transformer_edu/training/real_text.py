@@ -19,7 +19,7 @@ from transformer_edu.data.parallel import TextPair
 from transformer_edu.data.subwords import Subwords
 from transformer_edu.translator import Translator
 
-WORDS = ("nicht", "schläft", "Katze", "Regen", "Dach", "Enten", "heute", "Zeit", "Ich")  # German, looked up in training
+WORDS = ("schläft", "nicht", "schläft nicht", "Regen", "Herrchen", "Enten", "Entfernung", "Zeit", "heute", "Ich")
 MAX_TOKENS = 1280  # of a training batch
 
 
@@ -44,8 +44,9 @@ def text_facts(train: Sequence[TextPair], test: Sequence[TextPair], subwords: Su
     Returns:
         "words": distinct German words of the training text, split at what is no letter or digit; "once": of these,
         how many occur once. "test_words", "test_unseen": running words of the test text, and how many of them
-        training never shows. "captions_with": word -> training captions that hold it. "subwords": of a training
-        caption in the mean, German and English. "padding": share of the cells, batches as they come and as trained.
+        training never shows. "captions_with": word, or words in a row -> training captions that hold it.
+        "subwords": of a training caption in the mean, German and English. "padding": share of the cells, with
+        batches as they come and as trained.
     """
     counts = Counter(word for german, _ in train for word in words_of(german))
     test_words = [word for german, _ in test for word in words_of(german)]
@@ -56,7 +57,7 @@ def text_facts(train: Sequence[TextPair], test: Sequence[TextPair], subwords: Su
         "once": sum(count == 1 for count in counts.values()),
         "test_words": len(test_words),
         "test_unseen": sum(word not in counts for word in test_words),
-        "captions_with": {word: sum(word in words_of(german) for german, _ in train) for word in WORDS},
+        "captions_with": {words: sum(holds(german, words) for german, _ in train) for words in WORDS},
         "subwords": [round(sum(map(len, side)) / len(side), 1) for side in ids],
         "padding": {
             "as they come": round(padding_waste(lengths, pack(lengths, MAX_TOKENS)), 4),
@@ -68,6 +69,11 @@ def text_facts(train: Sequence[TextPair], test: Sequence[TextPair], subwords: Su
 def words_of(text: str) -> list[str]:
     """The words of a sentence, without punctuation."""
     return re.findall(r"\w+", text)
+
+
+def holds(text: str, words: str) -> bool:
+    """Whether these words stand in the text, in a row, whatever punctuation is between them."""
+    return f" {words} " in f" {' '.join(words_of(text))} "
 
 
 def ways_to_score(translator: Translator, pairs: Sequence[TextPair]) -> dict[str, float]:
