@@ -50,6 +50,7 @@ from transformer_edu.training.grammar_model import (
 )
 from transformer_edu.training.long_range import record_long_range
 from transformer_edu.training.provenance import provenance
+from transformer_edu.training.real_ablation import record_real_ablations
 from transformer_edu.training.real_text import record_real_text
 from transformer_edu.training.replay import record_replay
 from transformer_edu.training.search_settings import record_search_settings
@@ -244,6 +245,7 @@ RECORDINGS: dict[str, Callable[[], dict[str, Any]]] = {
     "ablations": ablations,
     "half-hour": half_hour,
     "multi30k": record_real_text,
+    "real-ablations": record_real_ablations,
     "search-settings": record_search_settings,
     "step-times": step_times,
 }

@@ -6,10 +6,11 @@ import pytest
 import torch
 from torch import nn
 
+from tests.unit.conftest import SMALL
 from transformer_edu import recordings
 from transformer_edu.attention import scaled_dot_product_attention
 from transformer_edu.normalization import LayerNorm
-from transformer_edu.training import ablation
+from transformer_edu.training import ablation, real_ablation
 from transformer_edu.training.grammar_model import WARMUP_STEPS, grammar_learning_rate, new_grammar_model
 
 SOURCE = torch.tensor([[5, 6, 7, 8, 9]])
@@ -128,6 +129,24 @@ def test_several_processes_find_what_one_finds():
     assert found["ablations"][1]["parameters"] == 189_568
     dropout = next(a for a in ablation.ablations() if a.part == "dropout")
     assert found["ablations"][1]["runs"][1] == ablation.run_ablation(dropout, 1, steps=2)
+
+
+@pytest.mark.parametrize("one", real_ablation.ABLATIONS, ids=lambda one: one.part)
+def test_the_translator_trains_without_each_part(one, parallel_text):
+    found = real_ablation.run_real_ablation(one, **{**SMALL, **parallel_text, "steps": 2, "every": 2})
+    assert found["part"] == one.part
+    assert found["step"] == 2
+    assert found["validation_loss"] > 0
+
+
+def test_a_run_that_fails_says_why(parallel_text, monkeypatch):
+    monkeypatch.setattr(real_ablation.Trainer, "run", raises_floating_point_error)
+    found = real_ablation.run_real_ablation(real_ablation.ABLATIONS[0], **{**SMALL, **parallel_text})
+    assert found == {"part": "nothing", "failed": "loss must stay finite"}
+
+
+def raises_floating_point_error(_):
+    raise FloatingPointError("loss must stay finite")
 
 
 def test_recording_is_complete():
