@@ -1,0 +1,83 @@
+"""What chapters 14 and 15 say about real text: counted rightly, and in agreement with what is shipped."""
+
+import pytest
+
+from transformer_edu import pretrained, recordings
+from transformer_edu.training import real_text, search_settings
+
+PAIRS = [
+    ("Ein Mann repariert ein Dach.", "A man is fixing a roof."),
+    ("Ein Hund bellt, und eine Katze schläft nicht.", "A dog is barking, and a cat does not sleep."),
+    ("Ein Kind isst ein Eis.", "A child is eating ice cream."),
+    ("Eine Frau liest.", "A woman is reading."),
+]
+
+
+@pytest.fixture(scope="module")
+def translator():
+    return pretrained.load("multi30k-de-en")
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [("nicht", True), ("schläft nicht", True), ("nicht schläft", False), ("chläft", False), ("Hund", True)],
+)
+def test_words_are_found_whole_and_in_a_row(words, found):
+    assert real_text.holds(PAIRS[1][0], words) is found
+
+
+def test_punctuation_does_not_keep_words_apart():
+    assert real_text.holds("Er sitzt, und liest.", "sitzt und")
+
+
+def test_facts_are_counted(translator):
+    facts = real_text.text_facts(PAIRS[:2], PAIRS[2:], translator.subwords)
+    assert facts["words"] == 12  # Ein Mann repariert ein Dach Hund bellt und eine Katze schläft nicht; Ein twice
+    assert facts["once"] == 11
+    assert facts["test_words"] == 8
+    assert facts["test_unseen"] == 6  # Kind isst Eis Eine Frau liest
+    assert facts["captions_with"]["schläft nicht"] == facts["captions_with"]["nicht"] == 1
+    assert facts["captions_with"]["heute"] == 0
+
+
+def test_ways_to_score_differ_as_the_chapter_says(translator):
+    ways = real_text.ways_to_score(translator, PAIRS)
+    assert ways["letters in place of words"] > ways["lowercased, tokenized"] >= ways["standard: case counts"]
+    assert ways["two sentences, the worst two"] <= ways["two sentences, the best two"]
+    assert all(0 <= score <= 100 for score in ways.values())
+
+
+def test_taught_answers_have_a_word_for_each_place(translator):
+    for (_, english), answer in zip(PAIRS, real_text.taught_answers(translator, PAIRS), strict=True):
+        assert len(answer.split()) <= len(translator.subwords.encode(english)) + 1
+        assert answer
+
+
+def test_recorded_facts_agree_with_the_shipped_scores():
+    data = recordings.load("multi30k")["data"]
+    shipped = pretrained.scores("multi30k-de-en")["scores"]
+    assert data["scores"]["lowercased, tokenized"] == shipped["bleu_lowercase"]["score"]
+    assert data["scores"]["standard: case counts"] == shipped["bleu"]["score"]
+    assert data["pairs"] == {"train": 29000, "val": 1014, "test_2016_flickr": 1000}
+    assert list(data["captions_with"]) == list(real_text.WORDS)
+
+
+def test_a_wider_beam_finds_what_is_more_probable(translator):
+    narrow, wide = (search_settings.score(translator, PAIRS, size, 0.0) for size in (1, 4))
+    assert wide["log_prob"] >= narrow["log_prob"]
+    assert "case:lc" in narrow["signature"]
+
+
+def test_recorded_settings_are_those_of_the_module():
+    data = recordings.load("search-settings")["data"]
+    found = [(row["beam_size"], row["length_penalty"]) for row in data["settings"]]
+    pairs = [(size, alpha) for size in search_settings.BEAM_SIZES for alpha in search_settings.LENGTH_PENALTIES]
+    assert found == [pair for pair in pairs if pair != (1, 1.0)]
+    assert data["sentences"] == 1014
+
+
+def test_half_an_hour_beats_the_tutorials():
+    data = recordings.load("half-hour")["data"]
+    assert "--minutes 30" in data["command"]
+    assert data["training"]["minutes"] < 33
+    assert data["scores"]["bleu_lowercase"]["score"] > 39
