@@ -53,6 +53,15 @@ def test_taught_answers_have_a_word_for_each_place(translator):
         assert answer
 
 
+def test_parts_are_ordered_by_how_sure_the_model_was(translator):
+    found = real_text.how_sure(translator, PAIRS)
+    sure = [part["probability"] for part in found["quarters"]]
+    assert sure == sorted(sure)
+    assert all(0 < p < 1 for p in sure)
+    low, high = found["interval"]
+    assert low < high
+
+
 def test_recorded_facts_agree_with_the_shipped_scores():
     data = recordings.load("multi30k")["data"]
     shipped = pretrained.scores("multi30k-de-en")["scores"]

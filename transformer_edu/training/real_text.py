@@ -3,6 +3,7 @@
 python tools/make_recordings.py --only multi30k      # reads Multi30k's files
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ MAX_TOKENS = 1280  # of a training batch
 
 
 def record_real_text(folder: str | Path | None = None) -> dict[str, Any]:
-    """See `text_facts` and `ways_to_score`. About two minutes of one thread.
+    """See `text_facts`, `ways_to_score` and `how_sure`. About two minutes of one thread.
 
     Args:
         folder: where Multi30k's files are; None: see `multi30k_pairs`.
@@ -35,6 +36,7 @@ def record_real_text(folder: str | Path | None = None) -> dict[str, Any]:
         **text_facts(texts["train"], texts["test_2016_flickr"], translator.subwords),
         "pairs": {split: len(pairs) for split, pairs in texts.items()},
         "scores": ways_to_score(translator, texts["test_2016_flickr"]),
+        **how_sure(translator, texts["test_2016_flickr"]),
     }
 
 
@@ -94,6 +96,32 @@ def ways_to_score(translator: Translator, pairs: Sequence[TextPair]) -> dict[str
         "two sentences, the best two": max(twos),
     }
     return {name: round(score, 2) for name, score in ways.items()}
+
+
+def how_sure(translator: Translator, pairs: Sequence[TextPair]) -> dict[str, Any]:
+    """How far chance reaches in the score, and whether the model's own probability is a warning.
+
+    Returns:
+        "interval": two ends of the 95 % interval of BLEU (lowercased) over 1,000 draws of as many sentences, with
+        replacement. "quarters": the sentences in four parts, from those of which the model was least sure, each with
+        "probability" (of a piece, geometric mean over a sentence, mean over the part) and "bleu".
+    """
+    references = [english for _, english in pairs]
+    found = [best[0] for best in translator.translate_all([german for german, _ in pairs])]
+    score = BLEU(lowercase=True).corpus_score([one.text for one in found], [references], n_bootstrap=1000)
+    sure = [math.exp(one.log_prob / max(len(one.ids) - 1, 1)) for one in found]
+    order = sorted(range(len(found)), key=lambda index: sure[index])
+    quarters = [order[len(order) * k // 4 : len(order) * (k + 1) // 4] for k in range(4)]
+    return {
+        "interval": [round(score.score + sign * score._ci, 2) for sign in (-1, 1)],
+        "quarters": [
+            {
+                "probability": round(sum(sure[index] for index in part) / len(part), 3),
+                "bleu": round(_corpus([found[i].text for i in part], [references[i] for i in part]), 2),
+            }
+            for part in quarters
+        ],
+    }
 
 
 def _corpus(answers: Sequence[str], references: Sequence[str], lowercase: bool = True, tokenize: str = "13a") -> float:
