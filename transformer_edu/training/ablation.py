@@ -14,6 +14,7 @@ from torch import nn
 
 from transformer_edu.attention import MultiHeadAttention
 from transformer_edu.data import encode_pairs, iterate_batches, train_pairs, vocabularies
+from transformer_edu.positional import PositionalEncoding
 from transformer_edu.residual import ResidualConnection
 from transformer_edu.shapes import Tensor, Vectors
 from transformer_edu.training.grammar_model import (
@@ -81,7 +82,7 @@ def take_out(model: nn.Module, kind: type[nn.Module], make: Callable[[Any], nn.M
 
 def without_positions(model: Transformer) -> None:
     """Words without places."""
-    model.positional_encoding = NoPositions(model.config.dropout)
+    take_out(model, PositionalEncoding, lambda _: NoPositions(model.config.dropout))
 
 
 def without_residual(model: Transformer) -> None:
