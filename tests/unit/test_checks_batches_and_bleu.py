@@ -9,17 +9,10 @@ import pytest
 import torch
 from sacrebleu.metrics import BLEU
 
+from tests.unit.diagnosis import diagnosis
 from transformer_edu import checks
 
 pytestmark = pytest.mark.usefixtures("as_readers_run_it")
-
-
-def diagnosis(check, candidate) -> str:
-    """The name of the mistake that the check finds."""
-    with pytest.raises(checks.CheckFailed) as failure:
-        check(candidate)
-    assert failure.value.mistake is not None, str(failure.value)
-    return failure.value.mistake.name
 
 
 # ------------------------------------------------------------------ batches by budget

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from tests.properties.models import BOS, EOS, PAD, SOURCE, lively_model
+from tests.unit.diagnosis import diagnosis
 from transformer_edu import checks
 from transformer_edu.beam import beam_search, length_normalizer
 from transformer_edu.checks.beam import BEAM, best_answer
@@ -241,10 +242,7 @@ READERS = {
 
 @pytest.mark.parametrize("name", READERS)
 def test_searches_as_readers_write_them(name):
-    with pytest.raises(checks.CheckFailed) as failure:
-        checks.check_beam_search(READERS[name])
-    assert failure.value.mistake is not None
-    assert failure.value.mistake.name.startswith(name)
+    assert diagnosis(checks.check_beam_search, READERS[name]).startswith(name)
 
 
 @pytest.mark.parametrize(

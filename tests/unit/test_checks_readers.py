@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import transformer_edu as te
+from tests.unit.diagnosis import diagnosis
 from transformer_edu import checks
 
 pytestmark = pytest.mark.usefixtures("as_readers_run_it")
@@ -49,10 +50,7 @@ ATTENTIONS = {
 
 @pytest.mark.parametrize("name", ATTENTIONS)
 def test_attention_as_readers_write_it(name):
-    with pytest.raises(checks.CheckFailed) as failure:
-        checks.check_scaled_dot_product_attention(ATTENTIONS[name])
-    assert failure.value.mistake is not None
-    assert failure.value.mistake.name.startswith(name)
+    assert diagnosis(checks.check_scaled_dot_product_attention, ATTENTIONS[name]).startswith(name)
 
 
 def table(max_len, d_model, *, base=10000.0, power=None, halves=False):
@@ -76,10 +74,7 @@ TABLES = {
 
 @pytest.mark.parametrize("name", TABLES)
 def test_tables_as_readers_write_them(name):
-    with pytest.raises(checks.CheckFailed) as failure:
-        checks.check_sinusoidal_table(TABLES[name])
-    assert failure.value.mistake is not None
-    assert failure.value.mistake.name.startswith(name)
+    assert diagnosis(checks.check_sinusoidal_table, TABLES[name]).startswith(name)
 
 
 class SequenceFirst(nn.Module):
@@ -110,10 +105,7 @@ class Homeless(SequenceFirst):
     ("cls", "name"), [(SequenceFirst, "the table is indexed by the batch"), (Homeless, "the table is kept in a plain")]
 )
 def test_encodings_as_readers_write_them(cls, name):
-    with pytest.raises(checks.CheckFailed) as failure:
-        checks.check_positional_encoding(cls)
-    assert failure.value.mistake is not None
-    assert failure.value.mistake.name.startswith(name)
+    assert diagnosis(checks.check_positional_encoding, cls).startswith(name)
 
 
 def test_a_loss_and_a_mask_as_readers_write_them():

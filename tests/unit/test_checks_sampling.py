@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.unit.diagnosis import diagnosis
 from transformer_edu import checks
 from transformer_edu.checks.engine import observe
 from transformer_edu.checks.sampling import SAMPLING
@@ -120,10 +121,7 @@ READERS = {
 
 @pytest.mark.parametrize("name", READERS)
 def test_probabilities_as_readers_write_them(name):
-    with pytest.raises(checks.CheckFailed) as failure:
-        checks.check_sampling_probabilities(READERS[name])
-    assert failure.value.mistake is not None
-    assert failure.value.mistake.name.startswith(name)
+    assert diagnosis(checks.check_sampling_probabilities, READERS[name]).startswith(name)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from transformer_edu.data.multi30k import SPLITS, multi30k_pairs
 from transformer_edu.data.packing import epoch_batches, pack, padding_waste
 from transformer_edu.data.parallel import TextPair
 from transformer_edu.data.subwords import Subwords
-from transformer_edu.translator import Translator
+from transformer_edu.training.scores import lowercase_bleu
+from transformer_edu.translator import Translation, Translator
 
 WORDS = ("schläft", "nicht", "schläft nicht", "Regen", "Herrchen", "Enten", "Entfernung", "Zeit", "heute", "Ich")
 MAX_TOKENS = 1280  # of a training batch
@@ -32,11 +33,14 @@ def record_real_text(folder: str | Path | None = None) -> dict[str, Any]:
     """
     translator = pretrained.load("multi30k-de-en")
     texts = {split: multi30k_pairs(split, folder, "de", "en") for split in SPLITS}
+    test = texts["test_2016_flickr"]
+    found = [best[0] for best in translator.translate_all([german for german, _ in test])]
+    references = [english for _, english in test]
     return {
-        **text_facts(texts["train"], texts["test_2016_flickr"], translator.subwords),
+        **text_facts(texts["train"], test, translator.subwords),
         "pairs": {split: len(pairs) for split, pairs in texts.items()},
-        "scores": ways_to_score(translator, texts["test_2016_flickr"]),
-        **how_sure(translator, texts["test_2016_flickr"]),
+        "scores": ways_to_score([one.text for one in found], taught_answers(translator, test), references),
+        **how_sure(found, references),
     }
 
 
@@ -78,27 +82,25 @@ def holds(text: str, words: str) -> bool:
     return f" {words} " in f" {' '.join(words_of(text))} "
 
 
-def ways_to_score(translator: Translator, pairs: Sequence[TextPair]) -> dict[str, float]:
-    """BLEU, 0 .. 100, of the same model on the same sentences, counted in ways that can be met."""
-    references = [english for _, english in pairs]
-    answers = [best[0].text for best in translator.translate_all([german for german, _ in pairs])]
+def ways_to_score(answers: Sequence[str], taught: Sequence[str], references: Sequence[str]) -> dict[str, float]:
+    """BLEU, 0 .. 100, of one model on one text, counted in ways that can be met; `taught`: see `taught_answers`."""
     sentence = BLEU(lowercase=True, effective_order=True)
     scores = [sentence.sentence_score(a, [r]).score for a, r in zip(answers, references, strict=True)]
-    twos = [_corpus(answers[i : i + 2], references[i : i + 2]) for i in range(0, len(pairs), 2)]
+    twos = [lowercase_bleu(answers[i : i + 2], references[i : i + 2]) for i in range(0, len(references), 2)]
     ways = {
-        "lowercased, tokenized": _corpus(answers, references),
-        "standard: case counts": _corpus(answers, references, lowercase=False),
-        "punctuation left on the words": _corpus(answers, references, tokenize="none"),
+        "lowercased, tokenized": lowercase_bleu(answers, references),
+        "standard: case counts": _score(BLEU(), answers, references),
+        "punctuation left on the words": _score(BLEU(lowercase=True, tokenize="none"), answers, references),
         "mean of the sentences' scores": sum(scores) / len(scores),
-        "letters in place of words": _corpus(answers, references, tokenize="char"),
-        "with the right words given": _corpus(taught_answers(translator, pairs), references),
+        "letters in place of words": _score(BLEU(lowercase=True, tokenize="char"), answers, references),
+        "with the right words given": lowercase_bleu(taught, references),
         "two sentences, the worst two": min(twos),
         "two sentences, the best two": max(twos),
     }
     return {name: round(score, 2) for name, score in ways.items()}
 
 
-def how_sure(translator: Translator, pairs: Sequence[TextPair]) -> dict[str, Any]:
+def how_sure(found: Sequence[Translation], references: Sequence[str]) -> dict[str, Any]:
     """How far chance reaches in the score, and whether the model's own probability is a warning.
 
     Returns:
@@ -106,9 +108,7 @@ def how_sure(translator: Translator, pairs: Sequence[TextPair]) -> dict[str, Any
         replacement. "quarters": the sentences in four parts, from those of which the model was least sure, each with
         "probability" (of a piece, geometric mean over a sentence, mean over the part) and "bleu".
     """
-    references = [english for _, english in pairs]
-    found = [best[0] for best in translator.translate_all([german for german, _ in pairs])]
-    score = BLEU(lowercase=True).corpus_score([one.text for one in found], [references], n_bootstrap=1000)
+    score = BLEU(lowercase=True).corpus_score([one.text for one in found], [list(references)], n_bootstrap=1000)
     sure = [math.exp(one.log_prob / max(len(one.ids) - 1, 1)) for one in found]
     order = sorted(range(len(found)), key=lambda index: sure[index])
     quarters = [order[len(order) * k // 4 : len(order) * (k + 1) // 4] for k in range(4)]
@@ -117,15 +117,14 @@ def how_sure(translator: Translator, pairs: Sequence[TextPair]) -> dict[str, Any
         "quarters": [
             {
                 "probability": round(sum(sure[index] for index in part) / len(part), 3),
-                "bleu": round(_corpus([found[i].text for i in part], [references[i] for i in part]), 2),
+                "bleu": round(lowercase_bleu([found[i].text for i in part], [references[i] for i in part]), 2),
             }
             for part in quarters
         ],
     }
 
 
-def _corpus(answers: Sequence[str], references: Sequence[str], lowercase: bool = True, tokenize: str = "13a") -> float:
-    metric = BLEU(lowercase=lowercase, tokenize=tokenize)
+def _score(metric: BLEU, answers: Sequence[str], references: Sequence[str]) -> float:
     return float(metric.corpus_score(list(answers), [list(references)]).score)
 
 
