@@ -14,9 +14,9 @@ def figures(page: Page) -> int:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_page_is_clean_accessible_and_fits_a_phone(
-    book_page: str, scheme: str, book_address: str, strict_page: StrictPage
+    book_page: str, scheme: str, book_address: str, same_tab: StrictPage
 ) -> None:
-    watched = strict_page(color_scheme=scheme)
+    watched = same_tab(color_scheme=scheme)
     page = watched.open(f"{book_address}/{book_page}")
     if page.locator("html[data-theme]").count():
         assert page.locator("html").get_attribute("data-theme") == scheme
@@ -25,8 +25,8 @@ def test_page_is_clean_accessible_and_fits_a_phone(
     watched.assert_clean()
 
 
-def test_page_works_from_disk_with_every_figure_alive(book_page: str, book_html: Path, strict_page: StrictPage) -> None:
-    watched = strict_page()
+def test_page_works_from_disk_with_every_figure_alive(book_page: str, book_html: Path, same_tab: StrictPage) -> None:
+    watched = same_tab()
     page = watched.open((book_html / book_page).as_uri())
     assert page.locator(".te-figure[data-ready=true]").count() == figures(page)
     for still in page.locator(".te-still").all():
@@ -35,9 +35,9 @@ def test_page_works_from_disk_with_every_figure_alive(book_page: str, book_html:
 
 
 def test_without_javascript_every_figure_shows_its_still(
-    book_page: str, book_address: str, strict_page: StrictPage
+    book_page: str, book_address: str, same_tab: StrictPage
 ) -> None:
-    page = strict_page(java_script_enabled=False).page
+    page = same_tab(java_script_enabled=False).page
     page.goto(f"{book_address}/{book_page}", wait_until="networkidle")
     stills = page.locator(".te-figure > img.te-still")
     assert stills.count() == figures(page)
