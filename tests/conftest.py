@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import jaxtyping
@@ -26,12 +27,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(FOLDER_MARKERS[folder[0]])
 
 
+@contextmanager
+def unchecked() -> Iterator[None]:
+    """Without the shape and type checks of the tests."""
+    before = jaxtyping.config.jaxtyping_disable
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", before)
+
+
 @pytest.fixture
 def as_readers_run_it() -> Iterator[None]:
     """Without the shape and type checks of the tests, whose errors come before the package's own."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
+    with unchecked():
+        yield
+
+
+@pytest.fixture(scope="module")
+def at_readers_speed() -> Iterator[None]:
+    """For a file, its fixtures included, that trains and decodes at length with parts that other files check.
+
+    The checks of each call take twice the time of training itself.
+    """
+    with unchecked():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ from transformer_edu.normalization import LayerNorm
 from transformer_edu.training import ablation, real_ablation
 from transformer_edu.training.grammar_model import WARMUP_STEPS, grammar_learning_rate, new_grammar_model
 
+pytestmark = pytest.mark.usefixtures("at_readers_speed")
 SOURCE = torch.tensor([[5, 6, 7, 8, 9]])
 TARGET = torch.tensor([[1, 5, 6, 7]])
 PARTS = [one.part for one in ablation.ablations()]

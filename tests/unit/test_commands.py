@@ -9,6 +9,8 @@ from tests.unit.conftest import SMALL
 from transformer_edu.cli import main
 from transformer_edu.training.scores import corpus_scores, lowercase_bleu
 
+pytestmark = pytest.mark.usefixtures("at_readers_speed")
+
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory, parallel_text):

@@ -164,7 +164,7 @@ def test_parsing_undoes_writing():
         assert translate(english) == french
 
 
-def test_no_training_sentence_contains_a_held_out_combination():
+def test_no_training_sentence_contains_a_held_out_combination(as_readers_run_it):
     held_out = held_out_combinations()
     for english, _ in train_pairs():
         words = english.split()
@@ -173,7 +173,7 @@ def test_no_training_sentence_contains_a_held_out_combination():
             assert (before, singular, after) not in held_out, english
 
 
-def test_every_held_out_sentence_contains_a_held_out_combination_and_is_new():
+def test_every_held_out_sentence_contains_a_held_out_combination_and_is_new(as_readers_run_it):
     pairs = held_out_pairs()
     assert all(is_held_out(parse(english)) for english, _ in pairs)
     assert not set(pairs) & set(train_pairs())

@@ -8,6 +8,7 @@ from transformer_edu.training import embedding_scale
 from transformer_edu.training.grammar_model import new_grammar_model
 from transformer_edu.training.threads import one_thread
 
+pytestmark = pytest.mark.usefixtures("at_readers_speed")
 IDS = torch.tensor([[5, 6, 7]])
 
 

@@ -13,29 +13,32 @@ from transformer_edu.cli import main
 from transformer_edu.training.run_folder import CHECKPOINT, WEIGHTS, RunFolder
 from transformer_edu.training.steps import StepMaker
 
-LONG = {**SMALL, "steps": 600, "every": 5, "average": 2}
+LONG = {**SMALL, "steps": 200, "every": 5, "average": 2}
 KILLS = 20
 FORK = multiprocessing.get_context("fork")  # the libraries are loaded already: a start takes no time
 
 
-def report_training(arguments, began):
-    """Run a command; set `began` when its first training step begins."""
+def count_steps(arguments, begun):
+    """Run a command; `begun` counts the training steps that have begun."""
     take = StepMaker.take
 
-    def reported(*given):
-        began.set()
+    def counted(*given):
+        begun.value += 1
         return take(*given)
 
-    StepMaker.take = reported  # in this process alone
+    StepMaker.take = counted  # in this process alone
     main(arguments)
 
 
-def killed_after(arguments, seconds):
-    """Start a run and kill it with SIGKILL so many seconds after its first step began; False if it ended before."""
-    began = FORK.Event()
-    process = FORK.Process(target=report_training, args=(arguments, began))
+def killed_after(arguments, steps, seconds):
+    """Start a run and kill it with SIGKILL so long after so many steps have begun; False if it ended before."""
+    begun = FORK.Value("i", 0)
+    process = FORK.Process(target=count_steps, args=(arguments, begun))
     process.start()
-    assert began.wait(60)
+    deadline = time.monotonic() + 60
+    while begun.value < steps and process.is_alive():
+        assert time.monotonic() < deadline, f"{begun.value} steps in a minute, expected {steps}"
+        time.sleep(0.0005)
     time.sleep(seconds)
     process.kill()
     process.join()
@@ -57,7 +60,9 @@ def test_a_run_killed_twenty_times_ends_with_the_same_bits(tmp_path, parallel_te
     command = ["train", "--quiet", "--resume", "--out", str(folder.path), *options]
     reached = []
     for _ in range(KILLS):
-        assert killed_after(command, rng.uniform(0, 0.5)), "the run must be long enough to be killed twenty times"
+        # a step takes some 5 ms, an evaluation after each fifth some 100
+        moment = rng.randint(1, 15), rng.uniform(0, 0.05)
+        assert killed_after(command, *moment), "the run must be long enough to be killed twenty times"
         reached += folder.saved(CHECKPOINT)[-1:]
     assert len(set(reached)) >= 3, "some runs must get to a checkpoint"
     run_to_the_end(command)

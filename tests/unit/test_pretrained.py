@@ -12,6 +12,7 @@ from transformer_edu.data import encode_pairs, held_out_pairs, vocabularies
 from transformer_edu.training import exact_match, read_extra
 from transformer_edu.training import grammar_model as recipe
 
+pytestmark = pytest.mark.usefixtures("at_readers_speed")
 FOLDER = Path(pretrained.__file__).parent
 
 

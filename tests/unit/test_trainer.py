@@ -19,6 +19,7 @@ from transformer_edu.training.task import prepare_task
 from transformer_edu.training.trainer import Trainer, new_model
 from transformer_edu.translator import load_translator
 
+pytestmark = pytest.mark.usefixtures("at_readers_speed")
 DAMAGED = r"checkpoint-00000012\.safetensors is damaged.*trying the checkpoint before it"
 ALONE = Team(0, 1, torch.device("cpu"))
 
