@@ -41,14 +41,17 @@ serve: book
 	@echo "The book is at http://localhost:8000/ (Ctrl-C stops it)"
 	$(PY) -m http.server --bind 127.0.0.1 --directory _build/html 8000
 
+# One thread for each notebook: two notebooks at a time would wait for each other's threads.
 test: book
 	$(PYTEST) tests -n $(JOBS) --dist loadfile --cov=transformer_edu --cov-report=term
-	$(PYTEST) notebooks $(NBVAL) -n $(JOBS) --dist loadfile
+	OMP_NUM_THREADS=1 $(PYTEST) notebooks $(NBVAL) -n $(JOBS) --dist loadfile
 
 check: $(ENV)
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
+	$(PY) tools/run_notebooks.py --check
+	$(PY) tools/take_stills.py --check
 	$(PYTEST) -m "not slow and not browser and not book" -n $(JOBS) --dist loadfile -q
 
 # Every chapter end to end, its assertions on; printed text is compared on the CPU only.
