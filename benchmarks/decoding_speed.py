@@ -28,7 +28,8 @@ class Case:
     source_length: int = 32
     length: int = 64
     lengths: tuple[int, ...] = (64, 128, 256, 512)
-    rounds: int = 5
+    rounds: int = 9
+    rounds_of_lengths: int = 5
 
     def source(self) -> Tensor:
         """Ids (sentences, source_length), padded at the ends."""
@@ -36,7 +37,7 @@ class Case:
 
 
 FULL = Case(Shape(256, 3))
-QUICK = Case(Shape(32, 1, vocab_size=50, max_len=32), 3, 6, 8, (4, 8), rounds=1)
+QUICK = Case(Shape(32, 1, vocab_size=50, max_len=32), 3, 6, 8, (4, 8), rounds=1, rounds_of_lengths=1)
 
 
 def decoders(case: Case) -> dict[str, Callable[[Tensor, int], Tensor]]:
@@ -74,7 +75,7 @@ def against_length(case: Case) -> dict[str, Any]:
         for name in ("ours", "Marian")
         for length in case.lengths
     }
-    seconds = alternate(tasks, max(1, case.rounds // 2))
+    seconds = alternate(tasks, case.rounds_of_lengths)
     return {
         name: {
             "lengths": case.lengths,

@@ -201,22 +201,26 @@ KNOWN_CODE = """() => {
         if (looks.every((one) => seen.has(one))) block.dataset.known = "";
         looks.forEach((one) => seen.add(one));
     }
+    return document.querySelectorAll("[data-known]").length;
 }"""
 
 
 def axe_problems(page: Page) -> list[str]:
-    """What axe finds wrong on a page: rule, impact, and the first elements concerned."""
+    """What axe finds wrong on a page: rule, impact, and the first elements concerned.
+
+    Contrast is axe's slowest rule, and code most of a chapter: where blocks of code look like others, these alone
+    are asked about their contrast.
+    """
     from axe_playwright_python.sync_playwright import Axe
 
     # preload: axe would fetch @import-ed styles from the wrong folder; resultTypes: describe only what is wrong
     options: dict[str, Any] = {"preload": False, "resultTypes": ["violations"]}
-    contrast = ["color-contrast"]
-    page.evaluate(KNOWN_CODE)
-    found = [
-        *Axe().run(page, options=options | {"rules": {contrast[0]: {"enabled": False}}}).response["violations"],
-        # contrast is axe's slowest rule, and code most of a chapter: blocks with colours seen before are left out
-        *Axe().run(page, {"exclude": [["pre[data-known]"]]}, options | {"runOnly": contrast}).response["violations"],
-    ]
+    if page.evaluate(KNOWN_CODE):
+        known, contrast = {"exclude": [["[data-known]"]]}, "color-contrast"
+        found = Axe().run(page, options=options | {"rules": {contrast: {"enabled": False}}}).response["violations"]
+        found += Axe().run(page, known, options | {"runOnly": [contrast]}).response["violations"]
+    else:
+        found = Axe().run(page, options=options).response["violations"]
     return [
         f"{rule['id']} ({rule['impact']}), {len(rule['nodes'])}x: "
         + " | ".join(n["html"][:160] for n in rule["nodes"][:3])

@@ -15,6 +15,7 @@ from transformer_edu.widgets import SearchTree, assets, make_figure
 from transformer_edu.widgets.search_branches import ALPHAS, BEAM_SIZES, record_search_tree
 from transformer_edu.widgets.search_tree import HAND_LANGUAGE, HAND_TOKENS, check_tree, hand_tree, results, text_of
 
+pytestmark = pytest.mark.usefixtures("at_readers_speed")
 TOKENS = ["<pad>", "<bos>", "<eos>", *"abcdefg"]
 BOS_ID, EOS_ID, MAX_LEN = 1, 2, 9
 SETTINGS = [*itertools.product(BEAM_SIZES, ALPHAS)]
