@@ -108,8 +108,8 @@ class Watched:
                 self.foreign.append(url)
                 route.abort()
 
-        self.page.unroute_all()
-        self.page.route("**/*", guard)
+        self.page.context.unroute_all()
+        self.page.context.route("**/*", guard)
         self.page.goto(address, wait_until="networkidle")
         self.page.wait_for_function("[...document.querySelectorAll('[data-widget]')].every((f) => f.dataset.ready)")
         return self.page
@@ -166,6 +166,7 @@ def strict_page(contexts: Callable[..., BrowserContext]) -> Iterator[StrictPage]
 
     yield make
     for page in pages:
+        page.context.unroute_all()
         page.close()
 
 
@@ -176,8 +177,10 @@ def same_tab(contexts: Callable[..., BrowserContext]) -> StrictPage:
 
     def make(**options: Any) -> Watched:
         context = contexts(**options)
-        tab = tabs.get(context) or tabs.setdefault(context, watch(context.new_page()))
-        tab.page.set_viewport_size(DESKTOP)
+        if context not in tabs:
+            tabs[context] = watch(context.new_page())
+        tab = tabs[context]
+        tab.page.set_viewport_size(DESKTOP)  # `overflow` leaves it as narrow as a phone
         tab.foreign.clear()
         tab.errors.clear()
         return tab
@@ -198,7 +201,7 @@ KNOWN_CODE = """() => {
     };
     for (const block of document.querySelectorAll("pre")) {
         const looks = [block, ...block.querySelectorAll("*")].map((one) => getComputedStyle(one).color + look(one));
-        if (looks.every((one) => seen.has(one))) block.dataset.known = "";
+        block.toggleAttribute("data-known", looks.every((one) => seen.has(one)));
         looks.forEach((one) => seen.add(one));
     }
     return document.querySelectorAll("[data-known]").length;
