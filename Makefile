@@ -8,7 +8,6 @@ STAMP  := $(VENV)/.stamp
 PY     ?= $(VENV)/bin/python
 ENV    := $(if $(filter $(VENV)/bin/python,$(PY)),$(STAMP))
 PYTEST := $(PY) -m pytest
-NBVAL  := --nbval --nbval-sanitize-with tests/notebooks/nbval_sanitize.cfg --nbval-cell-timeout 300
 
 .DEFAULT_GOAL := help
 .PHONY: help venv book serve test check outputs test-gpu recordings bench lock clean
@@ -41,10 +40,9 @@ serve: book
 	@echo "The book is at http://localhost:8000/ (Ctrl-C stops it)"
 	$(PY) -m http.server --bind 127.0.0.1 --directory _build/html 8000
 
-# One thread for each notebook: two notebooks at a time would wait for each other's threads.
+# tests/, then every chapter, whatever the first brought; the last lines name all that failed.
 test: book
-	$(PYTEST) tests -n $(JOBS) --dist loadfile --cov=transformer_edu --cov-report=term
-	OMP_NUM_THREADS=1 $(PYTEST) notebooks $(NBVAL) -n $(JOBS) --dist loadfile
+	$(PY) tools/run_tests.py --jobs $(JOBS)
 
 check: $(ENV)
 	$(PY) -m ruff check .
@@ -56,7 +54,7 @@ check: $(ENV)
 
 # Every chapter end to end, its assertions on; printed text is compared on the CPU only.
 test-gpu: $(ENV)
-	TRANSFORMER_EDU_DEVICE=cuda $(PYTEST) --nbval-lax --nbval-current-env --nbval-cell-timeout 600 notebooks
+	TRANSFORMER_EDU_DEVICE=cuda $(PYTEST) --nbval-lax --nbval-current-env notebooks
 
 recordings: $(ENV)
 	$(PY) tools/make_recordings.py

@@ -5,7 +5,8 @@
     python tools/run_notebooks.py --all              # every one
     python tools/run_notebooks.py --check            # run nothing; list the stale ones and exit 1 if there are any
 
-Running again gives byte-identical files. A chapter that fails keeps the outputs it had.
+Running again gives byte-identical files, on another processor too: an output that agrees with the stored one by the
+rule of agreement.py is kept as it was stored. A chapter that fails keeps the outputs it had.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 import nbformat
+from agreement import settle
 from fingerprint import Sources, fingerprint
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
@@ -48,7 +50,9 @@ def execute(path: Path, root: Path = ROOT, timeout: int = 900) -> float:
     mark = fingerprint(notebook, root)
     run_cells(notebook, path.parent, timeout)
     normalize(notebook)
-    add_stills(notebook, nbformat.reads(written.decode(), as_version=4))
+    stored = nbformat.reads(written.decode(), as_version=4)
+    keep_what_agrees(notebook, stored)
+    add_stills(notebook, stored)
     notebook.metadata[KEY] = {"fingerprint": mark}
     if path.read_bytes() != written:
         raise RuntimeError("the file was edited while it ran; run it again")
@@ -63,6 +67,13 @@ def run_cells(notebook: NotebookNode, folder: Path, timeout: int) -> None:
         settings = Config(AsyncKernelManager=address)
         place = {"metadata": {"path": folder}}
         NotebookClient(notebook, config=settings, kernel_name="python3", timeout=timeout, resources=place).execute()
+
+
+def keep_what_agrees(notebook: NotebookNode, stored: NotebookNode) -> None:
+    """Leave an output as it was stored if the same code gave one that agrees with it."""
+    for new, old in zip(notebook.cells, stored.cells, strict=True):
+        if new.cell_type == "code":
+            settle(new.outputs, old.outputs)
 
 
 def add_stills(notebook: NotebookNode, previous: NotebookNode) -> None:
@@ -112,13 +123,20 @@ def chosen(names: list[str], folder: Path) -> list[Path]:
     return [chapters[Path(name).stem] for name in names] or list(chapters.values())
 
 
+def at_least_one(text: str) -> int:
+    """Return a count that was typed."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 on, got {text!r}")
+    return int(text)
+
+
 def main() -> int:
     """Read the command line and run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("chapters", nargs="*", help="names such as 06-attention; all if none is given")
     parser.add_argument("--all", action="store_true", help="run them even if nothing changed")
     parser.add_argument("--check", action="store_true", help="run nothing; exit 1 if any is stale")
-    parser.add_argument("--jobs", type=int, default=2, help="how many at a time (default 2)")
+    parser.add_argument("--jobs", type=at_least_one, default=2, help="how many at a time (default 2)")
     options = parser.parse_args()
     paths = chosen(options.chapters, ROOT / "notebooks")
     todo = paths if options.all else stale(paths)

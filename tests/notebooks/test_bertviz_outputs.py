@@ -89,7 +89,7 @@ def test_nbval_takes_a_stored_view_for_a_fresh_one_and_sees_a_changed_weight(
     passed = nbval(path)
     assert passed.returncode == 0, passed.stdout
     assert path.read_text().count("[[0.25,0.75]") == 1
-    path.write_text(path.read_text().replace("[[0.25,0.75]", "[[0.26,0.75]"))
+    path.write_text(path.read_text().replace("[[0.25,0.75]", "[[0.27,0.75]"))
     failed = nbval(path)
     assert failed.returncode == 1
-    assert "0.26,0.75" in failed.stdout
+    assert "0.27,0.75" in failed.stdout

@@ -1,6 +1,7 @@
 """Running a chapter stores the same bytes every time, or nothing at all; nbval sees a wrong digit."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ CELLS = [
     "from transformer_edu.masks import size\nprint('size', size)\nobject()",
     "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()",
 ]
-SANITIZE = Path(__file__).with_name("nbval_sanitize.cfg")
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
 pytestmark = pytest.mark.slow
 
 
@@ -70,20 +71,34 @@ def test_a_warning_fails_the_chapter(house: Path) -> None:
 
 
 def nbval(path: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "--nbval", f"--nbval-sanitize-with={SANITIZE}", "--nbval-current-env"]
+    """Run a notebook as `pytest --nbval notebooks` does, with the rule and the sanitizing of notebooks/conftest.py."""
+    command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "-p", "nbval_rule"]
     options = ["-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(path.parent)]
-    return subprocess.run([*command, *options, str(path)], capture_output=True, text=True, cwd=path.parent)
+    search = os.pathsep.join(filter(None, [str(TOOLS), os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHONPATH": search}
+    return subprocess.run(
+        [*command, *options, str(path)], capture_output=True, text=True, cwd=path.parent, env=environment
+    )
 
 
-def test_nbval_passes_what_was_stored_and_fails_one_wrong_digit(house: Path) -> None:
+def test_nbval_allows_the_last_digit_one_unit_and_fails_any_other_digit(house: Path) -> None:
     path = house / "notebooks" / "06-attention.ipynb"
     execute(path, house)
-    passed = nbval(path)
-    assert passed.returncode == 0, passed.stdout
-    path.write_text(path.read_text().replace("size 0.1234", "size 0.1235"))
-    failed = nbval(path)
-    assert failed.returncode == 1
-    assert "0.1235" in failed.stdout
+    stored = path.read_text()
+    for digits, status in (("0.1234", 0), ("0.1235", 0), ("0.1236", 1), ("0.2234", 1)):
+        path.write_text(stored.replace("size 0.1234", f"size {digits}"))
+        done = nbval(path)
+        assert done.returncode == status, done.stdout
+        assert (digits in done.stdout) == bool(status)
+
+
+def test_an_output_that_agrees_is_stored_as_it_was(house: Path) -> None:
+    path = house / "notebooks" / "06-attention.ipynb"
+    execute(path, house)
+    first = path.read_bytes().replace(b"size 0.1234", b"size 0.1235")
+    path.write_bytes(first)
+    execute(path, house)
+    assert path.read_bytes() == first
 
 
 def output(kind: str, **fields: object) -> nbformat.NotebookNode:

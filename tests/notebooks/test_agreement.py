@@ -1,0 +1,84 @@
+"""One unit of the last printed place, and not a character more."""
+
+import base64
+import io
+
+import nbformat
+import numpy as np
+import pytest
+from agreement import agree, same_picture, settle
+from PIL import Image
+
+FIGURE = '<div data-widget="x" data-alt="0.79 of it"><script type="application/json">{}</script><!--still--></div>'
+
+
+@pytest.mark.parametrize(
+    ("stored", "fresh"),
+    [
+        ("loss 0.1234 nats", "loss 0.1235 nats"),
+        ("loss 0.0999", "loss 0.1"),  # a format that drops zeros, as in %.3g
+        ("−0.00 and 1.2e-05", "+0.01 and 1.1e-05"),
+        ("tensor([[0.7311, 0.2689]])", "tensor([[0.7310, 0.2690]])"),
+        ("a  9.99 b\nc 10.23 d", "a 10.00 b\nc 10.23 d"),
+        ("1,234.5 ms", "1,234.6 ms"),
+        ("<td>0.50</td>", "<td>0.51</td>"),
+        (FIGURE.format('{"w": [0.5, 0.1234], "n": 3}'), FIGURE.format('{"w": [0.4999, 0.1235], "n": 3}')),
+        (FIGURE.format("[1]"), FIGURE.format("[1]").replace("<!--still-->", '<img class="te-still" src="x">')),
+    ],
+)
+def test_a_unit_of_the_last_printed_place_may_differ(stored: str, fresh: str) -> None:
+    assert agree(stored, fresh)
+    assert agree(fresh, stored)
+
+
+@pytest.mark.parametrize(
+    ("stored", "fresh"),
+    [
+        ("loss 0.1234 nats", "loss 0.1236 nats"),
+        ("loss 0.1234 nats", "loss 0.2234 nats"),
+        ("loss 0.1234 nats", "loss 0.1234  nats"),
+        ("loss 0.1234 nats", "loss 0.1234 bits"),
+        ("0.5", "0.5000"),
+        ("189,568 parameters", "189,569 parameters"),
+        ("97 %", "96 %"),
+        ("ids [1, 4, 7]", "ids [1, 4, 8]"),
+        ("nan", "0.0"),
+        ("0.1", "0.1 0.1"),
+        ("layer1 0.2", "layer2 0.2"),
+        ("0.25\n", "0.25"),
+        (FIGURE.format('{"w": [0.5, 0.1234]}'), FIGURE.format('{"w": [0.4, 0.1234]}')),
+        (FIGURE.format('{"w": [0.5, 0.1234]}'), FIGURE.format('{"w": [0.5]}')),
+        (FIGURE.format('{"token": "cat"}'), FIGURE.format('{"token": "hat"}')),
+        (FIGURE.format('{"n": 3}'), FIGURE.format('{"n": 4}')),
+        (FIGURE.format('{"n": 3}'), FIGURE.format('{"n": true}')),
+        (FIGURE.format('{"n": 3}'), FIGURE.format('{"n": 3').replace("0.79", "0.78")),
+        (FIGURE.format("{}"), FIGURE.format("{}").replace("0.79", "0.77")),
+        (FIGURE.format("{}"), FIGURE.format("{}").replace('data-widget="x"', 'data-widget="y"')),
+    ],
+)
+def test_anything_more_is_a_difference(stored: str, fresh: str) -> None:
+    assert not agree(stored, fresh)
+    assert not agree(fresh, stored)
+
+
+def picture(pixels: np.ndarray) -> str:
+    raw = io.BytesIO()
+    Image.fromarray(pixels.astype(np.uint8)).save(raw, "PNG")
+    return base64.b64encode(raw.getvalue()).decode()
+
+
+def test_a_picture_may_differ_by_rounding_and_not_by_what_it_shows() -> None:
+    grey = np.full((4, 4, 3), 128)
+    assert same_picture(picture(grey), picture(grey + 2))
+    assert not same_picture(picture(grey), picture(grey + 3))
+    assert not same_picture(picture(grey), picture(grey[:3]))
+
+
+def test_an_output_that_agrees_is_kept_as_it_was_stored_and_another_is_not() -> None:
+    def outputs(*texts: str) -> list[nbformat.NotebookNode]:
+        shown = nbformat.v4.new_output("display_data", {"text/html": texts[1], "text/plain": "x"})
+        return [nbformat.v4.new_output("stream", name="stdout", text=texts[0]), shown]
+
+    fresh, stored = outputs("0.12", "0.35"), outputs("0.13", "0.33")
+    settle(fresh, stored)
+    assert fresh == outputs("0.13", "0.35")
