@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jaxtyping
 import pytest
+from hypothesis import HealthCheck, settings
 from jaxtyping import install_import_hook
 
 # Before anything imports the package: every annotated shape and type in it is now checked when it is called.
@@ -17,6 +18,17 @@ import torch  # noqa: E402
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER_MARKERS = {"book": "book", "browser": "browser"}
 torch.set_num_threads(1)
+
+# No test fails because a machine is busy: no deadline for an example, no complaint that making one took long. In CI
+# the examples are the same each time; elsewhere each run looks at new ones.
+settings.register_profile(
+    "any machine",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=bool(os.environ.get("CI")),
+    database=None,
+)
+settings.load_profile("any machine")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -11,12 +11,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Route, ViewportSize, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Route,
+    ViewportSize,
+    expect,
+    sync_playwright,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = Path(os.environ.get("TRANSFORMER_EDU_BOOK", ROOT / "_build" / "html"))
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 FLAGS += ["--disable-component-update", "--disable-sync"]
+PATIENCE = 600_000  # milliseconds until a browser counts as hung; no busy machine reaches them
+expect.set_options(timeout=PATIENCE)
 DESKTOP: ViewportSize = {"width": 1280, "height": 900}
 NOT_BUILT = f"the book is not built: {BOOK / 'index.html'} does not exist; run `make book` first"
 
@@ -52,7 +63,7 @@ def book_html() -> Path:
 def browser() -> Iterator[Browser]:
     """One Chromium for the whole session."""
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS, timeout=PATIENCE)
         yield chromium
         chromium.close()
 
@@ -135,6 +146,7 @@ def contexts(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
         name = repr(sorted(options.items()))
         if name not in made:
             made[name] = browser.new_context(**{"viewport": DESKTOP, "reduced_motion": "reduce"} | options)
+            made[name].set_default_timeout(PATIENCE)
         return made[name]
 
     yield context
@@ -234,5 +246,5 @@ def axe_problems(page: Page) -> list[str]:
 def overflow(page: Page, width: int = 390) -> int:
     """How many pixels a page is wider than a phone's window."""
     page.set_viewport_size({"width": width, "height": 844})
-    page.wait_for_timeout(150)
+    page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
     return int(page.evaluate("document.documentElement.scrollWidth")) - width

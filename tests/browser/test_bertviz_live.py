@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route
 
 from tests.browser import test_jupyterlab
+from tests.browser.conftest import PATIENCE
 from tests.browser.test_jupyterlab import lab, run_all  # noqa: F401  (lab is a fixture)
 
 pytestmark = pytest.mark.slow
@@ -35,15 +36,16 @@ def answer(route: Route) -> None:
 
 
 def wait_until_drawn(page: Page) -> None:
-    page.wait_for_selector(".te-bertviz[data-ready=true] >> nth=1", timeout=90_000)
+    page.wait_for_selector(".te-bertviz[data-ready=true] >> nth=1")
 
 
 def test_views_are_drawn_in_jupyterlab_take_arrow_keys_and_survive_another_run(notebook: str, browser: Browser) -> None:
     page = browser.new_page(viewport={"width": 1300, "height": 1500})
+    page.set_default_timeout(PATIENCE)
     page.route("**/cdnjs.cloudflare.com/**", answer)
     page.goto(notebook)
-    page.wait_for_selector(".jp-NotebookPanel .jp-CodeCell", timeout=90_000)
-    page.get_by_text("Python 3 (ipykernel) | Idle").wait_for(timeout=90_000)
+    page.wait_for_selector(".jp-NotebookPanel .jp-CodeCell")
+    page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
     run_all(page)
     wait_until_drawn(page)
     page.get_by_label("who looks").focus()
@@ -52,7 +54,7 @@ def test_views_are_drawn_in_jupyterlab_take_arrow_keys_and_survive_another_run(n
     assert "“chat” looks most: head 1 at “cat”" in page.locator(".bv-words").first.inner_text()
     page.evaluate("document.querySelectorAll('.te-bertviz').forEach((view) => view.dataset.old = 'true')")
     run_all(page)
-    page.wait_for_function("document.querySelectorAll('.te-bertviz:not([data-old])').length === 2", timeout=90_000)
+    page.wait_for_function("document.querySelectorAll('.te-bertviz:not([data-old])').length === 2")
     wait_until_drawn(page)
     assert page.locator(".te-bertviz svg").count() == 2
     page.close()

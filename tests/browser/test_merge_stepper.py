@@ -105,7 +105,7 @@ def test_the_vocabulary_is_as_large_as_the_librarys_when_no_pair_is_left(stepper
     assert number(stepper, "vocabulary") == library(TEXT).get_vocab_size()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(TEXTS, st.text("abcé😀x", min_size=1, max_size=7))
 def test_typed_text_gives_the_librarys_merges_and_cuts(stepper: Page, text: str, word: str) -> None:
     tokenizer = library(text)

@@ -20,7 +20,7 @@ SHAPES = st.fixed_dictionaries(
     }
 )
 PATH = pytest.mark.parametrize("need_weights", [True, False], ids=["written-out", "fused"])
-over_shapes = settings(max_examples=40, deadline=None, derandomize=True)
+over_shapes = settings(max_examples=40, derandomize=True)
 
 
 @over_shapes

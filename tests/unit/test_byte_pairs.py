@@ -29,7 +29,7 @@ def library_merges(tokenizer: Tokenizer) -> list[tuple[str, str]]:
     return [(left, right) for left, right in json.loads(tokenizer.to_str())["model"]["merges"]]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(TEXT, WORD)
 def test_merges_and_cuts_are_the_librarys(words: list[str], new_word: str) -> None:
     merges = learn_merges(Counter(words), EVERYTHING)
@@ -41,7 +41,7 @@ def test_merges_and_cuts_are_the_librarys(words: list[str], new_word: str) -> No
         assert cut == tokenizer.encode(word + END).tokens
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(TEXT, st.integers(0, 12))
 def test_fewer_merges_are_the_first_ones(words: list[str], num_merges: int) -> None:
     assert learn_merges(Counter(words), num_merges) == learn_merges(Counter(words), EVERYTHING)[:num_merges]
