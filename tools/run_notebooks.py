@@ -15,8 +15,9 @@ import re
 import sys
 import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from agreement import settle
@@ -29,6 +30,7 @@ from traitlets.config import Config
 
 ROOT = Path(__file__).resolve().parent.parent
 KEY = "transformer_edu"
+HANG = 3600  # seconds; no busy machine takes that long to start a kernel
 ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -43,12 +45,12 @@ def is_stale(notebook: NotebookNode, root: Path, sources: Sources) -> bool:
     return notebook.metadata.get(KEY, {}).get("fingerprint") != fingerprint(notebook, root, sources)
 
 
-def execute(path: Path, root: Path = ROOT, timeout: int = 900) -> float:
+def execute(path: Path, root: Path = ROOT) -> float:
     """Run one chapter, store its normalized outputs and fingerprint, and return the seconds it took."""
     began, written = time.perf_counter(), path.read_bytes()
     notebook = nbformat.reads(written.decode(), as_version=4)
     mark = fingerprint(notebook, root)
-    run_cells(notebook, path.parent, timeout)
+    run_cells(notebook, path.parent)
     normalize(notebook)
     stored = nbformat.reads(written.decode(), as_version=4)
     keep_what_agrees(notebook, stored)
@@ -60,13 +62,14 @@ def execute(path: Path, root: Path = ROOT, timeout: int = 900) -> float:
     return time.perf_counter() - began
 
 
-def run_cells(notebook: NotebookNode, folder: Path, timeout: int) -> None:
-    """Run every cell in a fresh kernel, over sockets that are files: no port is shared with a neighbour."""
+def run_cells(notebook: NotebookNode, folder: Path) -> None:
+    """Run every cell in a fresh kernel, however long it takes; its sockets are files: no port is shared."""
     with tempfile.TemporaryDirectory() as sockets:
         address = {"transport": "ipc", "ip": f"{sockets}/kernel"} if os.name != "nt" else {}
-        settings = Config(AsyncKernelManager=address)
+        patience: dict[str, Any] = {"timeout": None, "startup_timeout": HANG}
         place = {"metadata": {"path": folder}}
-        NotebookClient(notebook, config=settings, kernel_name="python3", timeout=timeout, resources=place).execute()
+        settings = Config(AsyncKernelManager=address)
+        NotebookClient(notebook, config=settings, kernel_name="python3", resources=place, **patience).execute()
 
 
 def keep_what_agrees(notebook: NotebookNode, stored: NotebookNode) -> None:
@@ -98,20 +101,27 @@ def run_all(paths: list[Path], jobs: int) -> int:
     os.environ |= {"PYTHONHASHSEED": "0", "TRANSFORMER_EDU_DEVICE": "cpu"}
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 2) // jobs)))
     failed = 0
-    with ProcessPoolExecutor(max_workers=jobs) as pool:
+    with ThreadPoolExecutor(max_workers=jobs) as pool:  # threads: a kernel ends by itself when this process does
         running = {pool.submit(execute, path): path for path in paths}
-        for done in as_completed(running):
-            name = running[done].stem
-            try:
-                print(f"{name}: {done.result():.1f} s", flush=True)
-            except CellExecutionError as error:
-                failed += 1
-                text = str(error) if sys.stderr.isatty() else ANSI_COLOUR.sub("", str(error))
-                print(f"{name}: FAILED, stored outputs kept\n{text}", file=sys.stderr, flush=True)
-            except Exception as error:
-                failed += 1
-                print(f"{name}: FAILED, stored outputs kept: {error}", file=sys.stderr, flush=True)
+        try:
+            for done in as_completed(running):
+                failed += not report(running[done].stem, done)
+        except KeyboardInterrupt:
+            os._exit(130)  # without waiting for the chapters that run; what is stored is whole
     return failed
+
+
+def report(name: str, done: Future[float]) -> bool:
+    """Say how a chapter ended, and return whether it ended well."""
+    error = done.exception()
+    if error is None:
+        print(f"{name}: {done.result():.1f} s", flush=True)
+    elif isinstance(error, CellExecutionError):
+        text = str(error) if sys.stderr.isatty() else ANSI_COLOUR.sub("", str(error))
+        print(f"{name}: FAILED, stored outputs kept\n{text}", file=sys.stderr, flush=True)
+    else:
+        print(f"{name}: FAILED, stored outputs kept: {error}", file=sys.stderr, flush=True)
+    return error is None
 
 
 def chosen(names: list[str], folder: Path) -> list[Path]:

@@ -81,7 +81,7 @@ def test_nbval_takes_a_stored_view_for_a_fresh_one_and_sees_a_changed_weight(
 ) -> None:
     monkeypatch.setattr(take_stills, "take", lambda figures: [bytes(24)] * len(figures))
     notebook, path = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL)]), tmp_path / "view.ipynb"
-    run_cells(notebook, tmp_path, timeout=120)
+    run_cells(notebook, tmp_path)
     assert bertviz_lines(notebook)
     normalize(notebook)
     assert take_stills.insert_stills(notebook) == 1

@@ -4,9 +4,11 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import nbformat
+import psutil
 import pytest
 from nbclient.exceptions import CellExecutionError
 from normalize import normalize, strip_png
@@ -146,6 +148,23 @@ def test_the_command_lists_stale_chapters_and_exits_1(root: Path, tmp_path: Path
     unknown = subprocess.run([*tool, "99-nothing"], capture_output=True, text=True)
     assert unknown.returncode == 1
     assert "no such chapter: 99-nothing" in unknown.stderr
+
+
+def test_a_runner_that_is_ended_leaves_no_process_behind_and_the_file_as_it_was(house: Path, tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    path = write(house, [*CELLS, f"import time\nopen({str(begun)!r}, 'w').close()\nwhile True: time.sleep(1)"])
+    before = path.read_bytes()
+    code = f"import pathlib, run_notebooks; run_notebooks.run_all([pathlib.Path({str(path)!r})], 1)"
+    search = os.pathsep.join([str(TOOLS), os.environ["PYTHONPATH"]])
+    runner = psutil.Popen([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": search})
+    while not begun.exists() and runner.poll() is None:
+        time.sleep(0.05)
+    children = runner.children(recursive=True)
+    runner.terminate()
+    runner.wait()
+    psutil.wait_procs(children)  # waits as long as one of them lives
+    assert children
+    assert path.read_bytes() == before
 
 
 def test_stored_chapters_are_up_to_date(root: Path) -> None:

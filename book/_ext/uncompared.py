@@ -1,0 +1,29 @@
+"""Sphinx extension: under a cell whose output the tests do not compare, a line says so, and what guards it instead."""
+
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
+
+TRAINED = "On another processor these digits differ a little, so they are not compared; the assertions in the cell are."
+TIMED = "Times are those of one machine, so they are not compared; the assertions in the cell are."
+
+
+class SayWhatGuards(SphinxTransform):
+    """Put the line behind the cell's output; a cell tagged `times` prints times."""
+
+    default_priority = 400
+
+    def apply(self, **kwargs: Any) -> None:
+        """Look through the cells of this page."""
+        for cell in list(self.document.findall(nodes.container)):
+            if cell.get("nb_element") == "cell_code" and "tag_nbval-ignore-output" in cell["classes"]:
+                words = TIMED if "tag_times" in cell["classes"] else TRAINED
+                cell += nodes.paragraph("", words, classes=["te-uncompared"])
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the transform."""
+    app.add_transform(SayWhatGuards)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
