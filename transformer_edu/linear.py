@@ -2,8 +2,8 @@
 
 On a CPU, PyTorch gives float32 products to MKL. On AMD processors MKL leaves the wide (AVX-512) arithmetic unused;
 oneDNN, which PyTorch carries too, uses it and takes half the time. The sums are the same, added up in another
-order: results agree to float32's rounding. Small products, other processors, other dtypes, autocast and
-`torch.compile` go PyTorch's usual way.
+order: results agree to float32's rounding. Small products, other processors, other dtypes and layouts, autocast,
+`torch.func`, tracing, export and compilation go PyTorch's usual way.
 """
 
 from functools import cache
@@ -13,9 +13,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.autograd.function import once_differentiable
 from torch.utils.flop_counter import register_flop_formula
 
+from transformer_edu.plain import is_plain, is_watched
 from transformer_edu.shapes import Float, Tensor
 
 ROWS = 16  # fewer vectors, or
@@ -28,11 +28,9 @@ def linear(
     x: Float[Tensor, "... inner"], weight: Float[Tensor, "outer inner"], bias: Float[Tensor, " outer"] | None = None
 ) -> Float[Tensor, "... outer"]:
     """Vectors (..., inner) times the rows of `weight` (outer, inner), plus `bias`: (..., outer)."""
-    if not _worth_handing_over(x, weight):
-        return F.linear(x, weight, bias)
-    if not torch.is_grad_enabled():
-        return _product(x, weight, bias)
-    return _OneDnnLinear.apply(x, weight, bias)
+    if _is_large(x, weight) and _mkl_is_slow():
+        return _quick_linear(x, weight, bias)
+    return F.linear(x, weight, bias)
 
 
 class Linear(nn.Linear):
@@ -43,8 +41,16 @@ class Linear(nn.Linear):
         return linear(input, self.weight, self.bias)
 
 
+def _quick_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    if not _onednn_takes(x, weight, bias):
+        return F.linear(x, weight, bias)
+    if not torch.is_grad_enabled():
+        return _product(x, weight, bias)
+    return _OneDnnLinear.apply(x, weight, bias)
+
+
 class _OneDnnLinear(torch.autograd.Function):
-    """y = x Wᵀ + b and its three derivatives, each a product that oneDNN computes."""
+    """y = x Wᵀ + b and its three derivatives, made of products that can be differentiated again."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -52,14 +58,12 @@ class _OneDnnLinear(torch.autograd.Function):
         return _product(x, weight, bias)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, of_y: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         x, weight = ctx.saved_tensors
-        of_y = of_y.contiguous()
-        rows, row_gradients = x.reshape(-1, x.shape[-1]), of_y.view(-1, of_y.shape[-1])
+        rows, row_gradients = x.reshape(-1, x.shape[-1]), of_y.reshape(-1, of_y.shape[-1])
         return (
-            _product(of_y, weight.T) if ctx.needs_input_grad[0] else None,
-            _product(row_gradients.T, rows.T) if ctx.needs_input_grad[1] else None,
+            _quick_linear(of_y, weight.T) if ctx.needs_input_grad[0] else None,
+            _quick_linear(row_gradients.T, rows.T) if ctx.needs_input_grad[1] else None,
             row_gradients.sum(dim=0) if ctx.needs_input_grad[2] else None,
         )
 
@@ -77,17 +81,29 @@ if ONEDNN is not None:
     register_flop_formula(ONEDNN)(_count_operations)
 
 
-def _worth_handing_over(x: Tensor, weight: Tensor) -> bool:
+def _is_large(x: Tensor, weight: Tensor) -> bool:
+    if is_watched():  # sizes may be unknown yet
+        return False
+    return weight.numel() >= WEIGHTS and x.numel() >= ROWS * weight.shape[-1]
+
+
+def _onednn_takes(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
+    """Whether oneDNN reads these as PyTorch does: it takes the bias's shape and the strides on trust."""
+    given = (x, weight) if bias is None else (x, weight, bias)
     return (
-        weight.numel() >= WEIGHTS
-        and x.numel() >= ROWS * weight.shape[1]
-        and x.dtype == weight.dtype == torch.float32
-        and x.device.type == weight.device.type == "cpu"
-        and not torch.compiler.is_compiling()
+        is_plain(*given)
+        and all(map(_is_cpu_float32, given))
+        and weight.dim() == 2
+        and weight.shape[1] == x.shape[-1]
+        and (weight.is_contiguous() or weight.T.is_contiguous())
+        and (bias is None or (bias.shape == weight.shape[:1] and bias.is_contiguous()))
         and not torch.is_autocast_enabled("cpu")
-        and bool(torch.backends.mkldnn.enabled)
-        and _mkl_is_slow()
+        and torch._C._get_mkldnn_enabled()
     )
+
+
+def _is_cpu_float32(tensor: Tensor) -> bool:
+    return tensor.is_cpu and tensor.dtype is torch.float32
 
 
 @cache

@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
+import torch
 
+from transformer_edu import linear
 from transformer_edu.data import held_out_pairs, train_pairs
 
 SMALL = {
@@ -31,3 +33,12 @@ def parallel_text(tmp_path_factory) -> dict[str, tuple[str, ...]]:
         (folder / name).write_text("".join(pair[side] + "\n" for pair in train), encoding="utf-8")
     (folder / "valid.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in valid), encoding="utf-8")
     return {"train": (str(folder / "train.en"), str(folder / "train.fr")), "valid": (str(folder / "valid.tsv"),)}
+
+
+@pytest.fixture(params=[False, True], ids=["usual-products", "oneDNN-products"])
+def either_path(request, monkeypatch) -> bool:
+    """Each test twice, on any processor: as where PyTorch's usual products are quick, and as where oneDNN's are."""
+    if request.param and not torch.backends.mkldnn.is_available():
+        pytest.skip("PyTorch came without oneDNN")
+    monkeypatch.setattr(linear, "_mkl_is_slow", lambda: request.param)
+    return request.param

@@ -4,6 +4,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.autograd import forward_ad, functional
+from torch.func import functional_call, grad, hessian, jvp, vmap
 from torch.utils.flop_counter import FlopCounterMode
 
 from transformer_edu import linear as module
@@ -92,3 +94,111 @@ def test_operations_are_counted_as_for_torchs_own_linear(handed_over):
         counts.append(counter.get_total_flops())
     assert counts == [2 * 4 * 32 * 256 * 512] * 2
     assert len(handed_over) == 1
+
+
+def cubed(layer):
+    return lambda weights, x: functional_call(layer, weights, (x,)).pow(3).sum()
+
+
+def gradients_of_gradients(layer, x):
+    (of_x, *of_weights) = torch.autograd.grad(layer(x).pow(2).sum(), [x, *layer.parameters()], create_graph=True)
+    first = sum(gradient.pow(2).sum() for gradient in (of_x, *of_weights))
+    of_first = torch.autograd.grad(first, [x, *layer.parameters()], create_graph=True)
+    return [*of_first, *torch.autograd.grad(of_first[1].pow(2).sum(), [x, *layer.parameters()])]
+
+
+def many_gradients_at_once(layer, x):
+    return torch.autograd.grad(layer(x), [x, *layer.parameters()], draw(3, 32, 256), is_grads_batched=True)
+
+
+def forward_derivatives(layer, x):
+    weight = layer.weight.detach()
+    with forward_ad.dual_level():
+        along_x = layer(forward_ad.make_dual(x, x.flip(0)))
+        along_weight = functional_call(layer, {"weight": forward_ad.make_dual(weight, weight.flip(0))}, (x,))
+        return [*forward_ad.unpack_dual(along_x), *forward_ad.unpack_dual(along_weight)]
+
+
+def traced(layer, x):
+    program = torch.jit.trace(layer, (x,))
+    return [program(x.repeat(3, 1)), program(x[:2])]
+
+
+def exported(layer, x):
+    program = torch.export.export(layer, (x,), dynamic_shapes=({0: torch.export.Dim("rows")},)).module()
+    return [program(x.repeat(3, 1)), program(x[:2])]
+
+
+def weights_in_odd_places(layer, x):
+    """Columns, rows, transposes and repetitions of larger tensors; a bias of steps, of one number, at an offset."""
+    weight, bias, double = layer.weight, layer.bias, draw(512, 512, seed=1)
+    weights = [weight.T, double[:, ::2][:256], double[::2, :256], double[:256, 3:259], weight[:1].expand(256, 256)]
+    weights += [
+        weight[:, :1].expand(256, 256),
+        double[:, 256:].T[:, ::2],
+        double.flatten()[3 : 3 + 2**16].view(256, 256),
+    ]
+    biases = [draw(512)[::2], draw(1).expand(256), draw(1), draw(259)[3:], draw(256, 2)[:, 1], torch._neg_view(bias)]
+    vectors = [x.T.contiguous().T, x.repeat(1, 2)[:, ::2], x[:1].expand(32, 256), x.view(4, 8, 256).transpose(0, 1)]
+    cases = [(x, other, bias) for other in weights] + [(x, weight, other) for other in biases]
+    outputs = [apply(layer, *case) for case in [*cases, *((other, weight, bias) for other in vectors)]]
+    return [*outputs, *torch.autograd.grad(sum(y.pow(2).sum() for y in outputs), [x, weight, bias])]
+
+
+def apply(layer, x, weight, bias):
+    return functional_call(layer, {"weight": weight, "bias": bias}, (x,))
+
+
+QUESTIONS = {
+    "gradients of gradients": gradients_of_gradients,
+    "many gradients at once": many_gradients_at_once,
+    "vhp": lambda layer, x: functional.vhp(lambda x: layer(x).pow(3).sum(), x, x)[1:],
+    "hvp": lambda layer, x: functional.hvp(lambda x: layer(x).pow(3).sum(), x, x)[1:],
+    "func.grad": lambda layer, x: grad(cubed(layer))(dict(layer.named_parameters()), x).values(),
+    "func.hessian": lambda layer, x: [hessian(lambda s: layer(s * x).pow(3).sum())(torch.tensor(1.5))],
+    "vmap": lambda layer, x: [vmap(layer)(x.expand(4, 32, 256)), vmap(layer)(x)],
+    "gradient of each example": lambda layer, x: vmap(grad(cubed(layer)), (None, 0))(
+        dict(layer.named_parameters()), x.expand(4, 32, 256)
+    ).values(),
+    "vmap over weights": lambda layer, x: [
+        vmap(lambda weight: apply(layer, x, weight, layer.bias))(layer.weight.expand(2, 256, 256))
+    ],
+    "func.jvp": lambda layer, x: jvp(layer, (x,), (x.flip(0),)),
+    "forward derivatives": forward_derivatives,
+    "jit.trace": traced,
+    "export with a dynamic shape": exported,
+    "odd strides": weights_in_odd_places,
+    "inference mode": lambda layer, x: [torch.inference_mode()(layer)(x)],
+    "float64": lambda layer, x: [layer.double()(x.double())],
+}
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # torch.func uses it too
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_whatever_torchs_own_layer_answers_this_one_answers(either_path, question, as_readers_run_it):
+    answers = []
+    for layer_type in (nn.Linear, Linear):
+        torch.manual_seed(0)
+        layer, x = layer_type(256, 256), draw(32, 256).requires_grad_()
+        answers.append([answer.detach() for answer in QUESTIONS[question](layer, x)])
+    for theirs, ours in zip(*answers, strict=True):
+        assert (ours - theirs).abs().max() <= 2e-5 * theirs.abs().max()
+
+
+@pytest.mark.parametrize(
+    ("x", "weight", "bias"),
+    [
+        (draw(32, 255), draw(256, 256), None),
+        (draw(32, 256), draw(256, 256), draw(300)),
+        (draw(32, 64), draw(16, 64, 64), None),
+        (draw(32, 256).long(), draw(256, 256), None),
+    ],
+    ids=["vectors too short", "bias too long", "weight of three dimensions", "whole numbers"],
+)
+def test_what_torch_refuses_is_refused_with_its_words(either_path, x, weight, bias, as_readers_run_it):
+    words = []
+    for function in (F.linear, linear):
+        with pytest.raises(RuntimeError) as caught:
+            function(x, weight, bias)
+        words.append(str(caught.value))
+    assert words[0] == words[1]
