@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from transformer_edu.cache import KeyValueCache
-from transformer_edu.dropout import LARGE, dropout
+from transformer_edu.dropout import draws_quickly, dropout
 from transformer_edu.linear import Linear
 from transformer_edu.shapes import Float, Mask, Tensor
 from transformer_edu.validation import (
@@ -59,7 +59,7 @@ def scaled_dot_product_attention(
 
 
 def _fused_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float) -> Tensor:
-    if dropout_p > 0 and query.device.type == "cpu" and query[..., 0].numel() * key.shape[-2] >= LARGE:
+    if dropout_p > 0 and draws_quickly(query, query[..., 0].numel() * key.shape[-2]):
         # on a CPU the kernel with dropout is the written-out path, with a slow dropout
         return scaled_dot_product_attention(query, key, value, mask, dropout_p)[0]
     if mask is None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import torch
 
+from transformer_edu.plain import is_plain
 from transformer_edu.shapes import Float, Int, Tensor
 
 HeadVectors = Float[Tensor, "batch heads seq d_head"]
@@ -23,21 +24,24 @@ class KeyValueCache:
 
     def append(self, key: HeadVectors, value: HeadVectors) -> tuple[Tensor, Tensor]:
         """Put new rows behind the old ones; return all of them."""
+        _check_continues("key", self.key, key)
+        _check_continues("value", self.value, value)
         self.key, self.value = self._put_behind("key", self.key, key), self._put_behind("value", self.value, value)
         return self.key, self.value
 
     def _put_behind(self, name: str, old: Tensor | None, new: Tensor) -> Tensor:
         if old is None:
             return new
-        if torch.is_grad_enabled():  # a gradient needs what it was computed from: nothing may be overwritten
+        if not _may_overwrite(old, new):
             self.rooms.clear()
             return torch.cat([old, new], dim=-2)
         start, end = old.shape[-2], old.shape[-2] + new.shape[-2]
-        if name not in self.rooms or self.rooms[name].shape[-2] < end:
-            self.rooms[name] = _new_room(old, rows=old.shape[0], length=2 * end)  # doubled: seldom copied
-            self.rooms[name][:, :, :start] = old
-        self.rooms[name][:, :, start:end] = new
-        return self.rooms[name][:, :, :end]
+        room = self.rooms.get(name)
+        if room is None or room.shape[-2] < end or (room.is_inference() and not torch.is_inference_mode_enabled()):
+            self.rooms[name] = room = _new_room(old, rows=old.shape[0], length=2 * end)  # doubled: seldom copied
+            room[:, :, :start] = old
+        room[:, :, start:end] = new
+        return room[:, :, :end]
 
     def reorder(self, rows: Int[Tensor, " kept"]) -> None:
         """Keep these rows of the batch, in this order."""
@@ -45,7 +49,8 @@ class KeyValueCache:
             self.key, self.value = self._select("key", self.key, rows), self._select("value", self.value, rows)
 
     def _select(self, name: str, old: Tensor, rows: Tensor) -> Tensor:
-        if name not in self.rooms:
+        if name not in self.rooms or not _may_overwrite(old, rows):
+            self.rooms.pop(name, None)
             return old[rows]
         length = old.shape[-2]
         self.rooms[name] = _new_room(old, len(rows), self.rooms[name].shape[-2])
@@ -54,6 +59,20 @@ class KeyValueCache:
 
 def _new_room(like: Tensor, rows: int, length: int) -> Tensor:
     return like.new_empty(rows, like.shape[1], length, like.shape[3])
+
+
+def _may_overwrite(*tensors: Tensor) -> bool:
+    """Not where a gradient needs what it was computed from, nor where PyTorch transforms, traces or exports."""
+    return not torch.is_grad_enabled() and is_plain(*tensors)
+
+
+def _check_continues(name: str, old: Tensor | None, new: Tensor) -> None:
+    if old is None:
+        return
+    (batch, heads, _, d_head), dtype = old.shape, old.dtype
+    if new.shape != (batch, heads, new.shape[-2], d_head) or new.dtype is not dtype:
+        expected = f"shape ({batch}, {heads}, new, {d_head}) and dtype {dtype}"
+        raise ValueError(f"{name} must continue the cache's with {expected}, got {tuple(new.shape)} and {new.dtype}")
 
 
 @dataclass

@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from transformer_edu.plain import is_plain
 from transformer_edu.shapes import Float, Tensor
 from transformer_edu.validation import check_probability
 
@@ -19,13 +20,19 @@ def dropout(x: Float[Tensor, "..."], p: float) -> Float[Tensor, "..."]:
     """
     if p == 0:
         return x
-    if x.numel() < LARGE or x.device.type != "cpu" or torch.compiler.is_compiling():
+    check_probability("p", p)
+    dropped = round(p * STATES)
+    if dropped == STATES or not draws_quickly(x, x.numel()):
         return F.dropout(x, p)
     draws = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
     numbers = draws.view(torch.int16)[: x.numel()].view(x.shape)  # each of -32,768 .. 32,767 is equally likely
-    dropped = round(p * STATES)
     keep = (numbers >= dropped - STATES // 2).to(x.dtype)
     return x * keep.mul_(STATES / (STATES - dropped))
+
+
+def draws_quickly(x: Float[Tensor, "..."], entries: int) -> bool:
+    """Whether `dropout` draws sixteen bits at a time for a tensor like x with so many entries."""
+    return is_plain(x) and x.is_cpu and entries >= LARGE
 
 
 class Dropout(nn.Module):

@@ -8,12 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from transformer_edu.plain import is_plain
+
 INTEGER_DTYPES = (torch.int64, torch.int32)
 
 
 def check_positive_integer(name: str, value: Any, minimum: int = 1) -> None:
     """Raise unless `value` is a whole number (not a float such as 1e4, not a bool) of at least `minimum`."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
+    if isinstance(value, bool) or not isinstance(value, Integral | torch.SymInt):  # SymInt: a size unknown at export
         raise TypeError(f"{name} must be a whole number (int), got {value!r} of type {type(value).__name__}")
     if value < minimum:
         raise ValueError(f"{name} must be at least {minimum}, got {value}")
@@ -23,7 +25,7 @@ def check_number(name: str, value: Any, *, above: float = 0.0) -> None:
     """Raise unless `value` is a finite number greater than `above`."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}")
-    if not above < float(value) < math.inf:
+    if not above < value < math.inf:  # type: ignore[operator]  # float(value) would fail for 10 ** 400
         raise ValueError(f"{name} must be a finite number greater than {above}, got {value}")
 
 
@@ -31,7 +33,7 @@ def check_probability(name: str, value: Any) -> None:
     """Raise unless `value` lies in [0, 1)."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number in [0, 1), got {value!r} of type {type(value).__name__}")
-    if not 0.0 <= float(value) < 1.0:
+    if not 0.0 <= value < 1.0:  # type: ignore[operator]
         raise ValueError(f"{name} must be in [0, 1), got {value}")
 
 
@@ -54,9 +56,12 @@ def check_divisible(name: str, value: int, divisor_name: str, divisor: int) -> N
 
 
 def check_tensor(name: str, value: Any) -> None:
-    """Raise unless `value` is a tensor."""
+    """Raise unless `value` is a dense tensor: one number in each place, rows of one length."""
     if not isinstance(value, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor, got {type(value).__name__}: {value!r}"[:300])
+    if value.layout is not torch.strided or value.is_nested:
+        kind = "a nested one" if value.is_nested else f"one of layout {value.layout}"
+        raise TypeError(f"{name} must be a dense tensor (torch.strided), got {kind}")
 
 
 def check_floating_point(name: str, value: Tensor) -> None:
@@ -97,7 +102,7 @@ def check_not_empty(name: str, value: Tensor) -> None:
 def check_ids(name: str, value: Any, vocab_size: int) -> None:
     """Raise unless `value` is an integer tensor (batch, seq) of ids in 0 .. vocab_size - 1.
 
-    The range is read only where that is free: on the CPU. On a GPU it would make the processor wait.
+    The range is read only where that is free: of plain ids on the CPU. On a GPU it would make the processor wait.
     """
     check_tensor(name, value)
     if value.dtype not in INTEGER_DTYPES:
@@ -105,7 +110,7 @@ def check_ids(name: str, value: Any, vocab_size: int) -> None:
     if value.dim() != 2:
         raise ValueError(f"{name} must have shape (batch, seq), got {tuple(value.shape)}")
     check_not_empty(name, value)
-    if value.device.type == "cpu" and not torch.compiler.is_compiling():
+    if value.is_cpu and is_plain(value):
         smallest, largest = int(value.min()), int(value.max())
         if smallest < 0 or largest >= vocab_size:
             wrong = smallest if smallest < 0 else largest

@@ -1,5 +1,6 @@
 """The cache holds what was put into it, and old rows stay where they are."""
 
+import pytest
 import torch
 
 from transformer_edu import KeyValueCache
@@ -65,3 +66,44 @@ def test_steps_with_and_without_gradients_can_follow_each_other():
             cache.append(new, -new)
     assert torch.equal(cache.key, ROWS)
     assert torch.equal(cache.value, -ROWS)
+
+
+def grown(rows):
+    """Rows one at a time, put into another order on the way."""
+    cache = KeyValueCache()
+    for position in range(rows.shape[2]):
+        if position == 3:
+            cache.reorder(torch.tensor([2, 0, 1]))
+        cache.append(rows[:, :, position : position + 1], -rows[:, :, position : position + 1])
+    return cache.key - 2 * cache.value
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # torch.func uses it too
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")  # checks of shapes
+@pytest.mark.parametrize("gradients", [True, False], ids=["with gradients", "without"])
+def test_transformed_and_traced_rows_come_out_in_the_same_order(gradients, as_readers_run_it):
+    with torch.set_grad_enabled(gradients):
+        expected = grown(ROWS)
+        several = torch.stack([ROWS, 2 * ROWS])
+        assert torch.equal(torch.func.vmap(grown)(several), torch.stack([expected, 2 * expected]))
+        assert torch.equal(torch.func.jvp(grown, (ROWS,), (ROWS,))[1], expected)
+        assert torch.equal(torch.jit.trace(grown, (ROWS,))(2 * ROWS), 2 * expected)
+
+
+def test_a_cache_begun_in_inference_mode_goes_on_outside_it():
+    with torch.inference_mode():
+        cache = filled([2, 1])
+    with torch.no_grad():
+        cache.append(ROWS[:, :, 3:5], -ROWS[:, :, 3:5])
+    assert torch.equal(cache.key, ROWS[:, :, :5])
+
+
+@pytest.mark.parametrize(
+    "wrong", [ROWS[:1], ROWS[:, :1], ROWS[..., :2], ROWS.double()], ids=["batch", "heads", "d_head", "dtype"]
+)
+def test_rows_of_another_kind_are_refused_and_change_nothing(wrong, as_readers_run_it):
+    with torch.no_grad():
+        cache = filled([2, 1])
+        with pytest.raises(ValueError, match=r"value must continue the cache's .*, got \("):
+            cache.append(ROWS[:, :, 3:4], wrong[:, :, 3:4])
+    assert torch.equal(cache.key, ROWS[:, :, :3])

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.func import grad, jvp, vmap
 from torch.nn import functional
 
 from transformer_edu import MultiHeadAttention
@@ -72,10 +73,62 @@ def test_nothing_is_drawn_at_zero_or_in_evaluation_mode():
     assert repr(Dropout(0.5)) == "Dropout(p=0.5)"
 
 
+def traced(function):
+    return torch.jit.trace(function, (torch.ones(4, 64),), check_trace=False)(ones())
+
+
+def exported(function):
+    class Drop(torch.nn.Module):
+        def forward(self, x):
+            return function(x)
+
+    rows = torch.export.Dim("rows")
+    return torch.export.export(Drop(), (ones(),), dynamic_shapes=({0: rows},)).module()(ones(LARGE + 640))
+
+
+TRANSFORMED = {
+    "func.grad": lambda f: grad(lambda x: f(x).pow(3).sum())(ones()),
+    "jvp": lambda f: torch.stack(jvp(f, (ones(),), (2 * ones(),))),
+    "vmap, one mask for each": lambda f: vmap(f, randomness="different")(torch.ones(3, LARGE)),
+    "vmap, one mask for all": lambda f: vmap(f, randomness="same")(torch.ones(3, LARGE)),
+    "jit.trace": traced,
+    "export with a dynamic shape": exported,
+}
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # torch.func uses it too
+@pytest.mark.parametrize("transform", TRANSFORMED)
+def test_under_torchs_transforms_it_is_torchs_own(transform, as_readers_run_it):
+    answers = []
+    for function in (functional.dropout, dropout):
+        torch.manual_seed(0)
+        answers.append(TRANSFORMED[transform](lambda x, function=function: function(x, 0.3)))
+    assert torch.equal(*answers)
+
+
+def test_vmap_that_is_not_told_how_to_draw_refuses_as_torch_does():
+    with pytest.raises(RuntimeError, match="randomness"):
+        vmap(lambda x: dropout(x, 0.3))(torch.ones(3, LARGE))
+
+
+def test_the_gradient_can_be_differentiated_again():
+    x = ones().requires_grad_()
+    y = dropout(x, 0.3)
+    (first,) = torch.autograd.grad(y.pow(3).sum(), x, create_graph=True)
+    (second,) = torch.autograd.grad(first.sum(), x)
+    torch.testing.assert_close(second, 6 * y.detach().pow(3))  # at x = 1, y is the mask
+
+
+def test_all_but_never_keeping_an_entry_is_a_probability_too():
+    assert dropout(ones(), 1 - 2**-30).count_nonzero() < 5
+
+
 @pytest.mark.parametrize("p", [-0.1, 1.0, 2.0])
 def test_a_probability_out_of_range_is_named(p):
     with pytest.raises(ValueError, match=r"p must be in \[0, 1\), got"):
         Dropout(p)
+    with pytest.raises(ValueError, match=r"p must be in \[0, 1\), got"):
+        dropout(ones(), p)
 
 
 def test_attention_in_training_drops_large_weights_too():

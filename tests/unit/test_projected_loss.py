@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+from torch.func import grad, jvp, vmap
+from torch.nn.functional import cross_entropy
 
 from transformer_edu import label_smoothing
 from transformer_edu.training.projected_loss import projected_loss
@@ -66,3 +68,58 @@ def test_shapes_that_do_not_fit_are_named(as_readers_run_it):
     x, weight, target = inputs()
     with pytest.raises(ValueError, match=r"x must be \(tokens, d_model\) and target \(tokens\)"):
         projected_loss(x, weight, target[:5])
+
+
+def chunked(x, weight, target):
+    return projected_loss(x, weight, target, 0.1, rows=5)
+
+
+def at_once(x, weight, target):
+    return cross_entropy(x @ weight.T, target, label_smoothing=0.1, reduction="sum")
+
+
+def gradients_of_gradients(loss, x, weight, target):
+    first = torch.autograd.grad(loss(x, weight, target) * x.sum(), (x, weight), create_graph=True)
+    second = torch.autograd.grad(first[0].pow(3).sum() + first[1].pow(3).sum(), (x, weight), create_graph=True)
+    return [*first, *second, *torch.autograd.grad(second[1].pow(2).sum(), (x, weight))]
+
+
+def frozen_weight(loss, x, weight, target):
+    (first,) = torch.autograd.grad(loss(x, weight.detach(), target), x, create_graph=True)
+    return torch.autograd.grad(first.pow(3).sum(), x)
+
+
+def exported(loss, x, weight, target):
+    class Loss(torch.nn.Module):
+        def forward(self, x, weight, target):
+            return loss(x, weight, target)
+
+    rows = torch.export.Dim("tokens", max=1000)
+    shapes = ({0: rows}, None, {0: rows})
+    longer = (x.repeat(3, 1), weight, target.repeat(3))
+    return [torch.export.export(Loss(), (x, weight, target), dynamic_shapes=shapes).module()(*longer)]
+
+
+QUESTIONS = {
+    "gradients of gradients": gradients_of_gradients,
+    "a frozen weight": frozen_weight,
+    "many gradients at once": lambda loss, x, weight, target: torch.autograd.grad(
+        loss(x, weight, target), (x, weight), torch.arange(3.0).double(), is_grads_batched=True
+    ),
+    "func.grad": lambda loss, x, weight, target: grad(loss, (0, 1))(x, weight, target),
+    "vmap": lambda loss, x, weight, target: [
+        vmap(grad(loss), (0, None, 0))(x.expand(3, 23, 8), weight, target.expand(3, 23))
+    ],
+    "jvp": lambda loss, x, weight, target: jvp(lambda x, weight: loss(x, weight, target), (x, weight), (x, weight)),
+    "jit.trace": lambda loss, *given: [torch.jit.trace(loss, given)(2 * given[0], *given[1:])],
+    "export with a dynamic shape": exported,
+}
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # torch.func uses it too
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")  # checks of shapes
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_it_can_be_differentiated_again_transformed_and_traced(either_path, question, as_readers_run_it):
+    ours, theirs = (QUESTIONS[question](loss, *inputs()) for loss in (chunked, at_once))
+    for mine, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(mine, other)

@@ -6,9 +6,9 @@
 from typing import Any
 
 import torch
-from torch.autograd.function import once_differentiable
 
 from transformer_edu.linear import linear
+from transformer_edu.plain import is_plain
 from transformer_edu.shapes import Float, Int, Tensor
 from transformer_edu.validation import check_positive_integer, check_probability
 
@@ -42,6 +42,8 @@ def projected_loss(
         )
     device = x.device.type
     lower = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
+    if not is_plain(x, weight, target):
+        return _differentiable_loss(x, weight, target, smoothing, lower)
     loss: Tensor = _ProjectedLoss.apply(x, weight, target, smoothing, rows, lower)
     return loss
 
@@ -61,21 +63,41 @@ class _ProjectedLoss(torch.autograd.Function):
             losses.append(loss)
             x_gradients.append(linear(gradient, narrow.T))
             weight_gradient += linear(gradient.T, part.T)
-        ctx.save_for_backward(torch.cat(x_gradients).to(x.dtype), weight_gradient)
+        ctx.save_for_backward(x, weight, target, torch.cat(x_gradients).to(x.dtype), weight_gradient)
+        ctx.settings = smoothing, lower
         return torch.stack(losses).sum()
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, outer: Tensor) -> tuple[Tensor, Tensor, None, None, None, None]:
-        x_gradient, weight_gradient = ctx.saved_tensors
-        return x_gradient * outer, weight_gradient * outer, None, None, None, None
+    def backward(ctx: Any, outer: Tensor) -> tuple[Tensor | None, ...]:
+        x, weight, target, *gradients = ctx.saved_tensors
+        if torch.is_grad_enabled():  # the gradient is to be differentiated in its turn
+            with_gradient = [tensor for tensor in (x, weight) if tensor.requires_grad]
+            loss = _differentiable_loss(x, weight, target, *ctx.settings)
+            found = iter(torch.autograd.grad(loss, with_gradient, outer, create_graph=True))
+            of_inputs = [next(found) if tensor.requires_grad else None for tensor in (x, weight)]
+        else:
+            of_inputs = [gradient * outer for gradient in gradients]
+        return *of_inputs, None, None, None, None
+
+
+def _differentiable_loss(x: Tensor, weight: Tensor, target: Tensor, smoothing: float, lower: torch.dtype) -> Tensor:
+    """The same loss with all logits at once, of PyTorch's functions alone: differentiable any number of times."""
+    logits = linear(x.to(lower), weight.to(lower))
+    return _loss(torch.log_softmax(logits, dim=-1, dtype=_exact(lower)), target[:, None], smoothing)
+
+
+def _exact(dtype: torch.dtype) -> torch.dtype:
+    return torch.float64 if dtype == torch.float64 else torch.float32
+
+
+def _loss(log_probs: Tensor, wanted: Tensor, smoothing: float) -> Tensor:
+    return -(1 - smoothing) * log_probs.gather(-1, wanted).sum() - smoothing * log_probs.mean(dim=-1).sum()
 
 
 def _loss_and_gradient(logits: Tensor, wanted: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
     """The summed loss of logits (rows, vocab), and p − q (rows, vocab)."""
-    exact = torch.float64 if logits.dtype == torch.float64 else torch.float32
-    log_probs = torch.log_softmax(logits, dim=-1, dtype=exact)
-    loss = -(1 - smoothing) * log_probs.gather(-1, wanted).sum() - smoothing * log_probs.mean(dim=-1).sum()
+    log_probs = torch.log_softmax(logits, dim=-1, dtype=_exact(logits.dtype))
+    loss = _loss(log_probs, wanted, smoothing)
     p = log_probs.exp_()
     gradient = p.sub_(smoothing / p.shape[-1])
     gradient.scatter_add_(-1, wanted, gradient.new_full(wanted.shape, smoothing - 1))
