@@ -18,7 +18,8 @@ class SayWhatGuards(SphinxTransform):
     def apply(self, **kwargs: Any) -> None:
         """Look through the cells of this page."""
         for cell in list(self.document.findall(nodes.container)):
-            if cell.get("nb_element") == "cell_code" and "tag_nbval-ignore-output" in cell["classes"]:
+            has_output = any("cell_output" in part["classes"] for part in cell.findall(nodes.container))
+            if has_output and "tag_nbval-ignore-output" in cell["classes"]:
                 words = TIMED if "tag_times" in cell["classes"] else TRAINED
                 cell += nodes.paragraph("", words, classes=["te-uncompared"])
 

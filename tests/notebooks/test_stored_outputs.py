@@ -1,11 +1,13 @@
 """What a chapter stores is complete: every cell was run, once and in order, and every picture has its words."""
 
+import ast
 import re
 from pathlib import Path
 
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
+from fingerprint import plain_python
 from nbformat import NotebookNode
 
 CHAPTERS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("[0-9]*.ipynb"))
@@ -40,6 +42,19 @@ def test_no_cell_stores_a_warning_or_an_error_that_it_does_not_announce(chapter:
         assert output.get("name") != "stderr", cell.source
         announced = "raises-exception" in cell.metadata.get("tags", [])
         assert output.output_type != "error" or announced, cell.source
+
+
+def asserts(source: str) -> bool:
+    calls = [node for node in ast.walk(ast.parse(plain_python(source))) if isinstance(node, ast.Call | ast.Assert)]
+    return any(isinstance(node, ast.Assert) or ast.unparse(node.func).endswith("assert_close") for node in calls)
+
+
+def test_an_output_that_is_not_compared_is_guarded_by_an_assertion_in_its_own_cell(chapter: NotebookNode) -> None:
+    for cell in code_cells(chapter):
+        tags = cell.metadata.get("tags", [])
+        if "nbval-ignore-output" in tags and cell.outputs:
+            assert asserts(cell.source), cell.source
+            assert ("times" in tags) == ("perf_counter" in cell.source), cell.source
 
 
 def test_every_stored_picture_has_alt_text(chapter: NotebookNode) -> None:
