@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import nbformat
 import pytest
 from bs4 import BeautifulSoup, Tag
 
@@ -138,3 +139,12 @@ def test_no_reference_is_left_unresolved(name: str) -> None:
 
 def test_sources_with_solutions_are_not_shipped(book_html: Path) -> None:
     assert not (book_html / "_sources").exists()
+
+
+def test_a_line_stands_under_each_output_that_is_not_compared_and_under_no_other(book_html: Path) -> None:
+    for path in sorted((HTML.parents[1] / "notebooks").glob("[0-9]*.ipynb")):
+        cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.get("outputs")]
+        tags = [cell.metadata.get("tags", []) for cell in cells]
+        wanted = ["times" in one for one in tags if "nbval-ignore-output" in one]
+        found = page(f"notebooks/{path.stem}.html").select(".te-uncompared")
+        assert [line.text.startswith("Times") for line in found] == wanted, path.stem
