@@ -6,8 +6,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
-TRAINED = "On another processor these digits differ a little, so they are not compared; the assertions in the cell are."
-TIMED = "Times are those of one machine, so they are not compared; the assertions in the cell are."
+TRAINED = "These digits differ from one processor to the next. The cell's assertions are tested, the digits are not."
+TIMED = "Times are those of one machine. The cell's assertions are tested, the times are not."
 
 
 class SayWhatGuards(SphinxTransform):
