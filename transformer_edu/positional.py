@@ -1,5 +1,7 @@
 """Telling a model that is blind to order where each token stands."""
 
+from collections.abc import Callable
+
 import torch
 from torch import nn
 
@@ -60,6 +62,15 @@ class PositionalEncoding(nn.Module):
         check_probability("dropout", dropout)
         self.register_buffer("table", sinusoidal_table(max_len, d_model), persistent=False)
         self.dropout = Dropout(dropout)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> nn.Module:
+        """All that moves or casts a module comes through here; `to_empty` would leave a table of anything at all."""
+        before = self.table
+        super()._apply(fn, recurse)
+        if self.table is not before:
+            with torch.device("cpu"):
+                self.table = sinusoidal_table(*before.shape).to(self.table)
+        return self
 
     def forward(self, x: Float[Tensor, "batch seq d_model"], offset: int = 0) -> Float[Tensor, "batch seq d_model"]:
         """Add rows offset .. offset + seq - 1 of the table to x (batch, seq, d_model)."""

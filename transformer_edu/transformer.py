@@ -1,5 +1,6 @@
 """The whole machine: two embeddings, an encoder, a decoder and a projection."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,6 +98,12 @@ class Transformer(nn.Module):
             self.projection.linear.weight = self.target_embedding.lookup.weight
         if self.config.tie_embeddings == "all":
             self.source_embedding.lookup.weight = self.target_embedding.lookup.weight
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> nn.Module:
+        """All that moves or casts a model comes through here; `to_empty` would make three matrices of a tied one."""
+        super()._apply(fn, recurse)
+        self._tie_embeddings()
+        return self
 
     def forward(self, source: SourceIds, target: TargetIds) -> Float[Tensor, "batch seq vocab"]:
         """Source ids (batch, source_seq) and target ids so far (batch, seq) -> logits for each next token."""

@@ -1,6 +1,7 @@
 """Every wrong argument is answered with an error that names it, shows its value, and says what was expected."""
 # ruff: noqa: E501  (a table, one wrong call a line)
 
+import warnings
 from types import SimpleNamespace
 
 import pytest
@@ -74,6 +75,12 @@ def record(what):
 
 def ids(*rows, dtype=torch.long):
     return torch.tensor(rows, dtype=dtype)
+
+
+def nested():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch calls them a prototype
+        return torch.nested.nested_tensor([torch.ones(3, 8), torch.ones(2, 8)], layout=torch.jagged)
 
 
 X = torch.ones(2, 3, 8)
@@ -173,6 +180,13 @@ WRONG = [
     ("begin is a word", lambda: search(bos_id="<s>"), TypeError, "bos_id", "'<s>'", "whole number"),
     ("search an empty batch", lambda: search(source=((),)), TypeError, "source", "float32", "int64"),
     ("search without a model", lambda: greedy_search(nn.Linear(1, 1), ids([1]), 1, 2, 3), TypeError, "model", "Linear", "Transformer"),
+    ("sparse vectors", lambda: LayerNorm(8)(X.to_sparse()), TypeError, "x", "torch.sparse_coo", "dense tensor"),
+    ("sparse ids", lambda: model()(ids([3]).to_sparse(), ids([1])), TypeError, "source", "torch.sparse_coo", "dense tensor"),
+    ("a sparse mask", lambda: attend(mask=torch.ones(3, 5).bool().to_sparse()), TypeError, "mask", "torch.sparse_coo", "dense tensor"),
+    ("nested queries", lambda: MultiHeadAttention(8, 2)(nested(), X, X), TypeError, "query", "nested", "dense tensor"),
+    ("nested ids", lambda: model()(nested().long(), ids([1])), TypeError, "source", "nested", "dense tensor"),
+    ("a huge whole number as a probability", lambda: config(dropout=10**310), ValueError, "dropout", "100", "[0, 1)"),
+    ("not a number as a probability", lambda: config(dropout=float("nan")), ValueError, "dropout", "nan", "[0, 1)"),
     ("record nothing", lambda: record(nn.Linear(2, 2)), ValueError, "model", "Linear", "recorder"),
     ("record no module", lambda: record("model"), TypeError, "model", "str", "torch.nn.Module"),
     ("an empty cache", lambda: MultiHeadAttention(8, 2).attend_cached(X, KeyValueCache()), ValueError, "cache", "key=None", "already hold"),

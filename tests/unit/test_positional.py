@@ -1,5 +1,6 @@
 """Positional encodings: rows, offset, buffer or parameter, dropout."""
 
+import copy
 import math
 
 import pytest
@@ -62,3 +63,36 @@ def test_learned_table_is_a_parameter_that_is_trained_and_saved():
     assert "table" in encoding.state_dict()
     encoding(torch.zeros(2, 3, 8), offset=4).sum().backward()
     assert encoding.table.grad[:, 0].tolist() == [0, 0, 0, 0, 2, 2, 2, 0, 0, 0]
+
+
+MOVES = {
+    "to_empty": lambda encoding: encoding.to_empty(device="cpu"),
+    "by way of meta": lambda encoding: encoding.to("meta").to_empty(device="cpu"),
+    "float64": lambda encoding: encoding.double(),
+    "float16 and back": lambda encoding: encoding.half().float(),
+    "bfloat16": lambda encoding: encoding.to(torch.bfloat16),
+    "deepcopy": copy.deepcopy,
+    "nothing": lambda encoding: encoding.to("cpu"),
+}
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_wherever_it_is_moved_the_table_is_the_formulas(move):
+    moved = MOVES[move](PositionalEncoding(8, 40))
+    assert torch.equal(moved.table, sinusoidal_table(40, 8).to(moved.table.dtype))
+    assert dict(moved.named_buffers()).keys() == {"table"}
+    assert moved.state_dict() == {}
+
+
+def test_an_encoding_built_without_memory_gets_its_table_with_it():
+    with torch.device("meta"):
+        encoding = PositionalEncoding(8, 40)
+        assert encoding.table.is_meta
+        encoding.to_empty(device="cpu")
+    assert torch.equal(encoding.table, sinusoidal_table(40, 8))
+
+
+def test_a_move_that_changes_nothing_keeps_the_table():
+    encoding = PositionalEncoding(8, 40)
+    table = encoding.table
+    assert encoding.to("cpu").float().table is table
