@@ -1,7 +1,7 @@
 """A trained model with its subwords: text in, text out."""
 
 import hashlib
-import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +15,7 @@ from transformer_edu.data.batching import pad_sequences
 from transformer_edu.data.subwords import Subwords
 from transformer_edu.decoding import greedy_search
 from transformer_edu.inspection import record_attention
+from transformer_edu.model_card import check_length_penalty, read_card
 from transformer_edu.training.checkpoint import load_model
 from transformer_edu.transformer import Transformer
 from transformer_edu.validation import check_positive_integer
@@ -55,6 +56,24 @@ class Translator:
         chosen = self.card.get("search", {})
         return {"beam_size": chosen.get("beam_size", 4), "length_penalty": chosen.get("length_penalty", 0.6)}
 
+    def search_options(self, n_best: int = 1, **search: Any) -> dict[str, Any]:
+        """All options of a search, those of `search` where none is given; an error for what this model cannot do."""
+        options = {**self.search, "max_len": None, **search}
+        if unknown := options.keys() - {"beam_size", "length_penalty", "max_len"}:
+            raise TypeError(f"search must be beam_size, length_penalty or max_len, got {', '.join(sorted(unknown))}")
+        check_length_penalty("length_penalty", options["length_penalty"])
+        sizes = {"beam_size": (1, len(self.subwords), "the pieces of the vocabulary")}
+        if options["max_len"] is not None:
+            sizes["max_len"] = (2, self.model.config.max_len, "the positions of this model")
+        for name, (least, most, reason) in sizes.items():
+            check_positive_integer(name, options[name], minimum=least)
+            if options[name] > most:
+                raise ValueError(f"{name} must be at most {most}, {reason}, got {options[name]}")
+        check_positive_integer("n_best", n_best)
+        if n_best > options["beam_size"]:
+            raise ValueError(f"n_best must be at most beam_size={options['beam_size']}, got {n_best}")
+        return options
+
     def translate(self, text: str, **search: Any) -> str:
         """The best translation of one sentence; `search` as in `translate_all`."""
         return self.translate_all([text], **search)[0][0].text
@@ -67,8 +86,7 @@ class Translator:
             n_best: at most the beam size.
             **search: beam_size, length_penalty, max_len; beam_size=1 searches greedily. Default: see `search`.
         """
-        if isinstance(texts, str):
-            raise TypeError(f"texts must be a list of sentences, got one string: {texts[:80]!r}")
+        _check_texts(texts)
         ids = self.subwords.encode_all(texts)
         filled = [index for index, one in enumerate(ids) if one]
         found = self.translate_ids([ids[index] for index in filled], n_best, **search)
@@ -79,22 +97,20 @@ class Translator:
 
     def translate_ids(self, sources: Sequence[Sequence[int]], n_best: int = 1, **search: Any) -> list[list[Hypothesis]]:
         """The same for ids without begin and end tokens. Sentences of like length are translated together."""
-        options = {**self.search, "max_len": None, **search}
-        check_positive_integer("n_best", n_best)
-        if n_best > max(1, options["beam_size"]):
-            raise ValueError(f"n_best must be at most beam_size={options['beam_size']}, got {n_best}")
+        options = self.search_options(n_best, **search)
         answers: list[list[Hypothesis]] = [[] for _ in sources]
         order = sorted(range(len(sources)), key=lambda index: len(sources[index]))
         while order:
-            rows = max(1, BATCH_CELLS // (len(sources[order[-1]]) * options["beam_size"]))
+            rows = max(1, BATCH_CELLS // max(1, len(sources[order[-1]]) * options["beam_size"]))
             batch, order = order[-rows:], order[:-rows]
             for index, best in zip(batch, self._search([sources[i] for i in batch], n_best, options), strict=True):
-                answers[index] = best
+                answers[index] = _checked(best)
         return answers
 
     def _search(self, sources: list[Sequence[int]], n_best: int, options: dict[str, Any]) -> list[list[Hypothesis]]:
         device = next(self.model.parameters()).device
-        self._check_lengths(sources)
+        for ids in sources:
+            self._check_length(ids)
         source = pad_sequences(sources, self.model.config.pad_id).to(device)
         begin_end = self.subwords.bos_id, self.subwords.eos_id
         if options["beam_size"] == 1:
@@ -102,12 +118,16 @@ class Translator:
             return [[one] for one in self._scored(source, rows, options["length_penalty"])]
         return beam_search(self.model, source, *begin_end, n_best=n_best, **options)
 
-    def _check_lengths(self, sources: Sequence[Sequence[int]]) -> None:
-        longest = max(len(source) for source in sources)
-        if longest > self.model.config.max_len:
+    def check_text(self, text: str) -> None:
+        """ValueError unless the model has positions for all subwords of a text."""
+        _check_texts([text])
+        self._check_length(self.subwords.encode(text))
+
+    def _check_length(self, ids: Sequence[int]) -> None:
+        if len(ids) > self.model.config.max_len:
             raise ValueError(
                 f"a sentence must have at most {self.model.config.max_len} subwords, the positions of this model, "
-                f"got {longest}: cut it into sentences"
+                f"got {len(ids)}: cut it into sentences"
             )
 
     @torch.no_grad()
@@ -145,12 +165,32 @@ def load_translator(folder: str | Path, device: torch.device | str = "cpu") -> T
     for name in (CARD, MODEL, TOKENIZER):
         if not (folder / name).is_file():
             raise FileNotFoundError(f"folder must hold a finished model, but {folder} has no {name}")
-    try:
-        card = json.loads((folder / CARD).read_text(encoding="utf-8"))
-        checksums = {MODEL: card["weights_sha256"], TOKENIZER: card["tokenizer_sha256"]}
-    except (ValueError, KeyError) as error:
-        raise ValueError(f"folder must hold a finished model, but {folder / CARD} is damaged: {error}") from error
+    card = read_card(folder / CARD)
+    checksums = {MODEL: card["weights_sha256"], TOKENIZER: card["tokenizer_sha256"]}
     for name, expected in checksums.items():
         if hashlib.sha256((folder / name).read_bytes()).hexdigest() != expected:
             raise ValueError(f"{folder / name} must be the file that {CARD} describes, but its checksum differs")
-    return Translator(load_model(folder / MODEL, device), Subwords.load(folder / TOKENIZER), card)
+    model = load_model(folder / MODEL, device)
+    for name, weight in model.state_dict().items():
+        if not weight.isfinite().all():
+            raise ValueError(f"{folder / MODEL} must hold finite weights, but {name} has NaN or infinity in it")
+    return Translator(model, Subwords.load(folder / TOKENIZER), card)
+
+
+def _check_texts(texts: Sequence[str]) -> None:
+    if isinstance(texts, str):
+        raise TypeError(f"texts must be a list of sentences, got one string: {texts[:80]!r}")
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"texts must be a list of sentences, got texts[{number}] = {text!r}"[:300])
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            raise ValueError(
+                f"texts must be Unicode, got half a character (a surrogate) in texts[{number}]: {text!r}"[:300]
+            )
+
+
+def _checked(best: list[Hypothesis]) -> list[Hypothesis]:
+    """The answers to one sentence, unless there are none or their probabilities are no numbers."""
+    if not best or not all(math.isfinite(one.log_prob) for one in best):
+        raise ValueError("the model must give each word a probability, but gave NaN or infinity for this sentence")
+    return best

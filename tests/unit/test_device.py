@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from transformer_edu import pick_device
+from transformer_edu.device import check_device_works
 
 
 @pytest.mark.parametrize(("available", "expected"), [(True, "cuda"), (False, "cpu")])
@@ -20,3 +21,12 @@ def test_the_environment_variable_decides(monkeypatch, wanted, expected):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setenv("TRANSFORMER_EDU_DEVICE", wanted)
     assert str(pick_device()) == expected
+
+
+def test_a_device_is_tried_only_if_it_was_asked_for(monkeypatch):
+    for wanted in ("", "cpu"):
+        monkeypatch.setenv("TRANSFORMER_EDU_DEVICE", wanted)
+        check_device_works()
+    monkeypatch.setenv("TRANSFORMER_EDU_DEVICE", "meta")
+    with pytest.raises(ValueError, match="TRANSFORMER_EDU_DEVICE must name a device that can be used here, got 'meta'"):
+        check_device_works()

@@ -7,6 +7,7 @@ from transformer_edu import build_transformer
 from transformer_edu.data.subwords import Subwords
 from transformer_edu.translator import Translator
 
+pytestmark = pytest.mark.usefixtures("at_readers_speed")
 TEXTS = ["the small cat sleeps", "a dog", "the red hen sees the big cat", "cats"]
 
 
@@ -70,6 +71,39 @@ def test_a_text_beyond_the_positions_is_named(translator):
         translator.translate("cat " * 100)
     with pytest.raises(TypeError, match="texts must be a list of sentences"):
         translator.translate_all("cat")
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+@pytest.mark.parametrize(
+    ("wrong", "error", "says"),
+    [
+        ({"beam_size": 0}, ValueError, "beam_size must be at least 1, got 0"),
+        (
+            {"beam_size": 100_000},
+            ValueError,
+            r"beam_size must be at most \d+, the pieces of the vocabulary, got 100000",
+        ),
+        ({"beam_size": 2.0}, TypeError, "beam_size must be a whole number"),
+        ({"length_penalty": 500}, ValueError, "length_penalty must be from 0 to 10, got 500"),
+        ({"length_penalty": -0.1}, ValueError, "length_penalty must be from 0 to 10, got -0.1"),
+        ({"length_penalty": float("nan")}, ValueError, "length_penalty must be from 0 to 10, got nan"),
+        ({"length_penalty": "1"}, TypeError, "length_penalty must be a number, got '1'"),
+        ({"max_len": 1}, ValueError, "max_len must be at least 2, got 1"),
+        ({"max_len": 65}, ValueError, "max_len must be at most 64, the positions of this model, got 65"),
+        ({"n_best": 0}, ValueError, "n_best must be at least 1, got 0"),
+        ({"temperature": 1.0}, TypeError, "search must be .* got temperature"),
+    ],
+)
+def test_what_cannot_be_searched_with_is_named_by_every_search(translator, beam_size, wrong, error, says):
+    with pytest.raises(error, match=says):
+        translator.translate_all([], **{"beam_size": beam_size, **wrong})
+
+
+def test_what_is_no_text_is_named(translator):
+    with pytest.raises(TypeError, match=r"texts must be a list of sentences, got texts\[1\] = 3"):
+        translator.translate_all(["cat", 3])
+    with pytest.raises(ValueError, match=r"half a character \(a surrogate\) in texts\[0\]"):
+        translator.translate("cat \udcff")
 
 
 def test_alignment_names_the_source_piece_with_the_largest_mean_weight(translator):

@@ -5,11 +5,13 @@ import hashlib
 import json
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from transformer_edu.commands.options import add_search_options, chosen_search, open_model
-from transformer_edu.data.files import write_atomically
+from transformer_edu.commands.options import add_search_options, checked_search, open_model
+from transformer_edu.commands.output import PROGRAM, reader_may_leave
+from transformer_edu.data.files import check_writable, write_atomically
 from transformer_edu.data.multi30k import SPLITS, multi30k_pairs
 from transformer_edu.data.parallel import TextPair
 from transformer_edu.training.provenance import provenance
@@ -30,18 +32,47 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Translate, score, print, write."""
-    translator = open_model(options.model)
-    languages = translator.card.get("languages") or ["de", "en"]
-    pairs = read_pairs(options.text) if options.text else multi30k_pairs(options.split, options.data_dir, *languages)
-    result = evaluate(translator, pairs, chosen_search(options))
-    command = "transformer-edu " + " ".join(sys.argv[1:])
-    result = {**provenance(command), "text": options.text or options.split, **result}
-    for name in ("bleu_lowercase", "bleu", "chrf"):
-        print(f"{name:15} {result['scores'][name]['score']:6.2f}   {result['scores'][name]['signature']}")
-    print(f"{result['sentences']:,} sentences in {result['seconds']:.1f} s, search: {result['search']}")
+    """Translate, score, write, print. What can fail without the work is tried before it."""
     if options.out:
-        write_atomically(options.out, (json.dumps(result, indent=1, ensure_ascii=False) + "\n").encode())
+        check_writable(options.out)
+    elif sys.stdout is None:
+        raise ValueError("standard output is closed: name a file with --out, or there is nowhere for the scores to go")
+    translator = open_model(options.model)
+    search = checked_search(options, translator)
+    pairs = _read_pairs(options, translator.card.get("languages") or ["de", "en"])
+    _check_sources(translator, pairs, options.text[0] if options.text else options.split)
+    origin = provenance(" ".join([PROGRAM, *sys.argv[1:]]))
+    result = {**origin, "text": options.text or options.split, **evaluate(translator, pairs, search)}
+    if options.out:
+        write_atomically(options.out, as_json(result))
+    with reader_may_leave():
+        for name in ("bleu_lowercase", "bleu", "chrf"):
+            print(f"{name:15} {result['scores'][name]['score']:6.2f}   {result['scores'][name]['signature']}")
+        print(f"{result['sentences']:,} sentences in {result['seconds']:.1f} s, search: {result['search']}")
+
+
+def _read_pairs(options: argparse.Namespace, languages: Sequence[str]) -> list[TextPair]:
+    if options.text is None:
+        return multi30k_pairs(options.split, options.data_dir, *languages)
+    if len(options.text) > 2:
+        raise ValueError(f"--text must be two line-aligned files or one TSV, got {len(options.text)}: {options.text}")
+    return read_pairs(options.text)
+
+
+def _check_sources(translator: Translator, pairs: Sequence[TextPair], name: str) -> None:
+    """Raise ValueError for the first sentence that the model cannot read, with its line."""
+    for number, (source, _) in enumerate(pairs, start=1):
+        try:
+            translator.check_text(source)
+        except ValueError as error:
+            raise ValueError(f"line {number} of {name}: {error}") from error
+
+
+def as_json(result: dict[str, Any]) -> bytes:
+    """UTF-8 that every JSON reader takes; a byte of a file's name that is no text stays as an escape."""
+    return (json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode(
+        "utf-8", "backslashreplace"
+    )
 
 
 def evaluate(translator: Translator, pairs: list[TextPair], search: dict[str, Any]) -> dict[str, Any]:

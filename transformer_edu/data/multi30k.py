@@ -57,15 +57,20 @@ def multi30k_pairs(
     check_choice("target", target, LANGUAGES)
     if source == target:
         raise ValueError(f"source and target must be two languages, got {source!r} for both")
-    named = folder or os.environ.get(FOLDER_VARIABLE) or None
-    read, place = (_cached, cache_folder()) if named is None else (_published, Path(named).expanduser())
+    named = os.environ.get(FOLDER_VARIABLE) or None if folder is None else folder
+    read, place = (_cached, cache_folder()) if named is None else (_published, _home_folder(named))
     return pair_lines(read(split, source, place), read(split, target, place), f"{split}.{source}", f"{split}.{target}")
 
 
 def cache_folder() -> Path:
     """$XDG_CACHE_HOME/transformer_edu/multi30k, or ~/.cache/transformer_edu/multi30k."""
     home = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(home) if os.path.isabs(home) else Path.home() / ".cache") / "transformer_edu" / "multi30k"
+    return (Path(home) if os.path.isabs(home) else _home_folder("~/.cache")) / "transformer_edu" / "multi30k"
+
+
+def _home_folder(path: str | Path) -> Path:
+    """`~` and `~name` as folders of people; kept as they are where nobody has that name."""
+    return Path(os.path.expanduser(path))
 
 
 def download(
@@ -95,7 +100,7 @@ def download(
     check_choice("split", split, tuple(SPLITS))
     check_choice("language", language, LANGUAGES)
     url = f"{home.rstrip('/')}/{split}.{language}.gz"
-    path = (cache_folder() if folder is None else Path(folder).expanduser()) / f"{split}.{language}.gz"
+    path = (cache_folder() if folder is None else _home_folder(folder)) / f"{split}.{language}.gz"
     content = fetch(url, MAX_PACKED, timeout, deadline)
     try:
         check_published(decode_lines(unpack(content, url, MAX_TEXT), url), split, language, url)

@@ -29,9 +29,14 @@ def read_lines(path: str | Path) -> list[str]:
         ValueError: the file is empty, its gzip is cut off or damaged, or it is not UTF-8; with file and line.
         OSError: it cannot be opened (FileNotFoundError and the like).
     """
+    return decode_lines(read_content(path), str(path))
+
+
+def read_content(path: str | Path) -> bytes:
+    """The bytes of a text file, unpacked if its name ends in `.gz`; ValueError and OSError as `read_lines`."""
     path = Path(path)
     content = path.read_bytes()
-    return decode_lines(unpack(content, str(path)) if path.suffix.lower() == ".gz" else content, str(path))
+    return unpack(content, str(path)) if path.suffix.lower() == ".gz" else content
 
 
 def read_parallel(source_path: str | Path, target_path: str | Path) -> list[TextPair]:
@@ -87,17 +92,32 @@ def pair_lines(
 
 def decode_lines(content: bytes, name: str) -> list[str]:
     """Bytes as lines of text; `name` is what an error calls them."""
-    content = content.removeprefix(codecs.BOM_UTF8)
-    if not content:
+    check_holds_text(content, name)
+    lines = []
+    for number, line in enumerate(io.BytesIO(content), start=1):
+        try:
+            lines.append(decode_line(line, first=number == 1))
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{name} must be UTF-8, but line {number} is not {utf8_hint(error)}") from error
+    return lines
+
+
+def check_holds_text(content: bytes, name: str) -> None:
+    """Raise unless there is more than a byte order mark."""
+    if not content.removeprefix(codecs.BOM_UTF8):
         raise ValueError(f"{name} is empty: it must hold at least one line of text")
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{name} must be UTF-8, but line {_line(content[: error.start])} is not "
-            f"(byte 0x{content[error.start]:02x}): save it as UTF-8, or convert it, as in `iconv -f latin1 -t utf-8`"
-        ) from error
-    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+
+
+def decode_line(line: bytes, first: bool) -> str:
+    """One line's text, without its line end, and, if it is the `first`, without a byte order mark."""
+    text = (line.removeprefix(codecs.BOM_UTF8) if first else line).decode("utf-8")
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+def utf8_hint(error: UnicodeDecodeError) -> str:
+    """Which byte is no UTF-8, and what to do about it."""
+    byte = error.object[error.start]
+    return f"(byte 0x{byte:02x}): save it as UTF-8, or convert it, as in `iconv -f latin1 -t utf-8`"
 
 
 def unpack(content: bytes, name: str, max_bytes: int | None = None) -> bytes:

@@ -1,0 +1,344 @@
+"""`translate` and `evaluate`: text in and out, line by line, and a clear line for whatever cannot be done."""
+
+import gzip
+import io
+import json
+import os
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.unit.small_model import POSITIONS, make_model
+from transformer_edu.cli import main
+from transformer_edu.commands import evaluate as evaluate_command
+from transformer_edu.data.subwords import Subwords
+
+pytestmark = pytest.mark.usefixtures("at_readers_speed")
+
+LONG = "cat " * 50
+TEXT = "the cat\n\na dog\r\nder Hund\u2028läuft\nsmall\rcat\n".encode()
+BROKEN = b"the cat\n" + LONG.encode() + b"\na d\xffog\nder Hund\n"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return make_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    path = tmp_path_factory.mktemp("pairs") / "pairs.tsv"
+    path.write_text("the cat\tder Hund\na dog\tein Hund\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """Run a command on bytes as standard input: exit status, lines of its answer, standard error."""
+
+    def run(*arguments, given=None):
+        monkeypatch.setattr(sys, "stdin", None if given is None else io.TextIOWrapper(io.BytesIO(given), "ascii"))
+        status = 0
+        try:
+            main([str(argument) for argument in arguments])
+        except SystemExit as stop:
+            status = stop.code
+        out, errors = capsys.readouterr()
+        assert out == "" or out.endswith("\n")
+        return status, out.split("\n")[:-1], errors
+
+    return run
+
+
+def translate(model, *options):
+    return ("translate", "--model", model, "--max-len", "6", *options)
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [(TEXT, 5), (b"\xef\xbb\xbf" + TEXT, 5), (TEXT[:-1], 5), (b"\n", 1), (b"\n\n\xef\xbb\xbf\n", 3), (BROKEN, 4)],
+    ids=["plain", "byte order mark", "no last line feed", "one empty line", "empty lines", "lines that fail"],
+)
+def test_text_means_the_same_from_a_file_and_from_standard_input(command, model, tmp_path, content, lines):
+    (tmp_path / "text").write_bytes(content)
+    (tmp_path / "text.gz").write_bytes(gzip.compress(content))
+    status, answers, errors = command(*translate(model), given=content)
+    assert len(answers) == lines
+    for name in ("text", "text.gz"):
+        found = command(*translate(model), tmp_path / name)
+        assert found == (status, answers, errors.replace("standard input", str(tmp_path / name)))
+
+
+def test_a_byte_order_mark_is_no_text_and_a_carriage_return_no_line(command, model):
+    plain = command(*translate(model), given=b"the cat\nsmall\rcat\n")
+    assert command(*translate(model), given=b"\xef\xbb\xbfthe cat\r\nsmall\rcat") == plain
+    assert len(plain[1]) == 2
+
+
+@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf"])
+def test_no_text_at_all_is_told_as_of_a_file(command, model, content):
+    status, answers, errors = command(*translate(model), given=content)
+    assert (status, answers) == (2, [])
+    assert errors == "transformer-edu: standard input is empty: it must hold at least one line of text\n"
+
+
+def test_packed_text_is_known_by_its_name_alone(command, model):
+    status, answers, errors = command(*translate(model), given=gzip.compress(b"the cat\n", mtime=0))
+    assert status == 1
+    assert set(answers) == {""}
+    assert "line 1 of standard input: it must be UTF-8" in errors
+
+
+@pytest.mark.parametrize("n_best", [1, 3])
+def test_a_line_that_fails_is_named_and_the_others_are_translated(command, model, n_best):
+    options = ("--n-best", n_best, "--beam-size", 3)
+    good = command(*translate(model, *options), given=b"the cat\nder Hund\n")[1]
+    status, answers, errors = command(*translate(model, *options), given=BROKEN)
+    assert status == 1
+    assert answers == [*good[:n_best], *[""] * (2 * n_best), *good[n_best:]]
+    first, second = errors.splitlines()
+    assert first.startswith(f"transformer-edu: line 2 of standard input: a sentence must have at most {POSITIONS} ")
+    assert second.startswith("transformer-edu: line 3 of standard input: it must be UTF-8, and is not (byte 0xff)")
+
+
+def test_every_line_has_as_many_answers_as_were_asked_for(command, model):
+    status, answers, _ = command(*translate(model, "--n-best", 4, "--max-len", 2), given=b"the cat\n\na dog\n")
+    assert (status, len(answers)) == (0, 12)
+    assert answers[4:8] == [""] * 4
+
+
+def test_an_answer_is_one_line_whatever_the_model_writes(command, model, monkeypatch):
+    ends = "a\nb\rc\u2028d\u2029e\x85f\x0bg\x0ch\x1ci\x1dj\x1ek\r\n"
+    monkeypatch.setattr(Subwords, "decode", lambda self, ids: ends)
+    monkeypatch.setattr(Subwords, "piece", lambda self, index: "\t\n")
+    status, answers, _ = command(*translate(model, "--alignments"), given=b"the cat\na dog\n")
+    heads = [line for line in answers if not line.startswith("  ")]
+    assert (status, heads) == (0, ["a b c d e f g h i j k  "] * 2)
+    assert {line.rpartition("\t")[0] for line in answers if line.startswith("  ")} == {"    \t  "}
+    assert "".join(answers).splitlines() == ["".join(answers)]
+
+
+def test_more_lines_than_a_chunk_keep_their_places(command, model, monkeypatch):
+    monkeypatch.setattr("transformer_edu.commands.translate.CHUNK", 3)
+    words = [b"cat", b"dog", b"", b"Hund", LONG.encode(), b"small", b"the", b"a"]
+    alone = [command(*translate(model), given=word + b"\n")[1] for word in words]
+    status, answers, errors = command(*translate(model), given=b"\n".join(words))
+    assert (status, [[one] for one in answers]) == (1, alone)
+    assert errors.startswith("transformer-edu: line 5 of standard input: ")
+
+
+HOSTILE = [
+    "",
+    "0",
+    "-1",
+    "x",
+    "1.5",
+    "nan",
+    "inf",
+    "-inf",
+    "1e999",
+    "9" * 30,
+    "9" * 5000,
+    "١",
+    "0x10",
+    "\ud800",
+    "a\nb",
+]
+NUMBERS = {"--beam-size": [], "--length-penalty": ["0", "1.5"], "--max-len": [], "--n-best": []}
+NUMBERS["--length-penalty"] += ["١"]  # Python reads it: 1.0
+PLACES = {
+    "--model": ["", "nowhere", "/", os.devnull, "x" * 300, "x" * 5000, "\udcff", "a\nb", "é"],
+    "file": ["nowhere", "/", "x" * 300, "x" * 5000, "\udcff", "a\nb"],
+    "--text": ["", "nowhere", "/", "x" * 5000, "\udcff"],
+    "--out": ["", "/", "x" * 300, "/dev/null/x", "\udcff" * 300],
+    "--split": ["", "nowhere", "é", "\udcff"],
+    "--data-dir": ["", "nowhere", "~nobody", "/dev/null", "x" * 5000, "\udcff"],
+    "--unknown": ["1"],
+}
+CASES = [
+    *(("translate", option, value) for option in NUMBERS for value in HOSTILE if value not in NUMBERS[option]),
+    *(("evaluate", option, value) for option in list(NUMBERS)[:3] for value in HOSTILE if value not in NUMBERS[option]),
+    *(("translate", option, value) for option in ("--model", "file", "--unknown") for value in PLACES[option]),
+    *(("evaluate", option, value) for option in list(PLACES) if option != "file" for value in PLACES[option]),
+    *(("translate", option, value) for option, value in (("--beam-size", 100_000), ("--n-best", 5), ("--max-len", 33))),
+    *(("translate", option, value) for option, value in (("--length-penalty", 500), ("--max-len", 1))),
+]
+
+
+@pytest.mark.parametrize(("name", "option", "value"), CASES, ids=lambda value: ascii(value)[1:-1][:20])
+def test_whatever_is_typed_is_answered_in_a_line(command, model, pairs, tmp_path, monkeypatch, name, option, value):
+    monkeypatch.chdir(tmp_path)
+    arguments = {"translate": ["translate", "--model", model], "evaluate": ["evaluate", "--model", model]}[name]
+    if name == "evaluate" and option not in ("--split", "--data-dir", "--text"):
+        arguments += ["--text", pairs]
+    typed = [value] if option == "file" else [f"{option}={value}"] if option != "--text" else ["--text", value]
+    status, answers, errors = command(*arguments, *typed, given=b"the cat\n")
+    assert (status, answers) == (2, [])
+    assert errors.startswith("transformer-edu: ")
+    assert len(errors.splitlines()) == 1
+    assert option.lstrip("-") in errors or option in ("file", "--text", "--out", "--data-dir")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("device", ["cuda", "meta", "nonsense", "xla", "cuda:999"])
+def test_a_device_that_is_not_there_is_told_in_a_line(command, model, monkeypatch, device):
+    if device == "cuda":
+        monkeypatch.setattr("torch.ones", no_device)
+    monkeypatch.setenv("TRANSFORMER_EDU_DEVICE", device)
+    status, _, errors = command(*translate(model), given=b"the cat\n")
+    assert status == 2
+    assert errors.startswith("transformer-edu: TRANSFORMER_EDU_DEVICE must name a ")
+    assert repr(device) in errors
+
+
+def no_device(*sizes, device):
+    raise AssertionError("Torch not compiled with CUDA enabled")
+
+
+DAMAGED = {
+    "a list": "[]",
+    "a number": "1",
+    "nothing": "",
+    "deeply nested": "[" * 100_000,
+    "no UTF-8": "\udcff",
+    "search is null": {"search": None},
+    "search is a list": {"search": [4]},
+    "beam is a text": {"search": {"beam_size": "4"}},
+    "beam is none": {"search": {"beam_size": None}},
+    "beam too small": {"search": {"beam_size": 0}},
+    "penalty is a text": {"search": {"length_penalty": "0.6"}},
+    "penalty is no number": {"search": {"length_penalty": float("nan")}},
+    "penalty too large": {"search": {"length_penalty": 1e9}},
+    "languages are a text": {"languages": "de"},
+    "one language": {"languages": ["de"]},
+    "languages are numbers": {"languages": [1, 2]},
+    "name is a list": {"name": []},
+    "no checksum": {"weights_sha256": None},
+    "checksum is a list": {"tokenizer_sha256": [1]},
+    "another checksum": {"weights_sha256": "0" * 64},
+}
+
+
+@pytest.mark.parametrize("case", DAMAGED)
+def test_a_damaged_card_is_told_in_a_line(command, tmp_path, case):
+    make_model(tmp_path)
+    card = DAMAGED[case]
+    if isinstance(card, dict):
+        card = json.dumps(json.loads((tmp_path / "card.json").read_text()) | card)
+    (tmp_path / "card.json").write_text(card, encoding="utf-8", errors="surrogateescape")
+    status, _, errors = command(*translate(tmp_path), given=b"the cat\n")
+    assert status == 2
+    assert len(errors.splitlines()) == 1
+    assert "card.json" in errors
+
+
+@pytest.mark.parametrize("spoil", [float("nan"), float("inf")])
+def test_weights_that_are_no_numbers_are_refused_by_name(command, tmp_path, pairs, spoil):
+    make_model(tmp_path, spoil)
+    for arguments in (translate(tmp_path), ("evaluate", "--model", tmp_path, "--text", pairs)):
+        status, answers, errors = command(*arguments, given=b"the cat\n")
+        assert (status, answers) == (2, [])
+        assert "model.safetensors must hold finite weights, but " in errors
+
+
+def test_finite_weights_whose_probabilities_are_not_are_told_line_by_line(command, tmp_path):
+    make_model(tmp_path, 3e38)
+    for beam_size in (1, 3):
+        _, answers, errors = command(*translate(tmp_path, "--beam-size", beam_size), given=b"!\n\nx\n")
+        assert len(answers) == 3
+        assert all(": the model must give each word a probability" in line for line in errors.splitlines())
+
+
+def evaluation(model, pairs, *options):
+    return ("evaluate", "--model", model, "--text", pairs, "--max-len", "6", *options)
+
+
+def test_the_place_for_the_result_is_tried_before_the_work(command, model, pairs, tmp_path, monkeypatch):
+    monkeypatch.setattr(evaluate_command, "open_model", lambda name: pytest.fail("the work has begun"))
+    (tmp_path / "file").write_bytes(b"")
+    for name in (".", "file/below", "x" * 256):
+        status, _, errors = command(*evaluation(model, pairs, "--out", tmp_path / name))
+        assert status == 2
+        assert errors.startswith(f"transformer-edu: {tmp_path}")
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_result_goes_through_links_and_into_devices(command, model, pairs, tmp_path):
+    (tmp_path / "link").symlink_to("target")
+    ours, terminal = os.openpty()
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    for path in (tmp_path / "link", tmp_path / "pipe", os.ttyname(terminal)):
+        assert command(*evaluation(model, pairs, "--out", path))[0] == 0
+    assert (tmp_path / "link").is_symlink()
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    written = [(tmp_path / "target").read_bytes(), os.read(reader, 1 << 16)]
+    assert [json.loads(one)["sentences"] for one in written] == [2, 2]
+    assert os.read(ours, 10).startswith(b"{")
+    for descriptor in (reader, ours, terminal):
+        os.close(descriptor)
+
+
+def test_a_name_that_is_no_text_stays_valid_json(command, model, pairs, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["transformer-edu", "evaluate", "--out", "\udcff"])
+    assert command(*evaluation(model, pairs, "--out", tmp_path / "out"))[0] == 0
+    content = (tmp_path / "out").read_bytes().decode()
+    assert json.loads(content, parse_constant=pytest.fail)["command"].endswith("--out \udcff")
+
+
+def test_a_sentence_that_cannot_be_scored_is_named_before_the_work(command, model, tmp_path):
+    (tmp_path / "pairs.tsv").write_text(f"the cat\tder Hund\n{LONG}\tHund\n")
+    status, answers, errors = command(*evaluation(model, tmp_path / "pairs.tsv"))
+    assert (status, answers) == (2, [])
+    assert f"line 2 of {tmp_path}/pairs.tsv: a sentence must have at most {POSITIONS} subwords" in errors
+
+
+def test_more_than_two_texts_are_told_by_the_option(command, model, pairs):
+    errors = command(*evaluation(model, pairs)[:-2], pairs, pairs)[2]
+    assert "transformer-edu: --text must be two line-aligned files or one TSV, got 3" in errors
+
+
+def test_closed_standard_input_and_output_are_told(command, model, monkeypatch):
+    status, _, errors = command(*translate(model))
+    assert (status, errors) == (2, "transformer-edu: standard input is closed: name a file, or pipe sentences in\n")
+    monkeypatch.setattr(sys, "stdout", None)
+    status, _, errors = command(*translate(model), given=b"the cat\n")
+    assert status == 2
+    assert "standard output is closed" in errors
+
+
+SHELL = {
+    "the same bytes in any locale": (
+        "LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 PYTHONIOENCODING=ascii $TRANSLATE < text > ascii && "
+        "LC_ALL=C.UTF-8 $TRANSLATE text > utf8 && cmp ascii utf8",
+        0,
+        "",
+    ),
+    "closed output": ("$TRANSLATE text >&-", 2, "transformer-edu: standard output is closed"),
+    "closed errors": ("$TRANSLATE text 2>&- > out && test $(wc -l < out) = 5", 0, ""),
+    "a reader that leaves": ("yes 'the cat' | $TRANSLATE | head -n 3 > out; test $(wc -l < out) = 3", 0, ""),
+    "a reader that is gone": ("$EVALUATE --out result | true && test -s result", 0, ""),
+    "a full disk": ("$TRANSLATE text > /dev/full", 2, "transformer-edu: standard output: No space left on device"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", SHELL)
+def test_streams_of_a_shell(model, pairs, tmp_path, case):
+    (tmp_path / "text").write_bytes(TEXT)
+    script, status, says = SHELL[case]
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": str(ROOT),
+        "TRANSFORMER_EDU_DEVICE": "cpu",
+        "TRANSLATE": f"{sys.executable} -m transformer_edu translate --max-len 6 --model {model}",
+        "EVALUATE": f"{sys.executable} -m transformer_edu evaluate --max-len 6 --model {model} --text {pairs}",
+    }
+    found = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert (found.returncode, found.stdout) == (status, ""), found.stderr
+    assert found.stderr.count("\n") == (1 if says else 0), found.stderr
+    assert found.stderr.startswith(says)
