@@ -147,9 +147,10 @@ class MultiHeadAttention(nn.Module):
     def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
         """All heads at once, (batch, heads, len, d_head) each, merged and projected to (batch, q_len, d_model)."""
         dropout_p = self.dropout if self.training else 0.0
-        heads, weights = scaled_dot_product_attention(q, k, v, mask, dropout_p, need_weights=self.recorder is not None)
-        if self.recorder is not None and weights is not None:
-            self.recorder(weights)
+        recorder = self.recorder
+        heads, weights = scaled_dot_product_attention(q, k, v, mask, dropout_p, need_weights=recorder is not None)
+        if recorder is not None and weights is not None:
+            recorder(weights)
         return self.output_projection(self.merge_heads(heads))
 
     def split_heads(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch heads seq d_head"]:

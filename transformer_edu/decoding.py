@@ -1,38 +1,17 @@
 """From a model that scores the next token to a whole sentence."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
 
 import torch
-from torch import nn
 
 from transformer_edu.cache import DecoderCache
+from transformer_edu.modes import evaluation_mode
+from transformer_edu.modes import training_mode as training_mode
 from transformer_edu.shapes import Float, Int, Tensor
 from transformer_edu.transformer import Transformer
 from transformer_edu.validation import check_ids, check_positive_integer
 
 EXTRA = 50  # tokens that an answer may have more than its source (paper, section 6.1)
-
-
-@contextmanager
-def _mode(model: nn.Module, training: bool) -> Iterator[None]:
-    modes = {module: module.training for module in model.modules()}
-    model.train(training)
-    try:
-        yield
-    finally:
-        for module, was_training in modes.items():
-            module.training = was_training
-
-
-def evaluation_mode(model: nn.Module) -> AbstractContextManager[None]:
-    """Switch dropout off inside the `with` block; put every part's mode back afterwards, also after an error."""
-    return _mode(model, training=False)
-
-
-def training_mode(model: nn.Module) -> AbstractContextManager[None]:
-    """Switch dropout on inside the `with` block; put every part's mode back afterwards, also after an error."""
-    return _mode(model, training=True)
 
 
 @torch.no_grad()
@@ -42,7 +21,7 @@ def greedy_search(
     """Take the most probable next token again and again, until every sentence has ended.
 
     Args:
-        model: runs in eval mode here; its mode is put back.
+        model: runs in eval mode here; its mode is put back. Several threads may search with it at the same time.
         source: ids (batch, source_seq), padded with the model's pad_id.
         bos_id, eos_id: ids of the begin and end tokens.
         max_len: most tokens in an answer, the begin token counted; None: as many as the sentence's source has, and

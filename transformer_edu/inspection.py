@@ -1,7 +1,11 @@
-"""Looking inside a model that knows nothing of being looked at."""
+"""Looking inside a model that knows nothing of being looked at.
 
-from collections.abc import Iterable, Iterator
+Each `with` block sees, and changes, only what its own thread computes: others may use the model at the same time.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from threading import get_ident
 from typing import Any
 
 import torch
@@ -10,6 +14,7 @@ from torch.utils.hooks import RemovableHandle
 
 from transformer_edu.decoder import Decoder
 from transformer_edu.encoder import Encoder
+from transformer_edu.recorders import record_weights
 from transformer_edu.validation import check_positive_integer
 
 BLOCK_NAMES = {  # attribute of a layer or a model -> what `record_activations` calls its output
@@ -31,7 +36,8 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, Tensor]]:
 
     Yields a dictionary that each forward pass fills: "encoder.0.self", "decoder.0.self", "decoder.0.cross", ...
     each (batch, heads, q_len, k_len), before dropout, detached. A second forward pass overwrites the first.
-    While recording, attention runs on its written-out path; the results are the same.
+    While recording, attention runs on its written-out path; the results are the same. Passes of other threads are
+    not recorded.
 
     >>> from transformer_edu import build_transformer
     >>> import torch
@@ -47,14 +53,12 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, Tensor]]:
     attentions = {_short_name(name): module for name, module in model.named_modules() if hasattr(module, "recorder")}
     if not attentions:
         raise ValueError(f"model must contain an attention with a `recorder`, got {type(model).__name__} without one")
-    before = {name: module.recorder for name, module in attentions.items()}
-    for name, module in attentions.items():
-        module.recorder = lambda weights, name=name: maps.__setitem__(name, weights.detach())
+    recordings = [record_weights(module, _filing(maps, name)) for name, module in attentions.items()]
     try:
         yield maps
     finally:
-        for name, module in attentions.items():
-            module.recorder = before[name]
+        for stop in recordings:
+            stop()
 
 
 @contextmanager
@@ -117,8 +121,11 @@ def block_attention(attentions: Iterable[nn.Module], query: int, key: int) -> It
     """
     check_positive_integer("query", query, minimum=0)
     check_positive_integer("key", key, minimum=0)
+    thread = get_ident()
 
     def block(module: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        if get_ident() != thread:
+            return arguments
         q, k, v, mask, *rest = arguments if len(arguments) > 3 else (*arguments, None)
         if query >= q.shape[1] or key >= k.shape[1]:
             raise ValueError(f"query and key must lie in {q.shape[1]} x {k.shape[1]} positions, got {query} and {key}")
@@ -140,14 +147,27 @@ def _short_name(path: str) -> str:
     return ".".join(parts) or "attention"
 
 
+def _filing(into: dict[str, Tensor], name: str) -> Callable[[Tensor], None]:
+    """A function that files under `name` what this thread hands to it."""
+    thread = get_ident()
+
+    def file(x: Tensor) -> None:
+        if get_ident() == thread:
+            into[name] = x.detach()
+
+    return file
+
+
 def _keep_output(module: nn.Module, into: dict[str, Tensor], name: str) -> RemovableHandle:
     """From now on, file what `module` puts out under `name`."""
-    return module.register_forward_hook(lambda _, inputs, output: into.__setitem__(name, output.detach()))
+    file = _filing(into, name)
+    return module.register_forward_hook(lambda _, inputs, output: file(output))
 
 
 def _keep_input(module: nn.Module, into: dict[str, Tensor], name: str) -> RemovableHandle:
     """From now on, file the first thing that goes into `module` under `name`."""
-    return module.register_forward_pre_hook(lambda _, inputs: into.__setitem__(name, inputs[0].detach()))
+    file = _filing(into, name)
+    return module.register_forward_pre_hook(lambda _, inputs: file(inputs[0]))
 
 
 def _join(above: str, name: str) -> str:
