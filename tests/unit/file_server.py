@@ -14,6 +14,8 @@ TEXTS = {
     "de": ["Ein Hund läuft.", "Zwei Mädchen lachen. ", "Äpfel"],
     "en": ["A dog runs.", "Two girls laugh.", "Apples"],
 }
+PATIENCE = 3_600.0  # seconds, where a test does not ask for a limit: more than the busiest machine needs
+PATIENT = {"timeout": PATIENCE, "deadline": PATIENCE}
 PAIRS = list(zip(TEXTS["de"], TEXTS["en"], strict=True))
 
 
@@ -94,12 +96,12 @@ def drip_headers(handler: Handler) -> None:
 
 
 def stall_at_once(handler: Handler) -> None:
-    handler.server.over.wait(20)
+    handler.server.over.wait(PATIENCE)
 
 
 def stall_in_the_body(handler: Handler) -> None:
     handler.say(packed("de")[:40], announced=len(packed("de")))
-    handler.server.over.wait(20)
+    handler.server.over.wait(PATIENCE)
 
 
 def redirect_to(address: str) -> Callable[[Handler], None]:
@@ -147,4 +149,10 @@ BAD_ANSWERS = {
     "to itself": (redirect_to("/raw/val.de.gz"), "which is not HTTPS"),
     "to a file": (redirect_to("file:///etc/hostname"), "answered 302 .*not allowed"),
     "to ftp": (redirect_to("ftp://127.0.0.1/val.de.gz"), "which is not HTTPS"),
+}
+LIMITS = {  # where time decides: a limit that has to be reached, and that no machine is too slow for
+    "stalls at once": {"timeout": 0.5},
+    "stalls in the body": {"timeout": 0.5},
+    "drips": {"deadline": 1.0},
+    "drips headers": {"deadline": 1.0},
 }

@@ -49,27 +49,40 @@ def fetch(url: str, max_bytes: int, timeout: float = 30.0, deadline: float = 300
     try:
         with _opener(url, timeout, deadline).open(url, timeout=min(timeout, deadline)) as response:
             return _body(response, max_bytes)
-    except (OSError, http.client.HTTPException) as error:
+    except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: an address that a redirect gave
         if isinstance(error, HTTPError):
             error.close()  # it holds the connection
-        raise DownloadError(f"{url} cannot be downloaded: {_reason(error, timeout)}") from error
+        raise DownloadError(f"{url} cannot be downloaded: {_reason(error, timeout, deadline)}") from error
 
 
 def check_address(url: str) -> None:
     """Raise unless `url` is HTTPS, or plain HTTP to this machine itself."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise ValueError(f"the address must be one that can be read, got {url!r}: {error}") from error
     if not parts.hostname or not (parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)):
         raise ValueError(f"the address must begin with https:// (http:// only for {', '.join(LOOPBACK)}), got {url!r}")
 
 
-def _reason(error: BaseException, timeout: float) -> str:
+def _reason(error: BaseException, timeout: float, deadline: float) -> str:
     if isinstance(error, HTTPError):
         return f"the server answered {error.code} {error.reason}"
     if isinstance(error, URLError) and isinstance(error.reason, BaseException):
-        return _reason(error.reason, timeout)
+        return _reason(error.reason, timeout, deadline)
     if isinstance(error, TimeoutError) and not isinstance(error, _DeadlineError):
-        return f"the server sent nothing for {timeout:g} seconds; try again later"
+        return (
+            f"the server sent nothing for {timeout:g} seconds; try again later"
+            if timeout < deadline
+            else _late(deadline)
+        )
+    if isinstance(error, UnicodeError):
+        return f"an address on the way cannot be written in ASCII: {error}"
     return str(error) or type(error).__name__
+
+
+def _late(deadline: float) -> str:
+    return f"it was not complete after {deadline:g} seconds; try again later"
 
 
 def _body(response: http.client.HTTPResponse, max_bytes: int) -> bytes:
@@ -109,7 +122,7 @@ class _TimedStream(io.RawIOBase):
             raise self._too_late() if left < self.timeout else TimeoutError() from None
 
     def _too_late(self) -> "_DeadlineError":
-        return _DeadlineError(f"it was not complete after {self.deadline:g} seconds; try again later")
+        return _DeadlineError(_late(self.deadline))
 
     def close(self) -> None:
         """Let go of the connection."""
