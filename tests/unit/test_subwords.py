@@ -87,3 +87,20 @@ def test_real_text_comes_back_exactly(corpus_folder):
     subwords = Subwords.train(texts, 2000)
     assert len(subwords) == 2000
     assert [subwords.decode(ids) for ids in subwords.encode_all(texts)] == texts
+
+
+def test_a_text_without_an_end_of_words_is_not_learnt_from():
+    texts = [text for pair in train_pairs(300) for text in pair]
+    endless = "h" * 200_000  # learning takes the square of a word's length
+    assert Subwords.train([*texts, endless, f"{'9' * 2000} {endless}"], 400) == Subwords.train([*texts, " "], 400)
+
+
+def test_more_pieces_than_the_text_has_are_no_error():
+    assert len(Subwords.train(["the cat"], 10**15)) == len(Subwords.train(["the cat"], 400)) < 400
+
+
+@pytest.mark.slow
+def test_the_shipped_subwords_are_still_what_the_shipped_text_teaches(corpus_folder, root):
+    texts = [text for pair in multi30k_pairs("train", corpus_folder) for text in pair]
+    shipped = root / "transformer_edu" / "pretrained" / "multi30k-de-en" / "tokenizer.json"
+    assert Subwords.train(texts, 6000) == Subwords.load(shipped)

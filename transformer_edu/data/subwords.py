@@ -12,6 +12,7 @@ from transformer_edu.data.vocabulary import BOS_ID, EOS_ID, PAD_ID, SPECIALS, UN
 from transformer_edu.validation import check_positive_integer
 
 SMALLEST = len(SPECIALS) + 256  # the special tokens and one piece for each byte
+LONGEST_WORD = 1_000  # bytes; learning takes the square of a word's length, and what is longer is no word
 
 
 class Subwords:
@@ -35,9 +36,11 @@ class Subwords:
     def train(cls, texts: Iterable[str], vocab_size: int) -> "Subwords":
         """Learn the merges from `texts`: training text only, or the score on the test text would be flattered.
 
+        Nothing is learnt from a word (or a row of digits, signs or spaces) of more than 1,000 bytes.
+
         Args:
             texts: sentences of both languages.
-            vocab_size: special tokens (4) and bytes (256) included.
+            vocab_size: special tokens (4) and bytes (256) included; fewer are learnt where the text has no more.
         """
         from tokenizers import pre_tokenizers, trainers  # here, so that importing the package stays light
 
@@ -48,13 +51,17 @@ class Subwords:
         if not any(texts):
             raise ValueError("texts must hold at least one sentence that is not empty, got none")
         tokenizer = _untrained()
+        words, sizes = tokenizer.pre_tokenizer, [len(text.encode()) for text in texts]
+        if max(sizes) > LONGEST_WORD:
+            tokenizer.pre_tokenizer = pre_tokenizers.Sequence([words, _no_long_words()])
         trainer = trainers.BpeTrainer(
-            vocab_size=vocab_size,
+            vocab_size=min(vocab_size, SMALLEST + sum(sizes)),  # the library makes room for all of them at once
             special_tokens=list(SPECIALS),
             initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
             show_progress=False,
         )
         tokenizer.train_from_iterator(texts, trainer)
+        tokenizer.pre_tokenizer = words
         return cls(tokenizer)
 
     def __len__(self) -> int:
@@ -148,6 +155,13 @@ def _untrained() -> Any:
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)])
     return tokenizer
+
+
+def _no_long_words() -> Any:
+    """Takes words that are too long away; each character is a byte here."""
+    from tokenizers import Regex, pre_tokenizers
+
+    return pre_tokenizers.Split(Regex(f".{{{LONGEST_WORD + 1},}}"), "removed")
 
 
 def _bytes(piece: str) -> bytes:
