@@ -1,13 +1,17 @@
 """Saved models come back whole, or not at all."""
 
+import errno
+import json
 import os
+from dataclasses import asdict
 
 import pytest
 import torch
 from safetensors.torch import save_file
 
-from transformer_edu import build_transformer
-from transformer_edu.training import load_model, read_extra, save_model
+from transformer_edu import Transformer, build_transformer
+from transformer_edu.training import checkpoint, load_model, read_extra, save_model, tensor_file
+from transformer_edu.training.tensor_file import write_tensors
 
 FIELDS = {"d_model": 16, "num_heads": 2, "d_ff": 32, "num_layers": 2, "max_len": 20}
 
@@ -65,7 +69,7 @@ def test_interrupted_save_leaves_the_old_model(model, when, tmp_path, monkeypatc
     torch.nn.init.zeros_(model.projection.linear.weight)
 
     def interrupted(*_):
-        raise OSError("disk full")
+        raise OSError(errno.ENOSPC, "disk full")
 
     monkeypatch.setattr(os, when, interrupted)
     with pytest.raises(OSError, match="disk full"):
@@ -115,6 +119,84 @@ def test_somebody_elses_file_is_refused(tmp_path):
     save_file({"weight": torch.zeros(3)}, path, metadata={"transformer_edu": '{"format": "other/9"}'})
     with pytest.raises(ValueError, match="its format is 'other/9'"):
         load_model(path)
+
+
+@pytest.fixture
+def nothing_is_built(model, monkeypatch):
+    monkeypatch.setattr(Transformer, "__init__", lambda *_: pytest.fail("something was built"))
+
+
+def write_crafted(model, path, **fields):
+    """A file whose checksum is right: the model's own weights under another configuration."""
+    config = asdict(model.config) | fields
+    write_tensors(path, checkpoint.distinct_weights(model), {"config": config, "extra": {}}, checkpoint.FORMAT)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("num_layers", 10**9, "num_layers=1,000,000,000, but there are tensors of 2 layers"),
+        ("num_layers", 10**4000, r"num_layers=more than 2\^13287, but there are tensors of 2 layers"),
+        ("d_model", 2 * 10**9, "its tensors hold 11,664 numbers, but .*d_model=2,000,000,000"),
+        ("d_ff", 10**23, "its tensors hold 11,664 numbers, but .*d_ff=100,000,000,000,000,000,000,000"),
+        ("d_ff", 33, "its tensors hold 11,664 numbers, but .*d_ff=33"),
+        ("source_vocab_size", 10**12, "but source_vocab_size=1,000,000,000,000"),
+        ("target_vocab_size", 10**12, "target_vocab_size=1,000,000,000,000"),
+        ("max_len", 10**12, "this machine's memory of .*max_len=1,000,000,000,000"),
+        ("num_layers", True, "num_layers must be a whole number"),
+        ("num_layers", 2.0, "num_layers must be a whole number"),
+        ("num_layers", "2", "num_layers must be a whole number"),
+        ("num_layers", None, "num_layers must be a whole number"),
+        ("d_model", [16], "d_model must be a whole number"),
+        ("dropout", {"p": 0.1}, "dropout must be a number in"),
+        ("dropout", 10**400, "dropout must be in"),
+        ("norm", ["post"], "norm must be one of 'post', 'pre'"),
+        ("final_norm", "yes", "final_norm must be True or False"),
+        ("tie_embeddings", {}, "tie_embeddings must be one of"),
+        ("layers", 2, "unexpected keyword argument 'layers'"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_a_crafted_configuration_is_refused_by_name_before_anything_is_built(
+    model, nothing_is_built, field, value, expected, tmp_path, as_readers_run_it
+):
+    write_crafted(model, tmp_path / "crafted.safetensors", **{field: value})
+    with pytest.raises(ValueError, match=rf"(?s)crafted\.safetensors is damaged .*{expected}"):
+        load_model(tmp_path / "crafted.safetensors")
+
+
+def test_weights_that_are_no_fractions_are_refused(model, nothing_is_built, tmp_path):
+    weights = {name: weight.to(torch.complex64) for name, weight in checkpoint.distinct_weights(model).items()}
+    header = {"config": asdict(model.config), "extra": {}}
+    write_tensors(tmp_path / "crafted.safetensors", weights, header, checkpoint.FORMAT)
+    with pytest.raises(ValueError, match=r"crafted\.safetensors .* must hold floating-point numbers"):
+        load_model(tmp_path / "crafted.safetensors")
+
+
+HEADERS = {
+    "null": "null",
+    "a list": "[]",
+    "a list for the configuration": json.dumps({"format": checkpoint.FORMAT, "config": []}),
+    "no configuration": json.dumps({"format": checkpoint.FORMAT}),
+    "nested too deeply": "[" * 100_000,
+    "NaN": '{"format": "transformer_edu.Transformer/1", "config": {"dropout": NaN}}',
+    "a number beyond all floats": '{"format": "transformer_edu.Transformer/1", "config": {"dropout": 1e999}}',
+    "a number of too many digits": '{"config": ' + "9" * 5000 + "}",
+    "half a character": '{"format": "transformer_edu.Transformer/1", "config": "\\ud800"}',
+    "a checksum that is a list": '{"format": "transformer_edu.Transformer/1", "checksum": []}',
+}
+
+
+@pytest.mark.parametrize("header", HEADERS)
+@pytest.mark.parametrize("read", [load_model, read_extra])
+def test_any_other_header_is_an_error_that_names_the_file(header, read, tmp_path, monkeypatch):
+    path = tmp_path / "crafted.safetensors"
+    save_file({"weight": torch.zeros(3)}, path, metadata={tensor_file.KEY: HEADERS[header]})
+    with pytest.raises(ValueError, match=r"crafted\.safetensors is damaged or of another kind"):
+        read(path)
+    monkeypatch.setattr(tensor_file, "_checksum", lambda *_: None)  # as if the checksum were the right one
+    with pytest.raises(ValueError, match=r"crafted\.safetensors is damaged or of another kind"):
+        read(path)
 
 
 def test_missing_file_is_an_error_that_names_it(tmp_path):

@@ -8,8 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from transformer_edu.training.size import check_memory, in_words, parameter_count, sizes_in_words
 from transformer_edu.training.tensor_file import damaged, read_tensors, write_tensors
 from transformer_edu.transformer import Transformer, TransformerConfig
+from transformer_edu.validation import check_floating_point
 
 FORMAT = "transformer_edu.Transformer/1"
 
@@ -37,7 +39,9 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> Transfor
     """
     header, tensors = read_tensors(path, FORMAT)
     try:
-        model = Transformer(TransformerConfig(**header["config"]))
+        config = TransformerConfig(**header["config"])
+        _check_belongs(config, tensors)
+        model = Transformer(config)
         put_weights(model, tensors)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise damaged(path, f"its weights and its configuration do not fit together: {error}") from error
@@ -46,8 +50,24 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> Transfor
 
 def read_extra(path: str | Path) -> dict[str, Any]:
     """What was given to `save_model` as `extra`."""
-    extra: dict[str, Any] = read_tensors(path, FORMAT)[0]["extra"]
+    extra = read_tensors(path, FORMAT)[0].get("extra")
+    if not isinstance(extra, dict):
+        raise damaged(path, f"its `extra` must be a JSON object, got {type(extra).__name__}")
     return extra
+
+
+def _check_belongs(config: TransformerConfig, tensors: Mapping[str, Tensor]) -> None:
+    """Before anything is built: a configuration from a file can claim any size, its tensors have the one they have."""
+    layers = {name.split(".")[2] for name in tensors if name.startswith("encoder.layers.")}
+    if config.num_layers != len(layers):
+        raise ValueError(f"num_layers={in_words(config.num_layers)}, but there are tensors of {len(layers)} layers")
+    for name, tensor in tensors.items():
+        check_floating_point(name, tensor)
+    held, claimed = sum(tensor.numel() for tensor in tensors.values()), parameter_count(config)
+    if held != claimed:
+        sizes = sizes_in_words(config)
+        raise ValueError(f"its tensors hold {held:,} numbers, but {sizes} ask for {in_words(claimed)}")
+    check_memory(config)
 
 
 def distinct_weights(model: Transformer) -> dict[str, Tensor]:

@@ -44,8 +44,8 @@ def read_tensors(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str,
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
-        header: dict[str, Any] = json.loads(metadata[KEY])
-    except (SafetensorError, KeyError, ValueError) as error:
+        header = _from_json(metadata[KEY])
+    except (SafetensorError, KeyError, ValueError, RecursionError) as error:
         raise damaged(path, f"it cannot be read: {error}") from error
     found = header.pop("format", None)
     if found != kind:
@@ -62,6 +62,18 @@ def to_json(content: Any) -> str:
         return json.dumps(content, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise TypeError(f"extra must hold what JSON can hold, got {content!r}"[:300] + f" ({error})") from error
+
+
+def _from_json(text: str) -> dict[str, Any]:
+    """What `to_json` made of a header; ValueError for any other text."""
+    header = json.loads(text)
+    if not isinstance(header, dict):
+        raise ValueError(f"its header must be a JSON object, got {text[:100]}")
+    try:
+        to_json(header).encode()
+    except TypeError as error:  # NaN, or a number beyond all floats
+        raise ValueError(f"its header must hold JSON, got {text[:100]}") from error
+    return header
 
 
 def damaged(path: str | Path, reason: str) -> ValueError:
