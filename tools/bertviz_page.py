@@ -1,16 +1,16 @@
 """A page with one view that bertviz draws, for its still: everything it loads lies beside it."""
 
 import hashlib
-import shutil
 from pathlib import Path
 
+from transformer_edu.data.files import write_atomically
 from transformer_edu.widgets import assets, bertviz_script
 
 
 def page(html: str, folder: Path) -> str:
     """Return a page that draws a stored view, with d3 and jQuery copied into the folder where it will lie."""
     for name, path in bertviz_script.library_files().items():
-        shutil.copyfile(path, folder / name)
+        write_atomically(folder / name, path.read_bytes())
     return (
         '<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><title>View</title>\n'
         f'<meta name="bertviz-libraries" content="">\n<style>{assets.PAGE_STYLE}</style></head>\n'

@@ -13,6 +13,8 @@ import sys
 import sysconfig
 from pathlib import Path
 
+from transformer_edu.data.files import write_atomically
+
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "_build"
 FRAME = (
@@ -53,7 +55,7 @@ def main() -> int:
     """Build what changed, and say where the book is."""
     stamp, index = BUILD / "built.txt", BUILD / "html" / "index.html"
     frame, pages = digest(FRAME), digest(PAGES)
-    before = stamp.read_text().split() if stamp.exists() else ["", ""]
+    before = [*(stamp.read_text().split() if stamp.exists() else []), "", ""][:2]  # a stamp cut off is none
     if before != [frame, pages]:
         if before[0] != frame:
             shutil.rmtree(BUILD, ignore_errors=True)
@@ -62,7 +64,7 @@ def main() -> int:
             shutil.rmtree(BUILD, ignore_errors=True)
             print("The book was not built: mend the warnings above.", file=sys.stderr)
             return status
-        stamp.write_text(f"{frame}\n{pages}\n")
+        write_atomically(stamp, f"{frame}\n{pages}\n".encode())
     print(f"The book is at {index.relative_to(ROOT)}: open {index.as_uri()} in a browser, or run `make serve`.")
     return 0
 

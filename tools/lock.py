@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from transformer_edu.data.files import write_atomically
+
 ROOT = Path(__file__).resolve().parent.parent
 TORCH_BRINGS = re.compile(r"^(nvidia-|cuda-|triton)")
 HEADER = "# The exact environment that builds and tests the book. Written by `make lock` from requirements.in.\n"
@@ -28,7 +30,7 @@ def resolve() -> list[str]:
 def main() -> None:
     """Write requirements.txt."""
     lines = resolve()
-    (ROOT / "requirements.txt").write_text(HEADER + "\n".join(lines) + "\n-e .\n")
+    write_atomically(ROOT / "requirements.txt", (HEADER + "\n".join(lines) + "\n-e .\n").encode())
     print(f"requirements.txt: {len(lines)} packages")
 
 

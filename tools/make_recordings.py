@@ -36,7 +36,7 @@ from transformer_edu.data import (
     translate,
     vocabularies,
 )
-from transformer_edu.data.files import write_atomically
+from transformer_edu.data.files import check_writable, write_atomically
 from transformer_edu.data.multi30k import multi30k_pairs
 from transformer_edu.training import Step, exact_match
 from transformer_edu.training.ablation import record_ablations
@@ -256,17 +256,22 @@ def as_text(recording: dict[str, Any]) -> str:
     lines = []
     for key, value in recording["data"].items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
-            rows = ",\n".join(f"   {json.dumps(row, ensure_ascii=False)}" for row in value)
+            rows = ",\n".join(f"   {json.dumps(row, ensure_ascii=False, allow_nan=False)}" for row in value)
             lines.append(f'  "{key}": [\n{rows}\n  ]')
         else:
-            lines.append(f'  "{key}": {json.dumps(value, ensure_ascii=False)}')
-    head = [f' "{key}": {json.dumps(value, ensure_ascii=False)}' for key, value in recording.items() if key != "data"]
+            lines.append(f'  "{key}": {json.dumps(value, ensure_ascii=False, allow_nan=False)}')
+    head = [
+        f' "{key}": {json.dumps(value, ensure_ascii=False, allow_nan=False)}'
+        for key, value in recording.items()
+        if key != "data"
+    ]
     return "{\n" + ",\n".join([*head, ' "data": {\n' + ",\n".join(lines) + "\n }"]) + "\n}\n"
 
 
 def make(name: str, folder: Path = FOLDER) -> Path:
     """Run one recording and write it; the path of the file."""
     path = folder / f"{name}.json"
+    check_writable(path)  # before the work, which may take hours
     with one_thread():
         facts = provenance(f"python tools/make_recordings.py --only {name}")
         write_atomically(path, as_text({"name": name, **facts, "data": RECORDINGS[name]()}).encode())

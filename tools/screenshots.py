@@ -8,6 +8,8 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
+from transformer_edu.data.files import write_atomically
+
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "book" / "_static" / "readme"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
@@ -32,14 +34,13 @@ def take(browser: Browser, name: str, page_name: str, figure: str, scheme: str) 
     page.wait_for_timeout(1000)  # formulas and figures draw after loading
     path = TARGET / f"{name}.png"
     target = page.locator(f'[data-widget="{figure}"]').first if figure else page
-    target.screenshot(path=path)
+    write_atomically(path, target.screenshot())
     context.close()
     return path
 
 
 def main() -> None:
     """Take all pictures."""
-    TARGET.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         for name, (page_name, figure, scheme) in PICTURES.items():

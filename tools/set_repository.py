@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 
 import nbformat
 
+from transformer_edu.data.files import write_atomically
+
 ROOT = Path(__file__).resolve().parent.parent
 COLAB = "https://colab.research.google.com"
 SETTING = re.compile(r'^REPOSITORY = (["\']).*?\1', re.MULTILINE)
@@ -42,7 +44,8 @@ def set_in_notebook(path: Path, url: str) -> bool:
     cell = next(cell for cell in notebook.cells if cell.cell_type == "code")
     cell.source, found = SETTING.subn(f'REPOSITORY = "{url}"', cell.source)
     if found:
-        path.write_text(nbformat.writes(notebook, indent=1, sort_keys=True).rstrip("\n") + "\n", encoding="utf-8")
+        text = nbformat.writes(notebook, indent=1, sort_keys=True).rstrip("\n") + "\n"
+        write_atomically(path, text.encode())
     return bool(found)
 
 
@@ -53,7 +56,8 @@ def main() -> None:
     parser.add_argument("--branch", default="main")
     options = parser.parse_args()
     config = ROOT / "_config.yml"
-    config.write_text(set_in_config(config.read_text(encoding="utf-8"), options.url, options.branch), encoding="utf-8")
+    text = set_in_config(config.read_text(encoding="utf-8"), options.url, options.branch)
+    write_atomically(config, text.encode())
     chapters = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
     changed = sum(set_in_notebook(path, options.url) for path in chapters)
     print(f"_config.yml and {changed} of {len(chapters)} chapters now say {options.url or 'no repository'}")

@@ -5,11 +5,12 @@
     python tools/take_stills.py --check     # take none; exit 1 if any is missing or out of date
 
 A still carries a digest of the figure's state, module and styles (of a bertviz view: of all but bertviz's script).
-While that is unchanged the still is kept, byte for byte, and no browser is started. Needs Chromium: an installed one,
-or `python -m playwright install chromium`.
+While that is unchanged and the picture whole, the still is kept, byte for byte, and no browser is started. Needs
+Chromium: an installed one, or `python -m playwright install chromium`.
 """
 
 import argparse
+import base64
 import io
 import re
 import shutil
@@ -24,6 +25,7 @@ import nbformat
 from nbformat import NotebookNode
 from PIL import Image
 
+from transformer_edu.data.files import write_atomically
 from transformer_edu.widgets import assets, bertviz_script, figure_from_file
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -45,6 +47,8 @@ FIGURE = re.compile(
     r'(<!--still-->|<img class="te-still" data-digest="(\w+)"[^>]*>)(</div>|<p>.*?</script>\n</div>)',
     re.DOTALL,
 )
+BEGINNING = re.compile(r'<div class="te-(?:figure|bertviz)"')
+SOURCE = re.compile(r' src="data:image/png;base64,([^"]*)"')
 DIRECTIVE = re.compile(r"^(?:```+|:::+)\{interactive\} *([\w-]+)[^\n]*\n((?::\w+:[^\n]*\n)*)", re.MULTILINE)
 
 
@@ -66,7 +70,7 @@ def take(figures: list[str]) -> list[bytes]:
         )
         for number, html in enumerate(figures):
             path = Path(folder) / f"{number}.html"
-            path.write_text(page_of(html, Path(folder)), encoding="utf-8")
+            write_atomically(path, page_of(html, Path(folder)).encode())
             page.goto(path.as_uri())
             page.wait_for_selector("[data-ready=true]", timeout=20_000)
             page.wait_for_timeout(150)
@@ -106,10 +110,27 @@ def bare(found: re.Match[str]) -> str:
     return f"{found[1]}<!--still-->{found[5]}"
 
 
+def figures_in(notebook: NotebookNode) -> list[re.Match[str]]:
+    """Return the figures in a notebook's outputs; ValueError if one is cut off, or is not as figures are written."""
+    pages = [data["text/html"] for data in html_outputs(notebook)]
+    found = [match for html in pages for match in FIGURE.finditer(html)]
+    if (begun := sum(len(BEGINNING.findall(html)) for html in pages)) != len(found):
+        raise ValueError(f"{begun - len(found)} of {begun} stored figures are damaged; run the chapter again")
+    return found
+
+
+def is_whole(still: str) -> bool:
+    """Whether an <img> holds a picture of which nothing is missing."""
+    source = SOURCE.search(still)
+    try:
+        return source is not None and assets.is_whole_png(base64.b64decode(source[1], validate=True))
+    except ValueError:
+        return False
+
+
 def stored_stills(notebook: NotebookNode) -> dict[str, str]:
-    """Return the stills that a notebook holds, by digest."""
-    found = [match for data in html_outputs(notebook) for match in FIGURE.finditer(data["text/html"])]
-    return {match[4]: match[3] for match in found if match[4]}
+    """Return the stills that a notebook holds, by digest, those that are whole."""
+    return {match[4]: match[3] for match in figures_in(notebook) if match[4] and is_whole(match[3])}
 
 
 def insert_stills(notebook: NotebookNode, previous: NotebookNode | None = None) -> int:
@@ -118,8 +139,7 @@ def insert_stills(notebook: NotebookNode, previous: NotebookNode | None = None) 
     Stills that are still true, in the notebook or in `previous` (the same notebook before it was run), are kept.
     """
     known = stored_stills(notebook) | (stored_stills(previous) if previous else {})
-    found = [match for data in html_outputs(notebook) for match in FIGURE.finditer(data["text/html"])]
-    missing = {digest(match): match for match in found if digest(match) not in known}
+    missing = {digest(match): match for match in figures_in(notebook) if digest(match) not in known}
     if missing:
         pictures = take([bare(match) for match in missing.values()])
         for (mark, match), png in zip(missing.items(), pictures, strict=True):
@@ -144,26 +164,33 @@ def page_figures(root: Path = ROOT) -> dict[str, str]:
 def update_pages(check: bool) -> int:
     """Take missing stills of Markdown pages, drop those that nobody shows, and return how many were missing."""
     wanted = page_figures()
-    missing = [name for name in wanted if not (STILLS / name).exists()]
+    missing = [name for name in wanted if not is_whole_file(STILLS / name)]
     if check or not (missing or STILLS.exists()):
         return len(missing)
     for name, png in zip(missing, take([wanted[name] for name in missing]) if missing else [], strict=True):
-        STILLS.mkdir(parents=True, exist_ok=True)
-        (STILLS / name).write_bytes(png)
+        write_atomically(STILLS / name, png)
     for path in STILLS.glob("*.png"):
         if path.name not in wanted:
             path.unlink()
     return len(missing)
 
 
+def is_whole_file(path: Path) -> bool:
+    """Whether there is a picture of which nothing is missing."""
+    return path.is_file() and assets.is_whole_png(path.read_bytes())
+
+
 def update_notebook(path: Path, check: bool) -> int:
     """Bring the stills of one chapter up to date, and return how many were not."""
     notebook = nbformat.read(path, as_version=4)
-    found = [match for data in html_outputs(notebook) for match in FIGURE.finditer(data["text/html"])]
-    stale = sum(digest(match) != match[4] for match in found)
+    try:
+        stale = sum(digest(match) != match[4] or not is_whole(match[3]) for match in figures_in(notebook))
+    except ValueError as error:
+        raise SystemExit(f"{path.stem}: {error}") from error
     if stale and not check:
         insert_stills(notebook)
-        path.write_text(nbformat.writes(notebook, indent=1, sort_keys=True).rstrip("\n") + "\n", encoding="utf-8")
+        text = nbformat.writes(notebook, indent=1, sort_keys=True).rstrip("\n") + "\n"
+        write_atomically(path, text.encode())
     return stale
 
 

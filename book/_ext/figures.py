@@ -29,7 +29,7 @@ from transformer_edu.widgets import assets
 
 logger = logging.getLogger(__name__)
 WIDGET = re.compile(r'<div class="te-figure" data-widget="([\w-]+)"')
-STILL = re.compile(r'(<img class="te-still"[^>]*? )src="data:image/png;base64,([^"]+)"')
+STILL = re.compile(r'(<img class="te-still"[^>]*? )src="data:image/png;base64,([^"]*)"')
 NO_STILL = "<!--still-->"
 
 
@@ -57,10 +57,11 @@ class Interactive(SphinxDirective):
 
 
 def with_still(html: str, alt: str, name: str, folder: Path) -> str:
-    """Put the stored still of a figure into its HTML; without one, leave the mark that the build warns of."""
+    """Put the stored still of a figure into its HTML; without a whole one, leave the mark that the build warns of."""
     mark = assets.digest(html)
     path = folder / f"{name}-{mark}.png"
-    return html.replace(NO_STILL, assets.still_image(path.read_bytes(), alt, mark)) if path.exists() else html
+    png = path.read_bytes() if path.exists() else b""
+    return html.replace(NO_STILL, assets.still_image(png, alt, mark)) if assets.is_whole_png(png) else html
 
 
 def watch_sources(app: Sphinx, config: Config) -> None:
@@ -113,7 +114,12 @@ def head_tags(app: Sphinx, context: dict[str, Any], names: list[str]) -> str:
 
 def still_file(app: Sphinx, context: dict[str, Any], encoded: str) -> str:
     """Write one still to _images and return the attributes that show it."""
-    png = base64.b64decode(encoded)
+    try:
+        png = base64.b64decode(encoded, validate=True)
+    except ValueError:
+        png = b""
+    if not assets.is_whole_png(png):
+        logger.warning("the still picture of a figure is damaged: run `make outputs`", location=context["pagename"])
     name = f"_images/still-{hashlib.sha256(png).hexdigest()[:12]}.png"
     target = Path(app.outdir) / name
     target.parent.mkdir(parents=True, exist_ok=True)

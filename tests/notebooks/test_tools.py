@@ -1,5 +1,6 @@
 """The small tools: the book's address is set in one place, and a build that failed fails again."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -36,6 +37,24 @@ def test_only_the_setup_cell_learns_the_address(tmp_path: Path) -> None:
 def test_an_address_that_cannot_work_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match="url must be like https://HOST/OWNER/NAME"):
         set_repository.checked(url)
+
+
+def test_every_tool_writes_whole_files(root: Path) -> None:
+    own = re.compile(
+        r"\.write_(?:text|bytes)\(|nbformat\.write\(|shutil\.copy|screenshot\(path|open\([^)]*[\"'][wax]b?[\"']"
+    )
+    for tool in {*(root / "tools").glob("*.py")} - {root / "tools" / "run_notebooks.py"}:  # it does so itself
+        assert not own.search(tool.read_text(encoding="utf-8")), f"{tool.name} must write through write_atomically"
+
+
+def test_a_stamp_that_was_cut_off_is_none(small_book: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    builds = []
+    monkeypatch.setattr(build_book, "build", lambda: builds.append(1) or 0)
+    for content in ("", "abc"):
+        build_book.BUILD.mkdir(exist_ok=True)
+        (build_book.BUILD / "built.txt").write_text(content)
+        assert build_book.main() == 0
+    assert len(builds) == 2
 
 
 @pytest.fixture

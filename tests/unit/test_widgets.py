@@ -7,6 +7,7 @@ from html import unescape
 from html.parser import HTMLParser
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import nbformat
@@ -217,6 +218,118 @@ def test_a_changed_figure_gets_a_new_still(camera: list[list[str]]) -> None:
     changed = notebook_with(AttentionStepper(step=2).html().replace("<!--still-->", image[0]))
     assert take_stills.insert_stills(changed) == 1
     assert len(camera) == 2
+
+
+def damage(png: bytes) -> dict[str, bytes]:
+    middle = len(png) // 2
+    flipped = png[:middle] + bytes([png[middle] ^ 1]) + png[middle + 1 :]
+    return {"empty": b"", "cut": png[:middle], "without its end": png[:-1], "altered": flipped, "text": b"PNG"}
+
+
+@pytest.fixture
+def picture() -> bytes:
+    png = BytesIO()
+    Image.linear_gradient("L").save(png, "PNG")
+    return png.getvalue()
+
+
+@pytest.mark.parametrize("how", damage(bytes(2)))
+def test_a_damaged_still_in_a_chapter_is_found_and_taken_anew(
+    camera: list[list[str]], picture: bytes, tmp_path: Path, how: str
+) -> None:
+    notebook, path = notebook_with(AttentionStepper().html()), tmp_path / "chapter.ipynb"
+    take_stills.insert_stills(notebook)
+    (whole,) = html_of(notebook)
+    bad = base64.b64encode(damage(picture)[how]).decode()
+    notebook.cells[0].outputs[0].data["text/html"] = re.sub(r"(?<=base64,)[^\"]+", bad, whole)
+    nbformat.write(notebook, path)
+    assert take_stills.update_notebook(path, check=True) == 1
+    assert take_stills.update_notebook(path, check=False) == 1
+    assert take_stills.update_notebook(path, check=True) == 0
+
+
+def test_a_figure_whose_html_is_damaged_does_not_pass_for_none(tmp_path: Path) -> None:
+    path = tmp_path / "chapter.ipynb"
+    html = AttentionStepper().html()
+    nbformat.write(notebook_with(html, html[: len(html) // 2]), path)
+    with pytest.raises(SystemExit, match="chapter: 1 of 2 stored figures are damaged"):
+        take_stills.update_notebook(path, check=True)
+
+
+@pytest.mark.parametrize("how", damage(bytes(2)))
+def test_a_damaged_still_of_a_page_is_missing_to_the_check_and_to_the_build(
+    root: Path, picture: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    html = AttentionStepper().html()
+    name = f"attention-stepper-{assets.digest(html)}.png"
+    monkeypatch.setattr(take_stills, "STILLS", tmp_path)
+    monkeypatch.setattr(take_stills, "page_figures", lambda: {name: html})
+    monkeypatch.syspath_prepend(root / "book" / "_ext")
+    import figures
+
+    for content, missing in ((picture, False), (damage(picture)[how], True)):
+        (tmp_path / name).write_bytes(content)
+        assert take_stills.update_pages(check=True) == missing
+        assert (figures.NO_STILL in figures.with_still(html, "alt", "attention-stepper", tmp_path)) == missing
+
+
+@pytest.mark.parametrize("how", damage(bytes(2)))
+def test_the_build_warns_of_a_damaged_still_in_a_chapter(
+    root: Path,
+    picture: bytes,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    how: str,
+) -> None:
+    monkeypatch.syspath_prepend(root / "book" / "_ext")
+    import figures
+
+    app, context = SimpleNamespace(outdir=tmp_path), {"pagename": "page", "pathto": lambda name, _: name}
+    for content, warns in ((picture, False), (damage(picture)[how], True)):
+        figures.STILL.sub(
+            lambda found: figures.still_file(app, context, found[2]),
+            f'<img class="te-still" src="data:image/png;base64,{base64.b64encode(content).decode()}">',
+        )
+        assert ("still picture of a figure is damaged" in caplog.text) == warns
+
+
+def test_a_picture_that_is_damaged_never_becomes_a_still(picture: bytes) -> None:
+    assert "<img" in assets.still_image(picture, "alt", "mark")
+    for bad in damage(picture).values():
+        with pytest.raises(ValueError, match="png must be a whole PNG file"):
+            assets.still_image(bad, "alt", "mark")
+
+
+def test_a_full_disk_leaves_a_chapter_a_still_and_a_saved_figure_as_they_were(
+    camera: list[list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    path = tmp_path / "chapter.ipynb"
+    nbformat.write(notebook_with(AttentionStepper().html()), path)
+    (tmp_path / "figure.html").write_text("old")
+    monkeypatch.setattr(take_stills, "STILLS", tmp_path / "stills")
+    monkeypatch.setattr(take_stills, "page_figures", lambda: {"new.png": AttentionStepper().html()})
+    before = path.read_bytes()
+    monkeypatch.setattr("os.fsync", full)
+    for write in (
+        lambda: take_stills.update_notebook(path, check=False),
+        lambda: take_stills.update_pages(check=False),
+        lambda: AttentionStepper().save(tmp_path / "figure.html"),
+    ):
+        with pytest.raises(OSError, match="No space left"):
+            write()
+    assert (path.read_bytes(), (tmp_path / "figure.html").read_text()) == (before, "old")
+    assert sorted(one.name for one in tmp_path.rglob("*")) == ["chapter.ipynb", "figure.html", "stills"]
+
+
+def test_a_figure_that_cannot_be_encoded_leaves_the_old_file(tmp_path: Path) -> None:
+    (tmp_path / "figure.html").write_text("old")
+    with pytest.raises(ValueError, match="surrogates"):
+        AttentionStepper(tokens=["the", "\udcff", "cat"]).save(tmp_path / "figure.html")
+    assert (tmp_path / "figure.html").read_text() == "old"
 
 
 def test_markdown_pages_are_searched_for_figures(tmp_path: Path) -> None:

@@ -6,13 +6,17 @@ core's files and the figure's own are joined into one module. Nothing here needs
 
 import base64
 import hashlib
+import io
 import json
 import re
+import struct
+import zlib
 from functools import cache
 from html import escape
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
+PNG_END = b"IEND\xaeB`\x82"
 IMPORT = re.compile(r'^import \{[^}]*\} from "\./[\w/-]+\.js";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|let|class)\b)", re.MULTILINE)
 REEXPORT = re.compile(r'^export \* from "\./([\w/-]+\.js)";$', re.MULTILINE)
@@ -88,8 +92,22 @@ def digest(html: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
+def is_whole_png(png: bytes) -> bool:
+    """Whether every pixel of a picture can be shown: it is no empty, cut off or damaged file."""
+    from PIL import Image  # here: whoever only looks at figures does not wait for it
+
+    try:
+        with Image.open(io.BytesIO(png), formats=["PNG"]) as picture:
+            picture.load()
+    except (OSError, SyntaxError, ValueError, struct.error, zlib.error):  # what Pillow raises, by kind of damage
+        return False
+    return png.endswith(PNG_END)  # which Pillow does without
+
+
 def still_image(png: bytes, alt: str, mark: str) -> str:
     """The <img> of a still taken at two device pixels per CSS pixel; `mark` is the `digest` of the figure it shows."""
+    if not is_whole_png(png):
+        raise ValueError(f"png must be a whole PNG file, got {len(png):,} bytes that cannot be shown: {png[:16]!r}")
     width, height = (int.from_bytes(png[at : at + 4], "big") // 2 for at in (16, 20))
     source = base64.b64encode(png).decode()
     return (

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import anywidget
 
+from transformer_edu.data.files import write_atomically
 from transformer_edu.widgets import assets
 
 INHERITED_TRAITS = frozenset(anywidget.AnyWidget.class_trait_names())
@@ -47,9 +48,9 @@ class Figure(anywidget.AnyWidget):
 
     def save(self, path: str | Path) -> Path:
         """Write one HTML file that shows the figure anywhere: from disk, offline, without Python."""
-        target = Path(path)
-        target.write_text(assets.standalone_page(self.html(), title=self.figure_name), encoding="utf-8")
-        return target
+        page = assets.standalone_page(self.html(), title=self.figure_name)
+        write_atomically(path, page.encode())
+        return Path(path)
 
     def __repr__(self) -> str:
         """The figure's name; nothing that differs from run to run."""
