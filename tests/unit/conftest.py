@@ -42,3 +42,12 @@ def either_path(request, monkeypatch) -> bool:
         pytest.skip("PyTorch came without oneDNN")
     monkeypatch.setattr(linear, "_mkl_is_slow", lambda: request.param)
     return request.param
+
+
+@pytest.fixture(scope="session")
+def brief_text(tmp_path_factory, parallel_text) -> dict[str, tuple[str, ...]]:
+    """The same with two validation sentences, which are soon translated."""
+    lines = Path(parallel_text["valid"][0]).read_text(encoding="utf-8").splitlines(keepends=True)
+    valid = tmp_path_factory.mktemp("brief") / "valid.tsv"
+    valid.write_text("".join(lines[:2]), encoding="utf-8")
+    return {**parallel_text, "valid": (str(valid),)}

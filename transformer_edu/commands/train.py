@@ -1,19 +1,21 @@
 """`transformer-edu train`: from text to a model, alone or under torchrun."""
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import MISSING, fields
-from pathlib import Path
 from typing import Any, get_args
 
 import torch
 
+from transformer_edu.commands.streams import lasting_streams
 from transformer_edu.training.distributed import Team, start_team
 from transformer_edu.training.finish import finish
 from transformer_edu.training.memory import keep_freed_memory
 from transformer_edu.training.provenance import provenance
+from transformer_edu.training.run_start import alone_in
 from transformer_edu.training.settings import TrainingSettings
 from transformer_edu.training.steps import chosen_precision
 from transformer_edu.training.task import Task, prepare_task
@@ -54,11 +56,11 @@ def run(options: argparse.Namespace) -> None:
     settings = TrainingSettings(**{**values, "train": tuple(values["train"]), "valid": tuple(values["valid"])})
     keep_freed_memory()
     if settings.threads:
+        _check_threads(settings.threads)
         torch.set_num_threads(settings.threads)
     origin = provenance("transformer-edu " + " ".join(sys.argv[1:]))
-    with start_team() as team, _explained(settings, team):
-        _check_folder(settings, options.resume, team)
-        task = prepare_task(settings, team)
+    with lasting_streams(), start_team() as team, _explained(settings, team), _folder(settings, team):
+        task = prepare_task(settings, team, options.resume)
         with _bar(settings, team, options.quiet) as bar:
             trainer = Trainer(settings, task, team, bar, origin)
             resumed = options.resume and trainer.resume()
@@ -71,14 +73,14 @@ def run(options: argparse.Namespace) -> None:
             print(f"written to {settings.out}; next: transformer-edu evaluate --model {settings.out}")
 
 
-def _check_folder(settings: TrainingSettings, resume: bool, team: Team) -> None:
-    folder = Path(settings.out)
-    used = list(folder.glob("checkpoint-*.safetensors")) if folder.is_dir() else []
-    if used and not resume:
-        raise ValueError(f"out must be a new folder, but {folder} holds a run: add --resume, or name another folder")
-    if team.leads:
-        folder.mkdir(parents=True, exist_ok=True)
-    team.wait()
+def _check_threads(threads: int) -> None:
+    if threads > (processors := os.cpu_count() or 1):
+        raise ValueError(f"threads must be at most {processors}, the processors of this machine, got {threads}")
+
+
+def _folder(settings: TrainingSettings, team: Team) -> AbstractContextManager[None]:
+    """The folder is held by the first process for its whole team."""
+    return alone_in(settings.out) if team.leads else nullcontext()
 
 
 def _announce(trainer: Trainer, task: Task, team: Team, resumed: bool) -> None:

@@ -48,12 +48,14 @@ def finish(trainer: Trainer, half: bool = False) -> dict[str, Any]:
         return {}
     if half:
         put_weights(trainer.model, {name: w.half().float() for name, w in distinct_weights(trainer.model).items()})
-    extra = {"command": trainer.sittings[0].get("command"), "seed": settings.seed}
+    search = choose_length_penalty(Translator(trainer.model.eval(), task.subwords), trainer)
+    extra = {"command": trainer.sittings[0].get("command"), "seed": settings.seed, "run": trainer.folder.run}
     save_model(trainer.model, folder / MODEL, extra, torch.float16 if half else None)
     progress = trainer.progress
     card: dict[str, Any] = {
         "name": folder.name,
         **trainer.sittings[0],
+        "run": trainer.folder.run,
         "resumed": trainer.sittings[1:],
         "processes": team.size,
         "seed": settings.seed,
@@ -71,20 +73,20 @@ def finish(trainer: Trainer, half: bool = False) -> dict[str, Any]:
         "weights": choice,
         "weights_sha256": hashlib.sha256((folder / MODEL).read_bytes()).hexdigest(),
         "tokenizer_sha256": hashlib.sha256((folder / TOKENIZER).read_bytes()).hexdigest(),
+        "search": search,
     }
-    translator = Translator(trainer.model.eval(), task.subwords, card)
-    card["search"] = choose_length_penalty(translator, trainer)
     write_atomically(folder / CARD, (json.dumps(card, indent=1, ensure_ascii=False) + "\n").encode())
     return card
 
 
 def _choose_weights(trainer: Trainer) -> dict[str, Any]:
     """Give the model the weights with the best validation BLEU; return what was tried."""
-    folder, steps = trainer.folder, trainer.folder.saved(WEIGHTS)
     trainer.team.wait()
-    sets = {f"step {step}": folder.load(WEIGHTS, step)[1] for step in steps}
+    sets = {f"step {step}": tensors for step, (_, tensors) in reversed(list(trainer.folder.whole(WEIGHTS)))}
+    if not sets:  # all of them damaged
+        sets = {f"step {trainer.progress.step}": {n: w.clone() for n, w in distinct_weights(trainer.model).items()}}
     candidates = {name: sets[name] for name in sets if name == f"step {trainer.progress.best_step}"}
-    for count in {len(steps), min(4, len(steps))}:
+    for count in {len(sets), min(4, len(sets))}:
         candidates[f"mean of the last {count}"] = average_weights(list(sets.values())[-count:])
     tried = {}
     for name, weights in sorted(candidates.items()):

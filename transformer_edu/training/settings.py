@@ -1,13 +1,26 @@
 """Everything that decides a training run, each setting with its default and what it is for."""
 
 import json
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from transformer_edu.data.subwords import SMALLEST
+from transformer_edu.training.size import check_memory, in_words
 from transformer_edu.transformer import TransformerConfig
-from transformer_edu.validation import check_boolean, check_choice, check_number, check_positive_integer
+from transformer_edu.validation import (
+    check_boolean,
+    check_choice,
+    check_number,
+    check_positive_integer,
+    check_probability,
+)
 
 PRECISIONS = ("auto", "float32", "bfloat16", "float64")
+POSITIONS, ROOM = 512, 50  # what a model has at least; tokens more than its source that an answer may have (the paper)
+LARGEST = 2**63 - 1  # a whole number that every library takes
+ADAM_BYTES = {"float64": 32}  # a weight, its gradient and two averages; otherwise in float32
+LENIENT = ("out", "train", "valid", "data_dir", "steps", "minutes", "patience", "threads", "compile")
+"""What may differ when a run goes on. The texts may come from other files: their content is compared."""
 
 
 def _setting(default: Any, help: str, **more: Any) -> Any:
@@ -28,6 +41,7 @@ class TrainingSettings:
     target: str = _setting("en", "target language of Multi30k: de or en")
     vocab_size: int = _setting(6000, "subwords of both languages together")
     max_length: int = _setting(100, "longest sentence in subwords; longer training pairs are left out, and counted")
+    cut_valid: bool = _setting(False, "cut validation lines longer than the model's positions; else they are an error")
 
     d_model: int = _setting(256, "length of a token's vector")
     num_heads: int = _setting(4, "attention heads")
@@ -55,49 +69,67 @@ class TrainingSettings:
     average: int = _setting(8, "evaluations whose weights are averaged at the end")
 
     def __post_init__(self) -> None:
-        for name in (
-            "vocab_size",
-            "max_length",
-            "max_tokens",
-            "accumulate",
-            "steps",
-            "warmup_steps",
-            "every",
-            "average",
-        ):
+        for name, value in vars(self).items():
+            _check_bounds(name, value)
+        for name in ("max_length", "max_tokens", "accumulate", "steps", "warmup_steps", "every", "average"):
             check_positive_integer(name, getattr(self, name))
-        for name in ("minutes", "patience", "learning_rate", "clip_norm", "threads"):
+        check_positive_integer("vocab_size", self.vocab_size, minimum=SMALLEST)
+        check_positive_integer("seed", self.seed, minimum=0)
+        for name in ("patience", "threads"):
+            if getattr(self, name) is not None:
+                check_positive_integer(name, getattr(self, name))
+        for name in ("minutes", "learning_rate", "clip_norm"):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name))
-        check_boolean("compile", self.compile)
+        check_probability("smoothing", self.smoothing)
+        for name in ("compile", "cut_valid"):
+            check_boolean(name, getattr(self, name))
         check_choice("precision", self.precision, PRECISIONS)
         check_choice("source", self.source, ("de", "en"))
         check_choice("target", self.target, ("de", "en"))
+        self._check_together()
+        check_memory(self.model_config(self.vocab_size), ADAM_BYTES.get(self.precision, 16))
+
+    def _check_together(self) -> None:
+        """What two settings say of each other."""
+        if self.accumulate > self.max_tokens:
+            raise ValueError(
+                f"accumulate must be at most max_tokens={self.max_tokens}, for no batch has more sentences, "
+                f"got {self.accumulate}"
+            )
         for name in ("train", "valid"):
             if len(getattr(self, name)) > 2:
                 raise ValueError(f"{name} must be two files or one TSV, got {len(getattr(self, name))} files")
         if bool(self.train) != bool(self.valid):
             raise ValueError(f"train and valid must be given together, got train={self.train} and valid={self.valid}")
-        self.model_config(self.vocab_size)  # checks the fields of the model
+        if not self.train and self.source == self.target:
+            raise ValueError(f"source and target must be two languages, got {self.source!r} for both")
+
+    @property
+    def positions(self) -> int:
+        """The positions of the model: room for a sentence of max_length, and for a longer answer."""
+        return max(POSITIONS, self.max_length + ROOM + 1)  # one for the begin token
 
     def model_config(self, vocab_size: int) -> TransformerConfig:
         """The model's configuration for a vocabulary that has turned out this large."""
         names = ("d_model", "num_heads", "d_ff", "num_layers", "dropout", "norm", "tie_embeddings")
         shape = {name: getattr(self, name) for name in names}
-        return TransformerConfig(vocab_size, vocab_size, max_len=MAX_LEN, **shape)
+        return TransformerConfig(vocab_size, vocab_size, max_len=self.positions, **shape)
 
     def as_dict(self) -> dict[str, Any]:
         """All settings, as JSON holds them."""
         loaded: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         return loaded
 
+    def course(self) -> dict[str, Any]:
+        """The settings that decide what is computed: a run goes on with the same ones."""
+        return {name: value for name, value in self.as_dict().items() if name not in LENIENT}
 
-MAX_LEN = 512  # positions: a sentence of max_length, and room to answer with the paper's 50 tokens more
-LENIENT = ("out", "steps", "minutes", "patience", "data_dir", "threads", "compile")  # may differ when a run goes on
 
-
-def different_settings(old: dict[str, Any], new: TrainingSettings) -> list[str]:
-    """What keeps a run from being resumed: each setting that changes its course, with both values."""
-    now = new.as_dict()
-    names = [setting.name for setting in fields(TrainingSettings) if setting.name not in LENIENT]
-    return [f"{name}: {old.get(name)!r} then, {now[name]!r} now" for name in names if old.get(name) != now[name]]
+def _check_bounds(name: str, value: Any) -> None:
+    """Raise unless whole numbers are such as libraries take, and names such as JSON can hold."""
+    if isinstance(value, int) and abs(value) > LARGEST:
+        raise ValueError(f"{name} must be less than 2^63, got {in_words(value)}")
+    for text in value if isinstance(value, tuple) else (value,):
+        if isinstance(text, str) and text != text.encode("utf-8", "ignore").decode("utf-8"):
+            raise ValueError(f"{name} must be a name in UTF-8, got {text!r}")

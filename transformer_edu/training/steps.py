@@ -86,7 +86,7 @@ class StepMaker:
 
 def step_seed(seed: int, step: int, part: int) -> int:
     """The random state of a step follows from these three: a resumed run draws what the first one would have."""
-    return (seed * 1_000_003 + step) * 4_099 + part
+    return ((seed * 1_000_003 + step) * 4_099 + part) % 2**64  # what torch's generators take
 
 
 def check_finite(loss: float, step: int, rate: float) -> None:

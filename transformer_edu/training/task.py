@@ -1,16 +1,22 @@
 """What a run learns from: sentence pairs, cut into subwords, with a validation set."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 from transformer_edu.data.multi30k import multi30k_pairs
 from transformer_edu.data.parallel import TextPair, read_parallel, read_tsv
 from transformer_edu.data.subwords import Subwords
 from transformer_edu.data.toy import IdPair
 from transformer_edu.training.distributed import Team
+from transformer_edu.training.run_description import describe
+from transformer_edu.training.run_folder import RunFolder
+from transformer_edu.training.run_start import check_room, check_start, claim, known_subwords
 from transformer_edu.training.settings import TrainingSettings
 from transformer_edu.translator import TOKENIZER
+
+NAMED = 5  # lines that an error names; the others it counts
 
 
 @dataclass(frozen=True)
@@ -22,6 +28,7 @@ class Task:
     valid: list[IdPair]
     references: list[str]
     too_long: int
+    description: dict[str, Any]
 
     @property
     def lengths(self) -> list[tuple[int, int]]:
@@ -46,20 +53,94 @@ def read_texts(settings: TrainingSettings, split: str) -> list[TextPair]:
     return multi30k_pairs(split, settings.data_dir, source=settings.source, target=settings.target)
 
 
-def prepare_task(settings: TrainingSettings, team: Team) -> Task:
-    """Read the text and cut it. The first process learns the subwords, from the training text alone."""
-    train, valid = read_texts(settings, "train"), read_texts(settings, "val")
-    path = Path(settings.out) / TOKENIZER
-    if team.leads and not path.exists():
-        Subwords.train([text for pair in train for text in pair], settings.vocab_size).save(path)
+def line_name(settings: TrainingSettings, split: str, side: int, index: int) -> str:
+    """Where a sentence stands, for messages: "line 3 of my.de". `side`: 0 for the source, 1 for the target."""
+    files = settings.train if split == "train" else settings.valid
+    languages = settings.source, settings.target
+    name = files[min(side, len(files) - 1)] if files else f"{split.removesuffix('id')}.{languages[side]}"
+    return f"line {index + 1} of {name}"
+
+
+def prepare_task(settings: TrainingSettings, team: Team, resume: bool = False) -> Task:
+    """Read the text and cut it, and take the folder for the run. The first process learns the subwords and writes.
+
+    Raises:
+        ValueError: what would end the run later: a line that is too long, a folder that holds another run.
+        OSError: a file cannot be read, or the folder not be written.
+    """
+    folder = RunFolder(settings.out)
+    if team.leads:
+        check_start(folder, resume)
+    texts = {name: read_texts(settings, split) for name, split in (("train", "train"), ("valid", "val"))}
+    if not team.leads:
+        team.wait()  # until the first process has written them
+        return _cut(settings, texts, Subwords.load(folder.path / TOKENIZER))
+    subwords = known_subwords(folder) or _learn(settings, texts["train"])
+    task = _cut(settings, texts, subwords)
+    folder.path.mkdir(parents=True, exist_ok=True)
+    check_room(folder, settings, len(subwords))
+    claim(folder, task.description, subwords)
     team.wait()
-    subwords = Subwords.load(path)
-    pairs = encode_texts(train, subwords)
-    kept = [pair for pair in pairs if max(map(len, pair)) <= settings.max_length]
-    if not kept:
+    return task
+
+
+def _learn(settings: TrainingSettings, pairs: Sequence[TextPair]) -> Subwords:
+    """Subwords of the training text alone, less the pairs with more words, so also more subwords, than max_length.
+
+    A pair that is too long in subwords only has been learnt from: it shows itself when they are known.
+    """
+    short = [pair for pair in pairs if max(len(text.split()) for text in pair) <= settings.max_length]
+    _check_some_left(settings, short)
+    return Subwords.train([text for pair in short for text in pair], settings.vocab_size)
+
+
+def _cut(settings: TrainingSettings, texts: Mapping[str, Sequence[TextPair]], subwords: Subwords) -> Task:
+    """The texts as ids: training pairs that are too long left out, everything else as long as model and batch take."""
+    pairs = encode_texts(texts["train"], subwords)
+    kept = [index for index, pair in enumerate(pairs) if max(map(len, pair)) <= settings.max_length]
+    _check_some_left(settings, kept)
+    longest = max(kept, key=lambda index: _cells(pairs[index]))
+    if _cells(pairs[longest]) > settings.max_tokens:
+        side = int(len(pairs[longest][1]) + 1 == _cells(pairs[longest]))
+        raise ValueError(
+            f"max_tokens must be at least {_cells(pairs[longest])}, for so many cells has "
+            f"{line_name(settings, 'train', side, longest)}, got {settings.max_tokens}"
+        )
+    return Task(
+        subwords=subwords,
+        train=[pairs[index] for index in kept],
+        valid=_fitting(settings, encode_texts(texts["valid"], subwords)),
+        references=[target for _, target in texts["valid"]],
+        too_long=len(pairs) - len(kept),
+        description=describe(settings, texts, subwords),
+    )
+
+
+def _check_some_left(settings: TrainingSettings, pairs: Sequence[Any]) -> None:
+    if not pairs:
         raise ValueError(f"max_length must leave some training pairs, got {settings.max_length} with none short enough")
-    references = [target for _, target in valid]
-    return Task(subwords, kept, encode_texts(valid, subwords), references, len(pairs) - len(kept))
+
+
+def _cells(pair: IdPair) -> int:
+    """The width that a pair needs in a batch."""
+    return max(len(pair[0]), len(pair[1]) + 1)  # one for the begin token
+
+
+def _fitting(settings: TrainingSettings, pairs: list[IdPair]) -> list[IdPair]:
+    """Validation pairs that fit the model's positions; those that do not are an error, or cut where that is asked."""
+    most = settings.positions - 1  # one for the begin token
+    long = [(index, side) for index, pair in enumerate(pairs) for side in (0, 1) if len(pair[side]) > most]
+    if not long:
+        return pairs
+    names = [f"{line_name(settings, 'valid', side, index)} has {len(pairs[index][side])}" for index, side in long]
+    named = ", ".join(names[:NAMED]) + (f", and {len(names) - NAMED} more lines" if len(names) > NAMED else "")
+    if not settings.cut_valid:
+        raise ValueError(
+            f"validation lines must have at most {most} subwords, the positions of the model, but {named}: "
+            f"divide them, raise --max-length, or let them be cut with --cut-valid"
+        )
+    warnings.warn(f"validation lines are cut to {most} subwords, the positions of the model: {named}", stacklevel=2)
+    return [(source[:most], target[:most]) for source, target in pairs]
 
 
 def encode_texts(pairs: Sequence[TextPair], subwords: Subwords) -> list[IdPair]:

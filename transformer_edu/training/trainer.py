@@ -12,9 +12,10 @@ from transformer_edu.data.packing import epoch_batches
 from transformer_edu.training.checkpoint import distinct_weights, put_weights
 from transformer_edu.training.distributed import Team
 from transformer_edu.training.randomness import seeded
+from transformer_edu.training.run_description import identity
 from transformer_edu.training.run_folder import CHECKPOINT, KEPT_CHECKPOINTS, WEIGHTS, RunFolder
 from transformer_edu.training.schedule import warmup_schedule
-from transformer_edu.training.settings import TrainingSettings, different_settings
+from transformer_edu.training.settings import TrainingSettings
 from transformer_edu.training.steps import StepMaker
 from transformer_edu.training.task import Task
 from transformer_edu.training.validate import validate
@@ -59,7 +60,7 @@ class Trainer:
         """`show` is called with the progress, the loss per token and the learning rate after each step; `origin` is
         the command, commit, machine and date of this sitting (see `provenance`)."""
         self.settings, self.task, self.team, self.show = settings, task, team, show
-        self.folder = RunFolder(settings.out)
+        self.folder = RunFolder(settings.out, identity(task.description))
         self.model = new_model(settings, len(task.subwords)).to(team.device)
         self.steps = StepMaker(self.model, task, settings, team)
         self.progress = Progress()
@@ -136,7 +137,6 @@ class Trainer:
         header = {
             "settings": self.settings.as_dict(),
             "progress": asdict(self.progress),
-            "subwords": len(self.task.subwords),
             "sittings": self.sittings,
         }
         self.folder.save(CHECKPOINT, step, tensors, header, keep=KEPT_CHECKPOINTS)
@@ -147,25 +147,27 @@ class Trainer:
         return {f"optimizer/{name}/{key}": state[p][key] for name, p in named for key in state[p]}
 
     def resume(self) -> bool:
-        """Go to the newest whole checkpoint; False if there is none. Settings that change the course must be equal."""
+        """Go to the newest whole checkpoint; False if the run was killed before its first.
+
+        Raises:
+            ValueError: a file in the folder is another run's, no checkpoint is whole, or it is past the last step.
+        """
         found = self.folder.newest_checkpoint()
         if found is None:
             if self.team.leads:
                 self.folder.forget_after(0)  # what a run left that was killed before its first checkpoint
             return False
         header, tensors = found
-        differences = different_settings(header["settings"], self.settings)
-        if differences:
-            raise ValueError(f"settings must be those of the run in {self.settings.out}, got {'; '.join(differences)}")
-        if header["subwords"] != len(self.task.subwords):
+        taken = header["progress"]["step"]
+        if taken > self.settings.steps:
             raise ValueError(
-                f"the vocabulary must have the {header['subwords']} pieces of the run in {self.settings.out}, "
-                f"got {len(self.task.subwords)}: was {self.settings.out}/tokenizer.json replaced?"
+                f"steps must be at least {taken}, which the run in {self.settings.out} has taken already, "
+                f"got {self.settings.steps}: --steps {taken} finishes it as it is"
             )
         put_weights(self.model, {name[6:]: t for name, t in tensors.items() if name.startswith("model/")})
         self._put_optimizer(tensors)
         self.progress = Progress(**header["progress"])
-        self.sittings = header.get("sittings", []) + self.sittings
+        self.sittings = header["sittings"] + self.sittings
         if self.team.leads:
             self.folder.forget_after(self.progress.step)
         return True
