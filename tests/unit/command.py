@@ -22,10 +22,10 @@ def start(arguments: Sequence[Any], **environment: str) -> subprocess.Popen[str]
     )
 
 
-def run(arguments: Sequence[Any], given: str = "", timeout: float = 240) -> tuple[int, str, str]:
+def run(arguments: Sequence[Any], given: str = "") -> tuple[int, str, str]:
     """Run a command to its end: exit status, standard output, standard error."""
     with start(arguments) as process:
-        out, err = process.communicate(given, timeout=timeout)
+        out, err = process.communicate(given)
     return process.returncode, out, err
 
 
