@@ -76,6 +76,16 @@ def test_bad_input_is_named(texts, size, error, says):
         Subwords.train(texts, size)
 
 
+@pytest.mark.parametrize(
+    "use", [SUBWORDS.encode, lambda text: SUBWORDS.encode_all(["x", text]), lambda text: Subwords.train([text], 300)]
+)
+def test_half_a_character_is_named(use):
+    with pytest.raises(
+        ValueError, match=r"text must be made of whole characters, got '\\udcff' at place 2: 'a \\udcff'"
+    ):
+        use("a \udcff")
+
+
 def test_an_id_out_of_range_is_named():
     with pytest.raises(ValueError, match=r"id must be in 0 \.\. 399, got 400"):
         SUBWORDS.decode([400])

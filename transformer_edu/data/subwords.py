@@ -48,10 +48,11 @@ class Subwords:
         if isinstance(texts, str):
             raise TypeError(f"texts must be a list of sentences, got one string: {texts[:80]!r}")
         texts = list(texts)
-        if not any(texts):
+        sizes = [_size(text) for text in texts]
+        if not any(sizes):
             raise ValueError("texts must hold at least one sentence that is not empty, got none")
         tokenizer = _untrained()
-        words, sizes = tokenizer.pre_tokenizer, [len(text.encode()) for text in texts]
+        words = tokenizer.pre_tokenizer
         if max(sizes) > LONGEST_WORD:
             tokenizer.pre_tokenizer = pre_tokenizers.Sequence([words, _no_long_words()])
         trainer = trainers.BpeTrainer(
@@ -78,10 +79,13 @@ class Subwords:
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text, without begin and end tokens."""
+        _size(text)
         return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
     def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of many texts, on all cores."""
+        for text in texts:
+            _size(text)
         return [list(one.ids) for one in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)]
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -155,6 +159,18 @@ def _untrained() -> Any:
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)])
     return tokenizer
+
+
+def _size(text: str) -> int:
+    """The bytes of a text; ValueError for half a character, such as bytes that are no UTF-8 turn into."""
+    if not isinstance(text, str):
+        raise TypeError(f"text must be a string, got {type(text).__name__}: {text!r}"[:300])
+    try:
+        return len(text.encode())
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"text must be made of whole characters, got {text[error.start]!r} at place {error.start}: {text[:80]!r}"
+        ) from error
 
 
 def _no_long_words() -> Any:

@@ -115,17 +115,20 @@ class RunFolder:
         )
 
     def forget_after(self, step: int) -> None:
-        """Remove what a run that is resumed at `step` will write again, and what a killed one left half-written."""
+        """Remove what a run that is resumed at `step` will write again."""
         for kind in (CHECKPOINT, WEIGHTS):
             for later in self.saved(kind):
                 if later > step:
                     self.file(kind, later).unlink(missing_ok=True)
-        for name in (f"{CHECKPOINT}-", f"{WEIGHTS}-", LOG, RUN, TOKENIZER, MODEL, CARD):
-            for half in self.path.glob(f".{name}*"):
-                half.unlink(missing_ok=True)
         if (self.path / LOG).exists():
             kept = [line for line in self.log() if line.get("step", 0) <= step]
             write_atomically(self.path / LOG, "".join(to_json(line) + "\n" for line in kept).encode())
+
+    def clear_halves(self) -> None:
+        """Remove what a killed run left half-written."""
+        for name in (f"{CHECKPOINT}-", f"{WEIGHTS}-", LOG, RUN, TOKENIZER, MODEL, CARD):
+            for half in self.path.glob(f".{name}*"):
+                half.unlink(missing_ok=True)
 
     def append(self, *lines: dict[str, Any]) -> None:
         """Add lines to the log, in place of a last one that was cut off."""

@@ -105,6 +105,7 @@ def claim(folder: RunFolder, description: dict[str, Any], subwords: Subwords) ->
         )
     else:
         write_atomically(path, (json.dumps(description, indent=1, ensure_ascii=False) + "\n").encode())
+    folder.clear_halves()
     if not tokenizer.exists():
         subwords.save(tokenizer)
 

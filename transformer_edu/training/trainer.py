@@ -153,6 +153,7 @@ class Trainer:
             ValueError: a file in the folder is another run's, no checkpoint is whole, or it is past the last step.
         """
         found = self.folder.newest_checkpoint()
+        self.team.wait()  # until everybody has read what the first process removes
         if found is None:
             if self.team.leads:
                 self.folder.forget_after(0)  # what a run left that was killed before its first checkpoint
