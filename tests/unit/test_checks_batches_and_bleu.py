@@ -39,8 +39,8 @@ def pack_recursively(lengths, max_tokens, first=0):
     return [list(torch.arange(first, first + size)), *pack_recursively(lengths, max_tokens, first + size)]
 
 
-def pack_in_place(lengths, max_tokens):
-    """The input is used up, which is the function's own affair."""
+def pack_and_use_up(lengths, max_tokens):
+    """The input is empty afterwards."""
     batches, sources, targets, start = [], [], [], 0
     while lengths:
         source, target = lengths.pop(0)
@@ -54,9 +54,17 @@ def pack_in_place(lengths, max_tokens):
     return batches
 
 
-@pytest.mark.parametrize("pack", [pack_by_cuts, pack_recursively, pack_in_place])
+def pack_and_use_up_a_copy(lengths, max_tokens):
+    return pack_and_use_up(list(lengths), max_tokens)
+
+
+@pytest.mark.parametrize("pack", [pack_by_cuts, pack_recursively, pack_and_use_up_a_copy])
 def test_right_packings_pass(pack):
     checks.check_pack(pack)
+
+
+def test_a_packing_that_uses_up_its_input_is_named():
+    assert diagnosis(checks.check_pack, pack_and_use_up) == "the call changes its input: lengths"
 
 
 def packing(*, measure=max, count_first=False, sum_up=False, reset=True, strict=False, last=True):

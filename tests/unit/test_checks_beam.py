@@ -13,7 +13,7 @@ from tests.unit.diagnosis import diagnosis
 from transformer_edu import checks
 from transformer_edu.beam import beam_search, length_normalizer
 from transformer_edu.checks.beam import BEAM, best_answer
-from transformer_edu.checks.engine import observe
+from transformer_edu.checks.trial import observe
 from transformer_edu.widgets.search_branches import ALPHAS, BEAM_SIZES
 from transformer_edu.widgets.search_tree import HAND_LANGUAGE, HAND_TOKENS, hand_tree, results
 

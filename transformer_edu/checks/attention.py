@@ -9,6 +9,7 @@ from torch import Tensor
 from transformer_edu.attention import scaled_dot_product_attention
 from transformer_edu.checks.compare import Unfit, as_tensor
 from transformer_edu.checks.engine import Component, Trial, need_callable
+from transformer_edu.checks.side_effects import gradient_of
 
 
 def check_scaled_dot_product_attention(fn: Callable[..., Any]) -> None:
@@ -94,4 +95,5 @@ ATTENTION = Component(
         Trial("a mask in half precision", _batch(torch.float16, mask=PADDING), _attend_in_half, tolerance=2e-2),
         Trial("the inputs afterwards", _pair(THREE, queries=3, mask=CAUSAL), _inputs_afterwards),
     ],
+    gradient=gradient_of("query", "key", "value"),
 )

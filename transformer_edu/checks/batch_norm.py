@@ -8,6 +8,7 @@ from torch import Tensor
 
 from transformer_edu.checks.calling import inputs_afterwards, output
 from transformer_edu.checks.engine import Component, Trial, need_callable
+from transformer_edu.checks.side_effects import gradient_of
 
 
 def check_masked_batch_norm(fn: Callable[..., Any]) -> None:
@@ -51,4 +52,5 @@ BATCH_NORM = Component(
         Trial("an eps that can be seen", _given(FOUR_TOKENS, [4], eps=7.0), output),
         Trial("the inputs afterwards", _given(FOUR_PADDED, [3, 1]), inputs_afterwards),
     ],
+    gradient=gradient_of("x"),
 )

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from numbers import Number
+from numbers import Complex, Number, Real
 from typing import Any
 
 import torch
@@ -46,9 +46,10 @@ class Change:
 
 def change(before: Tensor, after: Tensor) -> Change:
     """The largest change of an entry."""
+    before, after = as_tensor(before), as_tensor(after)
     if before.shape != after.shape:
         raise Unfit(f"the shape changed from {tuple(before.shape)} to {tuple(after.shape)}")
-    return Change(float((before - after).detach().abs().max()))
+    return Change(float((before - after).abs().max()))
 
 
 def agree(a: Any, b: Any, tolerance: float) -> bool:
@@ -68,30 +69,47 @@ def agree(a: Any, b: Any, tolerance: float) -> bool:
     return bool(a == b)
 
 
+def differing(a: Any, b: Any, tolerance: float) -> list[str]:
+    """The names of the findings in which two dictionaries differ; none for anything else."""
+    if not (isinstance(a, dict) and isinstance(b, dict)):
+        return []
+    return [name for name in a if not agree({name: a[name]}, {name: b.get(name)}, tolerance)]
+
+
 def same_numbers(a: Tensor, b: Tensor, tolerance: float) -> bool:
-    """Whether two tensors have one shape and, up to rounding, the same entries (a NaN equals a NaN)."""
-    if a.shape != b.shape:
+    """Whether two tensors have one shape and, up to rounding, the same real entries (a NaN equals a NaN)."""
+    if a.shape != b.shape or a.is_complex() or b.is_complex():
         return False
     return torch.allclose(a.double(), b.double(), rtol=tolerance, atol=tolerance / 10, equal_nan=True)
 
 
-def as_tensor(result: Any, what: str = "a tensor") -> Tensor:
-    """What the candidate returned, as a detached tensor; lists, arrays and numbers are welcome."""
+def read_tensor(result: Any, what: str = "a tensor") -> Tensor:
+    """What the candidate returned, as a tensor of real numbers or truth values; lists and arrays are welcome."""
     if result is None:
         raise Unfit(f"returned None, expected {what}: is the `return` missing?")
-    if isinstance(result, Tensor):
-        return result.detach().clone()
     try:
-        return torch.as_tensor(result)
+        tensor = torch.as_tensor(result)
     except (TypeError, ValueError, RuntimeError):
         raise Unfit(f"returned a {type(result).__name__}, expected {what}") from None
+    if tensor.is_complex():
+        raise Unfit(f"returned complex numbers ({tensor.dtype}), expected {what} of real ones: is `.real` missing?")
+    if tensor.is_meta:
+        raise Unfit(f"returned a tensor on the device 'meta', which holds no numbers, expected {what}")
+    return tensor
+
+
+def as_tensor(result: Any, what: str = "a tensor") -> Tensor:
+    """The same, dense, on the CPU, detached, and a copy that the candidate cannot change later."""
+    tensor = read_tensor(result, what).detach()
+    tensor = tensor.dequantize() if tensor.is_quantized else tensor
+    return (tensor if tensor.layout is torch.strided else tensor.to_dense()).cpu().clone()
 
 
 def as_number(result: Any) -> float:
     """What the candidate returned, as a float; a tensor with one entry is welcome."""
     if isinstance(result, Tensor) and result.numel() == 1:
-        return float(result)
-    if isinstance(result, Number) and not isinstance(result, complex):
+        return float(as_tensor(result, "one number"))
+    if isinstance(result, Number) and (isinstance(result, Real) or not isinstance(result, Complex)):
         return float(result)  # type: ignore[arg-type]
     what = f"a tensor of shape {tuple(result.shape)}" if isinstance(result, Tensor) else f"a {type(result).__name__}"
     raise Unfit(f"returned {'None' if result is None else what}, expected one number")

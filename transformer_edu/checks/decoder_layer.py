@@ -17,6 +17,7 @@ from transformer_edu.checks.parts import (
     masked_attention,
     squares,
 )
+from transformer_edu.checks.side_effects import gradient_of
 
 Function = Callable[[Tensor], Tensor]
 Attention = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -73,4 +74,5 @@ DECODER_LAYER = Component(
         Trial("how often each part is called", _given([TARGET], [MEMORY]), calls),
         Trial("x and memory afterwards", _given([TARGET], [MEMORY]), inputs_afterwards),
     ],
+    gradient=gradient_of("x", "memory"),
 )

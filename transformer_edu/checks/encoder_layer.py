@@ -15,6 +15,7 @@ from transformer_edu.checks.parts import (
     mean_of_tokens,
     squares,
 )
+from transformer_edu.checks.side_effects import gradient_of
 
 Function = Callable[[Tensor], Tensor]
 Norms = tuple[Function, Function]
@@ -56,4 +57,5 @@ ENCODER_LAYER = Component(
         Trial("how often each part is called", _given([TWO_TOKENS]), calls),
         Trial("x afterwards", _given([TWO_TOKENS]), inputs_afterwards),
     ],
+    gradient=gradient_of("x"),
 )

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from transformer_edu.checks.compare import Unfit, as_tensor
 from transformer_edu.checks.engine import Component, Trial, need_callable
+from transformer_edu.checks.side_effects import gradient_of
 from transformer_edu.positional import PositionalEncoding
 
 
@@ -27,8 +28,12 @@ def _build(cls: Any, d_model: int = 4, max_len: int = 10, dropout: float = 0.0) 
     return module
 
 
+def _forward(cls: Any, given: dict[str, Any]) -> Any:
+    return _build(cls)(*given.values())
+
+
 def _add(cls: Any, given: dict[str, Any]) -> Tensor:
-    return as_tensor(_build(cls)(*given.values()))
+    return as_tensor(_forward(cls, given))
 
 
 def _input_afterwards(cls: Any, given: dict[str, Any]) -> dict[str, Any]:
@@ -69,5 +74,7 @@ TRIALS = [
 ]
 OFFSET = Trial("two tokens that stand at positions 3 and 4", {"x": X, "offset": 3}, _add)
 
-ENCODING = Component("positional encoding", reference=PositionalEncoding, trials=[*TRIALS, OFFSET])
-WITHOUT_OFFSET = Component("positional encoding", PositionalEncoding, TRIALS, ENCODING.mistakes)
+GRADIENT = gradient_of("x", call=_forward)
+
+ENCODING = Component("positional encoding", PositionalEncoding, [*TRIALS, OFFSET], gradient=GRADIENT)
+WITHOUT_OFFSET = Component("positional encoding", PositionalEncoding, TRIALS, ENCODING.mistakes, GRADIENT)

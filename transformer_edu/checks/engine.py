@@ -1,43 +1,14 @@
 """How a check works: try something small, compare, and if it differs ask which known mistake gives that very answer."""
 
-import copy
-import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import torch
-
-from transformer_edu.checks.compare import Raised, Unfit, agree
+from transformer_edu.checks.compare import Raised, agree, differing
+from transformer_edu.checks.laboratory import laboratory
 from transformer_edu.checks.report import failure_report
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """One known mistake: what it is, how it shows, where it comes from, and a push in the right direction.
-
-    `wrong` is the mistake as code: a stand-in for the component that makes this one mistake and no other.
-    """
-
-    name: str
-    symptom: str
-    why: str
-    hint: str
-    wrong: Any = field(repr=False, compare=False)
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One small experiment.
-
-    `observe(candidate, given)` returns what was seen: a tensor, a number, or a dictionary of named findings.
-    `given` is shown to the reader; `observe` gets a copy of it.
-    """
-
-    title: str
-    given: dict[str, Any]
-    observe: Callable[[Any, dict[str, Any]], Any]
-    tolerance: float = 1e-4
+from transformer_edu.checks.side_effects import Observe, changes_its_input, cuts_off_the_gradient, inputs_of
+from transformer_edu.checks.trial import Mistake, Trial, observe
 
 
 class CheckFailed(AssertionError):  # noqa: N818 (reads as a sentence: raise CheckFailed)
@@ -59,13 +30,17 @@ class CheckFailed(AssertionError):  # noqa: N818 (reads as a sentence: raise Che
 
 @dataclass
 class Component:
-    """A thing that readers write: the right answer, the trials, and the catalogue of known mistakes."""
+    """A thing that readers write: the right answer, the trials, and the catalogue of known mistakes.
+
+    `gradient` observes what the answer has to let through, for those that training goes back through.
+    """
 
     name: str
     reference: Any
     trials: list[Trial]
     mistakes: list[Mistake] = field(default_factory=list)
-    _seen_before: dict[Any, list[Any]] = field(default_factory=dict, init=False, repr=False)
+    gradient: Observe | None = None
+    _seen_before: dict[str, list[Any]] = field(default_factory=dict, init=False, repr=False)
 
     def mistake(self, name: str, *, symptom: str, why: str, hint: str) -> Callable[[Any], Any]:
         """Enter the decorated stand-in into the catalogue."""
@@ -78,20 +53,44 @@ class Component:
 
     def check(self, candidate: Any) -> None:
         """Print one line when every trial agrees with the reference; raise `CheckFailed` at the first that does not."""
-        with torch.random.fork_rng(devices=[]), torch.device("cpu"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            expected = self._seen("", self.reference)
-            got = [observe(trial, candidate) for trial in self.trials]
-            for index, trial in enumerate(self.trials):
-                if not agree(expected[index], got[index], trial.tolerance):
-                    self._fail(index, expected[index], got)
+        with laboratory():
+            self._compare(candidate)
+            for look in self._looks():
+                self._look(candidate, *look)
         print(f"✓ {self.name}: {len(self.trials)} checks passed")
 
-    def _fail(self, index: int, expected: Any, got: list[Any]) -> None:
-        mistake, certain = self.diagnose(index, got)
-        message = failure_report(self, index, expected, got[index], mistake, certain)
-        error = got[index].error if isinstance(got[index], Raised) else None
-        raise CheckFailed(message, self.name, self.trials[index].title, mistake) from error
+    def _compare(self, candidate: Any) -> None:
+        expected = self._seen("", self.reference)
+        got = [observe(trial, candidate) for trial in self.trials]
+        for index, trial in enumerate(self.trials):
+            if agree(expected[index], got[index], trial.tolerance):
+                continue
+            mistake, certain = self.diagnose(index, got)
+            if not certain and not isinstance(got[index], str):  # a sentence says enough
+                self._look(candidate, index, inputs_of(trial), changes_its_input, certain=False)
+            raise self._failure(index, expected[index], got[index], mistake, certain)
+
+    def _look(
+        self, candidate: Any, index: int, look: Trial, mistake_of: Callable[[list[str]], Mistake], certain: bool = True
+    ) -> None:
+        """Raise `CheckFailed` if this finding, which has one name of its own, differs from the reference's."""
+        expected, got = (observe(look, one) for one in (self.reference, candidate))
+        if not agree(expected, got, look.tolerance):
+            raise self._failure(index, expected, got, mistake_of(differing(expected, got, look.tolerance)), certain)
+
+    def _looks(self) -> Iterator[tuple[int, Trial, Callable[[list[str]], Mistake]]]:
+        """The numbers are right: what else happens on the way to them?"""
+        for index, trial in enumerate(self.trials):
+            yield index, inputs_of(trial), changes_its_input
+            if self.gradient is not None:
+                look = replace(trial, observe=self.gradient, tolerance=max(0.01, 5 * trial.tolerance))
+                yield index, look, cuts_off_the_gradient
+
+    def _failure(self, index: int, expected: Any, got: Any, mistake: Mistake | None, certain: bool) -> CheckFailed:
+        message = failure_report(self, index, expected, got, mistake, certain)
+        failure = CheckFailed(message, self.name, self.trials[index].title, mistake)
+        failure.__cause__ = got.error if isinstance(got, Raised) else None
+        return failure
 
     def diagnose(self, index: int, got: list[Any]) -> tuple[Mistake | None, bool]:
         """The known mistake that gives the same answer in trial `index`, and whether it does so in every trial.
@@ -99,30 +98,21 @@ class Component:
         Where several fit, the one that agrees in most trials.
         """
         best, most = None, 0
-        for mistake in self.mistakes:
-            seen = self._seen(mistake.name, mistake.wrong)
-            same = [agree(s, g, t.tolerance) for s, g, t in zip(seen, got, self.trials, strict=True)]
-            if same[index] and sum(same) > most:
-                best, most = mistake, sum(same)
+        with laboratory():
+            for mistake in self.mistakes:
+                seen = self._seen(mistake.name, mistake.wrong)
+                if not agree(seen[index], got[index], self.trials[index].tolerance):
+                    continue
+                same = sum(agree(s, g, t.tolerance) for s, g, t in zip(seen, got, self.trials, strict=True))
+                if same > most:
+                    best, most = mistake, same
         return best, most == len(self.trials)
 
     def _seen(self, name: str, known: Any) -> list[Any]:
-        """What the reference or a known mistake does in each trial: always the same, so it is tried once."""
-        key = (name, torch.get_default_dtype())
-        if key not in self._seen_before:
-            self._seen_before[key] = [observe(trial, known) for trial in self.trials]
-        return self._seen_before[key]
-
-
-def observe(trial: Trial, candidate: Any) -> Any:
-    """What the candidate does in this trial; an exception inside it is a finding like any other."""
-    torch.manual_seed(0)
-    try:
-        return trial.observe(candidate, copy.deepcopy(trial.given))
-    except Unfit as finding:
-        return str(finding)
-    except Exception as error:
-        return Raised(error)
+        """What the reference or a known mistake does in each trial: in the laboratory always the same."""
+        if name not in self._seen_before:
+            self._seen_before[name] = [observe(trial, known) for trial in self.trials]
+        return self._seen_before[name]
 
 
 def need_callable(name: str, value: Any) -> None:

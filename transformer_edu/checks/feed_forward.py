@@ -8,6 +8,7 @@ from torch import Tensor
 
 from transformer_edu.checks.calling import inputs_afterwards, output
 from transformer_edu.checks.engine import Component, Trial, need_callable
+from transformer_edu.checks.side_effects import gradient_of
 
 
 def check_feed_forward(fn: Callable[..., Any]) -> None:
@@ -52,4 +53,5 @@ FEED_FORWARD = Component(
         Trial("two sentences", _given([TWO_TOKENS, [[0.0, 4], [2, 2]]], **WIDE), output),
         Trial("the inputs afterwards", _given([TWO_TOKENS], **WIDE), inputs_afterwards),
     ],
+    gradient=gradient_of("x"),
 )

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_edu.checks.calling import inputs_afterwards
-from transformer_edu.checks.compare import Unfit
+from transformer_edu.checks.compare import Unfit, as_number
 from transformer_edu.checks.engine import Component, Trial, need_callable
 from transformer_edu.checks.future_test_models import HONEST, LEAKING
 
@@ -44,7 +44,7 @@ def _verdict(fn: Any, model: nn.Module, ids: Tensor) -> bool:
     if result is None:
         raise Unfit("returned None, expected True or False: is the `return` missing?")
     if isinstance(result, Tensor) and result.numel() == 1:
-        return bool(result)
+        return bool(as_number(result))
     if type(result).__name__ not in ("bool", "bool_"):  # the second is NumPy's
         raise Unfit(f"returned a {type(result).__name__}, expected True or False")
     return bool(result)

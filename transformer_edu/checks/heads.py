@@ -8,6 +8,7 @@ from torch import Tensor
 
 from transformer_edu.checks.compare import as_tensor
 from transformer_edu.checks.engine import Component, Trial, need_callable
+from transformer_edu.checks.side_effects import gradient_of
 
 Split = Callable[[Tensor, int], Tensor]
 Merge = Callable[[Tensor], Tensor]
@@ -51,6 +52,7 @@ HEADS = Component(
         Trial("merging two heads of three tokens", {"heads": split_heads(TOKENS, 2)}, _merge),
         Trial("merging two sentences", {"heads": split_heads(TWO_SENTENCES, 2)}, _merge),
     ],
+    gradient=gradient_of("x", "heads", call=lambda pair, given: pair["heads" in given](*given.values())),
 )
 
 

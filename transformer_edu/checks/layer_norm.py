@@ -8,6 +8,7 @@ from torch import Tensor
 
 from transformer_edu.checks.calling import inputs_afterwards, output
 from transformer_edu.checks.engine import Component, Trial, need_callable
+from transformer_edu.checks.side_effects import gradient_of
 
 
 def check_layer_norm(layer_norm: Callable[..., Any]) -> None:
@@ -55,4 +56,5 @@ LAYER_NORM = Component(
         Trial("two tokens without a batch dimension", _given([TOKEN, OTHER]), output),
         Trial("the inputs afterwards", _given([[TOKEN]], gamma=GAMMA, beta=BETA), inputs_afterwards),
     ],
+    gradient=gradient_of("x"),
 )

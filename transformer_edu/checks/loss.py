@@ -6,8 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_edu.checks.compare import as_number
+from transformer_edu.checks.compare import Unfit, as_number
 from transformer_edu.checks.engine import Component, Trial, need_callable
+from transformer_edu.checks.side_effects import gradient_of
 from transformer_edu.training.loss import label_smoothing
 
 
@@ -22,6 +23,13 @@ def check_label_smoothing(fn: Callable[[Tensor, Tensor, int, float], Tensor]) ->
 
 def _loss(fn: Any, given: dict[str, Any]) -> dict[str, float]:
     return {"loss": as_number(fn(*given.values()))}
+
+
+def _differentiable(fn: Any, given: dict[str, Any]) -> Tensor:
+    loss = fn(*given.values())
+    if not isinstance(loss, Tensor):
+        raise Unfit(f"returned a {type(loss).__name__}, expected a tensor with one entry: .backward() starts there")
+    return loss
 
 
 def _trial(title: str, logits: list[Any], target: list[list[int]], smoothing: float, pad_id: int = 0) -> Trial:
@@ -46,4 +54,5 @@ LOSS = Component(
         _trial("another padding id", [[ONE, TWO]], [[2, 3]], 0.1, pad_id=3),
         _trial("one score far above the others", [[[0.0, 0.0, 1000.0, 0.0]]], [[2]], 0.2),
     ],
+    gradient=gradient_of("logits", call=_differentiable),
 )

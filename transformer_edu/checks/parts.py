@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_edu.checks.compare import as_tensor
+from transformer_edu.checks.compare import read_tensor
 
 
 class Part:
@@ -23,7 +23,7 @@ class Part:
     def __call__(self, *inputs: Any, **named: Any) -> Tensor:
         """Apply the rule to the inputs (for attention: query, key, value)."""
         self.calls += 1
-        return self.rule(*map(as_tensor, inputs), **{name: as_tensor(value) for name, value in named.items()})
+        return self.rule(*map(read_tensor, inputs), **{name: read_tensor(value) for name, value in named.items()})
 
     def __repr__(self) -> str:
         return self.formula

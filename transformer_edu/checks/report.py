@@ -2,6 +2,7 @@
 
 import traceback
 from dataclasses import fields, is_dataclass
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,8 @@ from torch import Tensor
 from transformer_edu.checks.compare import Change, Raised, agree
 
 if TYPE_CHECKING:
-    from transformer_edu.checks.engine import Component, Mistake
+    from transformer_edu.checks.engine import Component
+    from transformer_edu.checks.trial import Mistake
 
 INDENT = "    "
 LARGEST_SHOWN = 32  # entries of an argument that are printed rather than described
@@ -94,8 +96,7 @@ def first_differing_matrix(expected: Tensor, got: Tensor, tolerance: float) -> t
     leading = expected.shape[:-2]
     if leading.numel() <= 1:
         return "", expected, got
-    for flat in range(leading.numel()):
-        place = tuple(int(i) for i in torch.unravel_index(torch.tensor(flat), leading))
+    for place in product(*map(range, leading)):
         if not agree(expected[place], got[place], tolerance):
             break
     return f"[{', '.join(map(str, place))}]", expected[place], got[place]

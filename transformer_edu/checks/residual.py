@@ -9,6 +9,7 @@ from torch import Tensor
 from transformer_edu.checks.calling import inputs_afterwards, output
 from transformer_edu.checks.engine import Component, Trial, need_callable
 from transformer_edu.checks.parts import by_sum, calls, squares
+from transformer_edu.checks.side_effects import gradient_of
 
 Function = Callable[[Tensor], Tensor]
 
@@ -47,4 +48,5 @@ RESIDUAL = Component(
         Trial("x afterwards, post", _given(TOKEN, "post"), inputs_afterwards),
         Trial("x afterwards, pre", _given(TOKEN, "pre"), inputs_afterwards),
     ],
+    gradient=gradient_of("x"),
 )

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from transformer_edu.checks.compare import as_tensor
 from transformer_edu.checks.engine import Component, Trial, need_callable
+from transformer_edu.checks.side_effects import gradient_of
 
 INF = float("inf")
 
@@ -31,6 +32,7 @@ SOFTMAX = Component(
         _trial("large scores", [[1000.0, 1001.0]]),
         _trial("two rows of very different size", [[0.0, 1.0], [1000.0, 1001.0]]),
     ],
+    gradient=gradient_of("scores"),
 )
 mistake = SOFTMAX.mistake
 

@@ -6,8 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from transformer_edu.checks.compare import change
+from transformer_edu.checks.compare import as_tensor, change
 from transformer_edu.checks.engine import Component, Trial, need_callable
+from transformer_edu.checks.side_effects import forgotten_parameters
 from transformer_edu.checks.transformer_build import BUILD_TRIALS, small
 from transformer_edu.transformer import build_transformer
 
@@ -23,7 +24,7 @@ def check_transformer(build: Callable[..., nn.Module]) -> None:
 
 
 def _logits(build: Any, given: dict[str, Any]) -> dict[str, Any]:
-    logits = small(build)(given["source"], given["target"]).double()
+    logits = as_tensor(small(build, num_layers=1)(given["source"], given["target"])).double()
     sums = {"logits": logits.sum(-1), "exp(logits)": logits.exp().sum(-1)}
     return {
         "shape of the logits": tuple(logits.shape),
@@ -35,11 +36,12 @@ def _logits(build: Any, given: dict[str, Any]) -> dict[str, Any]:
 def _future(build: Any, given: dict[str, Any]) -> dict[str, Any]:
     """Change the last target token and look at the logits before it."""
     found = {}
-    for heads, training in ((2, True), (2, False), (1, True), (1, False)):
-        model = small(build, num_heads=heads).train(training)
-        before, after = (model(given["source"], given[name])[:, :-1] for name in ("target", "changed"))
-        mode = f"{'training' if training else 'eval'} mode, num_heads={heads}"
-        found[f"logits before the last token ({mode})"] = change(before, after)
+    for heads in (2, 1):
+        model = small(build, num_heads=heads)
+        for mode in ("training", "eval"):
+            model.train(mode == "training")
+            before, after = (model(given["source"], given[name])[:, :-1] for name in ("target", "changed"))
+            found[f"logits before the last token ({mode} mode, num_heads={heads})"] = change(before, after)
     return found
 
 
@@ -78,7 +80,7 @@ def _target_padding(build: Any, given: dict[str, Any]) -> dict[str, Any]:
 @torch.no_grad()
 def _memory(build: Any, given: dict[str, Any]) -> dict[str, Any]:
     source, other, target = given.values()
-    model = small(build).eval()
+    model = small(build, num_layers=1).eval()
     return {"logits, after another source": change(model(source, target), model(other, target))}
 
 
@@ -96,6 +98,15 @@ def _order(build: Any, given: dict[str, Any]) -> dict[str, Any]:
             decoded[:, 2], decoded_swapped[:, 2]
         ),
     }
+
+
+def _forgotten(build: Any, given: dict[str, Any]) -> dict[str, Any]:
+    if given.keys() != BOTH.keys():
+        return {}
+    model = small(build).eval()
+    names = forgotten_parameters(model, lambda: model(given["source"], given["target"]))
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return {"parameters that matter and get no gradient": ", ".join(names[:3]) + more or "none"}
 
 
 def _ids(*ids: int) -> Tensor:
@@ -130,4 +141,5 @@ TRANSFORMER = Component(
         Trial("another source", {"source": _ids(3, 4), "other": _ids(3, 5), "target": _ids(1, 5)}, _memory),
         Trial("tokens in another order", {"source": _ids(3, 4, 5), "target": _ids(1, 5, 6)}, _order),
     ],
+    gradient=_forgotten,
 )

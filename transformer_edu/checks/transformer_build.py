@@ -39,7 +39,7 @@ def _size(model: nn.Module) -> int:
 
 @torch.no_grad()
 def _dropout(build: Any, given: dict[str, Any]) -> dict[str, Any]:
-    model = small(build, dropout=given["dropout"])
+    model = small(build, num_layers=1, dropout=given["dropout"])
     found = {}
     for mode in ("training", "eval"):
         model.train(mode == "training")
@@ -51,7 +51,7 @@ def _dropout(build: Any, given: dict[str, Any]) -> dict[str, Any]:
 @torch.no_grad()
 def _factors(build: Any, given: dict[str, Any]) -> dict[str, Any]:
     """By what the difference of two tokens' embeddings is multiplied before the first layer (the position cancels)."""
-    model = small(build).eval()
+    model = small(build, num_layers=1).eval()
     source, target = given.values()
     memory = model.encode(source[:1].expand(2, 1))
     return {
@@ -90,7 +90,7 @@ def _tied(build: Any, given: dict[str, Any]) -> dict[str, Any]:
     """How many different matrices have a row for each word, with one vocabulary for both languages."""
     found = {}
     for tie in ("none", "target", "all"):
-        matrices = [p for p in small(build, (13, 13), tie_embeddings=tie).parameters() if p.dim() == 2]
+        matrices = [p for p in small(build, (13, 13), num_layers=1, tie_embeddings=tie).parameters() if p.dim() == 2]
         found[f"vocabulary matrices with tie_embeddings={tie!r}"] = sum(13 in p.shape for p in matrices)
     return found
 

@@ -1,0 +1,100 @@
+"""A check gives one verdict in every state of the process, and leaves that state as it was."""
+
+import random
+import subprocess
+import sys
+import warnings
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+import torch
+from torch.overrides import _get_current_function_mode_stack
+
+from tests.unit.checked import CHECKS, OWN
+from tests.unit.checks_in_states import STATES, state, verdict
+
+pytestmark = pytest.mark.usefixtures("as_readers_run_it")
+
+
+@pytest.mark.slow
+def test_right_and_wrong_are_told_apart_in_every_state_which_stays_as_it_was(root):
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.unit.checks_in_states"], cwd=root, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("as it should be") == len(STATES) >= 14
+
+
+def harmlessly():
+    """What a careless candidate sets, and what no later trial must feel."""
+    torch.manual_seed(7)
+    random.seed(7)
+    np.random.seed(7)
+    torch.set_num_threads(2)
+    torch.set_default_dtype(torch.float64)
+    torch.use_deterministic_algorithms(True)
+    torch.set_float32_matmul_precision("medium")
+    np.seterr(all="raise")
+    warnings.simplefilter("error")
+
+
+def harmfully():
+    harmlessly()
+    torch.set_grad_enabled(False)
+    torch.set_autocast_enabled("cpu", True)
+    torch.set_default_device("meta")
+    torch.autograd.set_detect_anomaly(True)
+
+
+def leaving(mess, own):
+    """The same implementation, which leaves this mess behind at every call."""
+
+    def careless(*given, **named):
+        result = own(*given, **named)
+        mess()
+        return result
+
+    return tuple(leaving(mess, part) for part in own) if isinstance(own, tuple) else careless
+
+
+@pytest.mark.parametrize("around", [nullcontext, STATES["meta by default"], STATES["inside torch.device"]])
+@pytest.mark.parametrize("name", CHECKS)
+def test_what_a_candidate_sets_stays_in_the_trial_in_which_it_sets_it(name, around, capsys):
+    with around():
+        before = state()
+        assert verdict(name, leaving(harmlessly, OWN[name])) is None
+        assert state() == before
+        verdict(name, leaving(harmfully, OWN[name]))
+        assert state() == before
+        assert verdict(name, OWN[name]) is None
+
+
+def test_a_default_device_can_still_be_set_and_unset_after_a_check_within_two_of_them(capsys):
+    for outer, inner in ((STATES["meta by default"], nullcontext), (nullcontext, STATES["inside torch.device"])):
+        with outer(), inner():
+            verdict("softmax", leaving(harmfully, OWN["softmax"]))
+        assert torch.empty(0).device == torch.device("cpu")
+        assert not _get_current_function_mode_stack()
+
+
+IN_AN_ODD_STATE = """
+import torch
+torch.set_default_dtype(torch.float64)
+torch.set_default_device("meta")
+with torch.inference_mode():
+    from tests.unit.checks_in_states import CHECKS, OWN, checks, verdict
+torch.set_default_device(None)
+torch.set_default_dtype(torch.float32)
+for name in CHECKS:
+    assert verdict(name, OWN[name]) is None, name
+    assert verdict(name, checks.catalogue(name)[0].wrong) == checks.catalogue(name)[0].name, name
+"""
+
+
+@pytest.mark.slow
+def test_the_state_in_which_the_checks_are_imported_makes_no_difference(root):
+    done = subprocess.run(
+        [sys.executable, "-c", IN_AN_ODD_STATE], cwd=root, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
