@@ -1,7 +1,9 @@
 """Checks that teach: hand in your own implementation, learn which known mistake it makes.
 
 Each check runs small trials, prints one line when all of them pass, and otherwise raises `CheckFailed` with the
-smallest failing example, the mistake that produces exactly that answer, and a hint.
+smallest failing example, the mistake that produces exactly that answer, and a hint. Besides the numbers it looks at
+whether inputs were changed and whether the gradient comes through what training goes back through. Its verdict does not
+hang on the process's settings (gradients, autocast, default dtype and device, seeds, ...), which it leaves as they are.
 
     check_byte_pair_merges(fn)                   fn(word_counts, num_merges) -> list of pairs, in order
     check_input_embedding(cls)                   cls(vocab_size, d_model); forward(ids)
