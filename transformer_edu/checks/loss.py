@@ -15,8 +15,8 @@ from transformer_edu.training.loss import label_smoothing
 def check_label_smoothing(fn: Callable[[Tensor, Tensor, int, float], Tensor]) -> None:
     """Check fn(logits, target, pad_id, smoothing) -> mean loss in nats over the tokens that are not padding.
 
-    logits are (batch, seq, vocab), target is (batch, seq); the mass is spread as torch's cross_entropy does it. The loss
-    is a tensor with one entry, at which .backward() can start.
+    logits are (batch, seq, vocab), target is (batch, seq); the mass is spread as torch's cross_entropy does it. The
+    loss is a tensor with one entry, at which .backward() can start.
     """
     need_callable("fn", fn)
     LOSS.check(fn)
