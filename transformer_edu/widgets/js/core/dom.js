@@ -13,20 +13,26 @@ function apply(node, props) {
   return node;
 }
 
+/** What is shown of a word: 28 characters, for a longer one would make the figure wider than a phone. */
+const LONG_WORD = /(\S{27})\S{2,}/gu;
+
+/** A child for an element. @param {Node | string | number} child */
+const asChild = (child) => (child instanceof Node ? child : String(child).replace(LONG_WORD, "$1…"));
+
 /**
  * An HTML element. Children that are not nodes become text, so a token can never turn into markup.
  * @param {string} tag @param {Props} [props] @param {...(Node | string | number | null)} children
  */
 export function h(tag, props = {}, ...children) {
   const node = apply(document.createElement(tag), props);
-  node.append(...children.filter((child) => child != null).map((child) => (child instanceof Node ? child : String(child))));
+  node.append(...children.filter((child) => child != null).map(asChild));
   return node;
 }
 
 /** An SVG element, as `h`. @param {string} tag @param {Props} [props] @param {...(Node | string | number | null)} children */
 export function svg(tag, props = {}, ...children) {
   const node = apply(document.createElementNS("http://www.w3.org/2000/svg", tag), props);
-  node.append(...children.filter((child) => child != null).map((child) => (child instanceof Node ? child : String(child))));
+  node.append(...children.filter((child) => child != null).map(asChild));
   return node;
 }
 
@@ -67,6 +73,6 @@ export function focusedIn(node) {
 
 /** Replace all children of `node`. @param {Element} node @param {...(Node | string | number | null)} children */
 export function fill(node, ...children) {
-  node.replaceChildren(...children.filter((child) => child != null).map((child) => (child instanceof Node ? child : String(child))));
+  node.replaceChildren(...children.filter((child) => child != null).map(asChild));
   return node;
 }
