@@ -139,3 +139,19 @@ def test_recordings_are_found_by_name() -> None:
         recordings.load("no-such")
     with pytest.raises(ValueError, match="name must be a recording with 'attention', got 'grammar-seeds'"):
         AttentionMap.of_recording("grammar-seeds")
+
+
+@pytest.mark.parametrize(
+    "own", [{"source_tokens": SOURCE}, {"target_tokens": TARGET}, {"candidates": [[["le", 0.9]]]}, {"snapshot": 0}]
+)
+def test_words_without_their_weights_are_not_passed_over(own) -> None:
+    with pytest.raises(ValueError, match=rf"maps \(or snapshots\) must be given with {next(iter(own))}"):
+        AttentionMap(**own)
+
+
+def test_maps_and_snapshots_are_not_given_both() -> None:
+    snapshots = [{"step": 1, "maps": maps()}]
+    with pytest.raises(ValueError, match="maps and snapshots must not both be given"):
+        AttentionMap(maps(), SOURCE, TARGET, snapshots=snapshots)
+    figure = AttentionMap(source_tokens=SOURCE, target_tokens=TARGET, snapshots=snapshots)
+    assert make_figure("attention-map", **figure.state()).html() == figure.html()

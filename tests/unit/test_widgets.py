@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+from collections.abc import Callable
 from html import unescape
 from html.parser import HTMLParser
 from io import BytesIO
@@ -17,7 +18,17 @@ import torch
 from PIL import Image
 
 from transformer_edu import hand_example
-from transformer_edu.widgets import AttentionStepper, Figure, assets, figure_from_file, make_figure
+from transformer_edu.widgets import (
+    AttentionMap,
+    AttentionStepper,
+    Figure,
+    NormCube,
+    NormPlacement,
+    SoftmaxLab,
+    assets,
+    figure_from_file,
+    make_figure,
+)
 
 NAMES = sorted(Figure.registry)
 
@@ -139,6 +150,34 @@ BAD: list[tuple[type[Exception], str, dict[str, Any]]] = [
 def test_bad_arguments_are_named(error: type[Exception], message: str, arguments: dict[str, Any]) -> None:
     with pytest.raises(error, match=message):
         AttentionStepper(**arguments)
+
+
+ROWS = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
+UNREADABLE = {
+    "sparse": ROWS.to_sparse(),
+    "meta": ROWS.to("meta"),
+    "blocked": ROWS.to_mkldnn(),
+}
+TAKES_NUMBERS: dict[str, Callable[[Any], Figure]] = {
+    "x": lambda x: AttentionStepper(x=x),
+    "scores": lambda x: SoftmaxLab(x),
+    "maps['decoder.0.cross']": lambda x: AttentionMap({"decoder.0.cross": x}, ["a", "b"], ["c", "d"]),
+    "sentences[0]['x']": lambda x: NormCube([{"tokens": ["a", "b"], "x": x}] * 2),
+    "x must": lambda x: NormPlacement(x=x),
+}
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+@pytest.mark.parametrize("name", TAKES_NUMBERS)
+def test_a_tensor_whose_numbers_cannot_be_read_is_named(kind: str, name: str) -> None:
+    with pytest.raises(TypeError, match=rf"{re.escape(name)}.*dense tensor whose numbers can be read, got Tensor"):
+        TAKES_NUMBERS[name](UNREADABLE[kind])
+
+
+@pytest.mark.parametrize("name", TAKES_NUMBERS)
+def test_a_number_beyond_all_floats_is_named(name: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(name)):
+        TAKES_NUMBERS[name]([[10**400, 0], [0, 1]])
 
 
 def test_unknown_figures_are_refused() -> None:

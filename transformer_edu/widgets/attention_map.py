@@ -73,16 +73,20 @@ class AttentionMap(Figure):
         target_name: str = "target",
     ) -> None:
         if maps is None and not snapshots:
+            own = {"source_tokens": source_tokens, "target_tokens": target_tokens, "candidates": candidates or None}
+            _check_none_given(**own, snapshot=snapshot)
             chosen = {"attention": attention, "layer": layer, "head": head, "token": token}
             return self.__init__(**recorded("running-sentence", "attention") | chosen)  # type: ignore[misc]
         source, target = check_words("source_tokens", source_tokens), check_words("target_tokens", target_tokens)
         frames = check_snapshots(snapshots, source, target)
+        if maps and frames:
+            raise ValueError("maps and snapshots must not both be given: a snapshot has its own maps")
         at = max(len(frames) - 1, 0) if snapshot is None else check_index("snapshot", snapshot, len(frames) or 1)
-        own = {} if frames else check_maps("maps", maps, source, target)
-        weights, layer = choose_map(frames[at]["maps"] if frames else own, attention, layer)
+        shown = {} if frames else check_maps("maps", maps, source, target)
+        weights, layer = choose_map(frames[at]["maps"] if frames else shown, attention, layer)
         head = None if head is None else check_index("head", head, len(weights))
         super().__init__(
-            maps=own,
+            maps=shown,
             source_tokens=source,
             target_tokens=target,
             candidates=check_candidates(candidates, target),
@@ -126,6 +130,13 @@ class AttentionMap(Figure):
         """The chosen word's weights, one for each key."""
         maps = self.snapshots[self.snapshot]["maps"] if self.snapshots else self.maps
         return mean_row(maps[map_name(self.attention, self.layer)], self.head, self.token)
+
+
+def _check_none_given(**own: Any) -> None:
+    """The figure of the book's sentence has its own words: others need the attention that belongs to them."""
+    given = [name for name, value in own.items() if value is not None]
+    if given:
+        raise ValueError(f"maps (or snapshots) must be given with {', '.join(given)}: weights belong to their words")
 
 
 def spoken(word: str) -> str:

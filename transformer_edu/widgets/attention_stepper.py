@@ -9,6 +9,7 @@ import traitlets
 from transformer_edu.examples import hand_example
 from transformer_edu.validation import check_boolean, check_choice
 from transformer_edu.widgets.base import Figure
+from transformer_edu.widgets.lists import as_lists
 
 STEPS = ("project", "scores", "scale", "mask", "softmax", "mix", "output")
 MASKS = ("none", "causal", "padding")
@@ -137,10 +138,10 @@ def _words(tokens: Any) -> list[str]:
 
 def _matrix(name: str, value: Any) -> list[list[Number]]:
     """Rows of plain numbers, whole ones as int, from a list of lists or anything with `tolist`."""
-    rows = value.tolist() if hasattr(value, "tolist") else value
+    rows = as_lists(name, value)
     try:
         numbers = [[float(entry) for entry in row] for row in rows]
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(
             f"{name} must be a matrix of numbers (a list of rows or a 2-D tensor), got {value!r}"
         ) from error

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from transformer_edu.validation import check_positive_integer
+from transformer_edu.widgets.lists import as_lists
 
 MAX_SENTENCES, MAX_TOKENS, MAX_FEATURES = 4, 4, 6
 MIN_TOKENS = 2  # batch norm in training needs two values
@@ -36,9 +37,10 @@ def _sentence(name: str, given: Any) -> dict[str, Any]:
         raise ValueError(
             f"{name}['tokens'] must be {MIN_TOKENS} to {MAX_TOKENS} strings, got {len(tokens)}: {tokens!r}"
         )
+    rows = as_lists(f"{name}['x']", x)
     try:
-        rows = [[float(value) for value in row] for row in (x.tolist() if hasattr(x, "tolist") else x)]
-    except (TypeError, ValueError) as error:
+        rows = [[float(value) for value in row] for row in rows]
+    except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(f"{name}['x'] must be a matrix of numbers (positions, features), got {x!r}") from error
     if len(rows) != len(tokens):
         raise ValueError(f"{name}['x'] must have a row for each of the {len(tokens)} tokens, got {len(rows)}")

@@ -9,6 +9,7 @@ import traitlets
 
 from transformer_edu.validation import check_choice, check_positive_integer
 from transformer_edu.widgets.base import Figure
+from transformer_edu.widgets.lists import as_lists
 from transformer_edu.widgets.placement_networks import D_MODEL, MOST_LAYERS, NETWORKS, PLACEMENTS, median_curves
 
 # torch.randn(2, 8, generator=torch.Generator().manual_seed(341)), rounded to one decimal. The seed was looked for: both
@@ -97,10 +98,10 @@ def _words(tokens: Any) -> list[str]:
 
 def _vectors(value: Any) -> list[list[float]]:
     """Two vectors of 8 numbers, neither of them without spread."""
-    rows = value.tolist() if hasattr(value, "tolist") else value
+    rows = as_lists("x", value)
     try:
         numbers = [[float(entry) for entry in row] for row in rows]
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(f"x must be two vectors of {D_MODEL} numbers, got {value!r}") from error
     if [len(row) for row in numbers] != [D_MODEL, D_MODEL]:
         raise ValueError(f"x must have shape (2, {D_MODEL}), got rows of length {[len(row) for row in numbers]}")

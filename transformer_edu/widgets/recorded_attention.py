@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from transformer_edu.validation import check_choice, check_positive_integer
+from transformer_edu.widgets.lists import as_lists
 
 KINDS = ("encoder self", "decoder self", "cross")
 MAP_NAME = re.compile(r"encoder\.\d+\.self|decoder\.\d+\.(?:self|cross)")
@@ -47,10 +48,10 @@ def check_maps(name: str, maps: Any, source: list[str], target: list[str]) -> di
 
 def check_weights(name: str, given: Any, q_len: int, k_len: int) -> Weights:
     """Weights (heads, q_len, k_len) with 4 decimals; a row sums to one, or to zero where nothing may be looked at."""
-    values = given.tolist() if hasattr(given, "tolist") else given
+    values = as_lists(name, given)
     try:
         weights = [[[round(float(value), 4) for value in row] for row in head] for head in values]
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(
             f"{name} must be weights (heads, q_len, k_len) of one sentence, got {type(given).__name__}"
             f"{f' of shape {tuple(given.shape)}' if hasattr(given, 'shape') else ''}; of a batch take weights[0]"

@@ -8,6 +8,7 @@ import traitlets
 
 from transformer_edu.validation import check_choice
 from transformer_edu.widgets.base import Figure
+from transformer_edu.widgets.lists import as_lists
 
 SIZES = (4, 16, 64, 256, 1024)
 COLDEST, HOTTEST = 0.1, 10.0
@@ -77,10 +78,10 @@ def _gradient_size(weights: Sequence[float]) -> float:
 
 
 def _scores(value: Any) -> list[float]:
-    numbers = value.tolist() if hasattr(value, "tolist") else value
+    numbers = as_lists("scores", value)
     try:
         numbers = [float(number) for number in numbers]
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(f"scores must be a list of numbers, got {value!r}") from error
     if not 2 <= len(numbers) <= MAX_KEYS:
         raise ValueError(f"scores must be 2 to {MAX_KEYS} numbers, got {len(numbers)}: {value!r}")
