@@ -28,6 +28,8 @@ from nbformat import NotebookNode
 from normalize import normalize
 from traitlets.config import Config
 
+from transformer_edu.data.files import write_atomically
+
 ROOT = Path(__file__).resolve().parent.parent
 KEY = "transformer_edu"
 HANG = 3600  # seconds; no busy machine takes that long to start a kernel
@@ -89,11 +91,9 @@ def add_stills(notebook: NotebookNode, previous: NotebookNode) -> None:
 
 
 def store(notebook: NotebookNode, path: Path) -> None:
-    """Write beside the chapter, then rename: a crash never leaves half a file."""
+    """Write the chapter, whole or not at all."""
     nbformat.validate(notebook)
-    partial = path.with_suffix(".ipynb.partial")
-    partial.write_text(nbformat.writes(notebook, indent=1, sort_keys=True).rstrip("\n") + "\n", encoding="utf-8")
-    partial.replace(path)
+    write_atomically(path, (nbformat.writes(notebook, indent=1, sort_keys=True).rstrip("\n") + "\n").encode())
 
 
 def run_all(paths: list[Path], jobs: int) -> int:

@@ -3,6 +3,7 @@
 import argparse
 import hashlib
 import json
+import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -41,7 +42,7 @@ def run(options: argparse.Namespace) -> None:
     search = checked_search(options, translator)
     pairs = _read_pairs(options, translator.card.get("languages") or ["de", "en"])
     _check_sources(translator, pairs, options.text[0] if options.text else options.split)
-    origin = provenance(" ".join([PROGRAM, *sys.argv[1:]]))
+    origin = provenance(shlex.join([PROGRAM, *sys.argv[1:]]))
     result = {**origin, "text": options.text or options.split, **evaluate(translator, pairs, search)}
     if options.out:
         write_atomically(options.out, as_json(result))

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -58,7 +59,7 @@ def run(options: argparse.Namespace) -> None:
     if settings.threads:
         _check_threads(settings.threads)
         torch.set_num_threads(settings.threads)
-    origin = provenance("transformer-edu " + " ".join(sys.argv[1:]))
+    origin = provenance("transformer-edu " + shlex.join(sys.argv[1:]))
     with lasting_streams(), start_team() as team, _explained(settings, team), _folder(settings, team):
         task = prepare_task(settings, team, options.resume)
         with _bar(settings, team, options.quiet) as bar:
