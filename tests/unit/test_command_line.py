@@ -286,7 +286,7 @@ def test_a_name_that_is_no_text_stays_valid_json(command, model, pairs, tmp_path
     monkeypatch.setattr(sys, "argv", ["transformer-edu", "evaluate", "--out", "\udcff"])
     assert command(*evaluation(model, pairs, "--out", tmp_path / "out"))[0] == 0
     content = (tmp_path / "out").read_bytes().decode()
-    assert json.loads(content, parse_constant=pytest.fail)["command"].endswith("--out \udcff")
+    assert json.loads(content, parse_constant=pytest.fail)["command"].endswith("--out '\udcff'")
 
 
 def test_a_sentence_that_cannot_be_scored_is_named_before_the_work(command, model, tmp_path):
