@@ -129,5 +129,4 @@ def main():
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)  # tensors this small; two threads would wait for each other
     sys.exit(main() > 0)

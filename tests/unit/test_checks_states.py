@@ -1,5 +1,6 @@
 """A check gives one verdict in every state of the process, and leaves that state as it was."""
 
+import os
 import random
 import subprocess
 import sys
@@ -17,11 +18,16 @@ from tests.unit.checks_in_states import STATES, state, verdict
 pytestmark = pytest.mark.usefixtures("as_readers_run_it")
 
 
+def in_a_process_of_its_own(root, *arguments):
+    """One thread: with tensors this small, two would wait for each other."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+
+
 @pytest.mark.slow
 def test_right_and_wrong_are_told_apart_in_every_state_which_stays_as_it_was(root):
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.unit.checks_in_states"], cwd=root, capture_output=True, text=True, check=False
-    )
+    done = in_a_process_of_its_own(root, "-m", "tests.unit.checks_in_states")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("as it should be") == len(STATES) >= 14
 
@@ -94,7 +100,5 @@ for name in CHECKS:
 
 @pytest.mark.slow
 def test_the_state_in_which_the_checks_are_imported_makes_no_difference(root):
-    done = subprocess.run(
-        [sys.executable, "-c", IN_AN_ODD_STATE], cwd=root, capture_output=True, text=True, check=False
-    )
+    done = in_a_process_of_its_own(root, "-c", IN_AN_ODD_STATE)
     assert done.returncode == 0, done.stderr
