@@ -1,5 +1,6 @@
 """A view that bertviz draws is stored with its data and its still, and without a line of bertviz's code."""
 
+import io
 from pathlib import Path
 
 import nbformat
@@ -7,6 +8,7 @@ import pytest
 import take_stills
 from nbformat import NotebookNode
 from normalize import normalize
+from PIL import Image
 from run_notebooks import run_cells
 
 from tests.notebooks.test_run_notebooks import nbval
@@ -25,6 +27,12 @@ bertviz_head_view({DATA}, ["black", "cat"])"""
 def notebook_with(html: str) -> NotebookNode:
     output = nbformat.v4.new_output("execute_result", {"text/html": html, "text/plain": "<view>"}, execution_count=1)
     return nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("view", outputs=[output])])
+
+
+def picture(width: int, height: int) -> bytes:
+    raw = io.BytesIO()
+    Image.new("RGB", (width, height)).save(raw, "PNG")
+    return raw.getvalue()
 
 
 def html_of(notebook: NotebookNode) -> str:
@@ -63,8 +71,7 @@ def test_the_book_puts_back_what_was_taken_out(view: BertvizView) -> None:
 
 
 def test_a_still_is_kept_until_the_data_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    png = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (80).to_bytes(4, "big") + (40).to_bytes(4, "big")
-    monkeypatch.setattr(take_stills, "take", lambda figures: [png] * len(figures))
+    monkeypatch.setattr(take_stills, "take", lambda figures: [picture(80, 40)] * len(figures))
     first, again = notebook_with(without_script(VIEWS[0].markup)), notebook_with(without_script(VIEWS[0].markup))
     assert take_stills.insert_stills(first) == 1
     assert 'alt="Encoder self-attention, layer 1. Two columns' in html_of(first)
@@ -79,7 +86,7 @@ def test_a_still_is_kept_until_the_data_changes(monkeypatch: pytest.MonkeyPatch)
 def test_nbval_takes_a_stored_view_for_a_fresh_one_and_sees_a_changed_weight(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(take_stills, "take", lambda figures: [bytes(24)] * len(figures))
+    monkeypatch.setattr(take_stills, "take", lambda figures: [picture(8, 4)] * len(figures))
     notebook, path = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL)]), tmp_path / "view.ipynb"
     run_cells(notebook, tmp_path)
     assert bertviz_lines(notebook)
