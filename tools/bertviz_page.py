@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from transformer_edu.data.files import write_atomically
+from transformer_edu.support.files import write_atomically
 from transformer_edu.widgets import assets, bertviz_script
 
 

@@ -13,7 +13,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from transformer_edu.data.files import write_atomically
+from transformer_edu.support.files import write_atomically
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "_build"

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from transformer_edu.data.files import write_atomically
+from transformer_edu.support.files import write_atomically
 
 ROOT = Path(__file__).resolve().parent.parent
 TORCH_BRINGS = re.compile(r"^(nvidia-|cuda-|triton)")

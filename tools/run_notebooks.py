@@ -28,7 +28,7 @@ from nbformat import NotebookNode
 from normalize import normalize
 from traitlets.config import Config
 
-from transformer_edu.data.files import write_atomically
+from transformer_edu.support.files import write_atomically
 
 ROOT = Path(__file__).resolve().parent.parent
 KEY = "transformer_edu"

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import nbformat
 
-from transformer_edu.data.files import write_atomically
+from transformer_edu.support.files import write_atomically
 
 ROOT = Path(__file__).resolve().parent.parent
 COLAB = "https://colab.research.google.com"

@@ -25,7 +25,7 @@ import nbformat
 from nbformat import NotebookNode
 from PIL import Image
 
-from transformer_edu.data.files import write_atomically
+from transformer_edu.support.files import write_atomically
 from transformer_edu.widgets import assets, bertviz_script, figure_from_file
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -6,10 +6,10 @@ plotting, widget or tokenizer library.
 
 from transformer_edu.attention import MultiHeadAttention, scaled_dot_product_attention
 from transformer_edu.beam import Hypothesis, beam_search
-from transformer_edu.cache import DecoderCache, KeyValueCache
+from transformer_edu.support.cache import DecoderCache, KeyValueCache
 from transformer_edu.decoder import Decoder, DecoderLayer
 from transformer_edu.decoding import greedy_search
-from transformer_edu.device import pick_device
+from transformer_edu.support.device import pick_device
 from transformer_edu.embedding import InputEmbedding, ProjectionLayer
 from transformer_edu.encoder import Encoder, EncoderLayer
 from transformer_edu.examples import RUNNING_SENTENCE, RUNNING_TRANSLATION, hand_example

@@ -8,11 +8,11 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from transformer_edu.cache import KeyValueCache
+from transformer_edu.support.cache import KeyValueCache
 from transformer_edu.dropout import draws_quickly, dropout
 from transformer_edu.linear import Linear
-from transformer_edu.shapes import Float, Mask, Tensor
-from transformer_edu.validation import (
+from transformer_edu.support.shapes import Float, Mask, Tensor
+from transformer_edu.support.validation import (
     check_boolean,
     check_divisible,
     check_floating_point,

@@ -10,7 +10,7 @@ from transformer_edu.commands.evaluate import add_parser as add_evaluate
 from transformer_edu.commands.output import PROGRAM, finish_output, prepare_streams, say
 from transformer_edu.commands.train import add_parser as add_train
 from transformer_edu.commands.translate import add_parser as add_translate
-from transformer_edu.device import check_device_works
+from transformer_edu.support.device import check_device_works
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -9,7 +9,7 @@ Each step is one forward pass that reads the begin token and the words so far, a
 
 from dataclasses import dataclass
 
-from transformer_edu.validation import check_boolean, check_positive_integer
+from transformer_edu.support.validation import check_boolean, check_positive_integer
 
 TARGET_PROJECTIONS = 4  # W_Q, W_K, W_V of self-attention and W_Q of cross-attention work on the decoder's own rows
 MEMORY_PROJECTIONS = 2  # W_K and W_V of cross-attention work on the memory's rows

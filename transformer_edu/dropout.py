@@ -4,9 +4,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from transformer_edu.plain import is_plain
-from transformer_edu.shapes import Float, Tensor
-from transformer_edu.validation import check_probability
+from transformer_edu.support.plain import is_plain
+from transformer_edu.support.shapes import Float, Tensor
+from transformer_edu.support.validation import check_probability
 
 LARGE = 2**18  # entries; below, PyTorch's own dropout is quick enough
 STATES = 2**16  # what a 16-bit number can be

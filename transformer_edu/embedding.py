@@ -5,8 +5,8 @@ import math
 from torch import nn
 
 from transformer_edu.linear import Linear
-from transformer_edu.shapes import Float, Int, Tensor
-from transformer_edu.validation import check_boolean, check_ids, check_positive_integer, check_vectors
+from transformer_edu.support.shapes import Float, Int, Tensor
+from transformer_edu.support.validation import check_boolean, check_ids, check_positive_integer, check_vectors
 
 
 class InputEmbedding(nn.Module):

@@ -8,8 +8,8 @@ from transformer_edu.attention import MultiHeadAttention
 from transformer_edu.feedforward import PositionwiseFeedForward
 from transformer_edu.normalization import LayerNorm
 from transformer_edu.residual import ResidualConnection
-from transformer_edu.shapes import Mask, Vectors
-from transformer_edu.validation import check_vectors
+from transformer_edu.support.shapes import Mask, Vectors
+from transformer_edu.support.validation import check_vectors
 
 
 class EncoderLayer(nn.Module):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import torch
 
-from transformer_edu.shapes import Float, Tensor
+from transformer_edu.support.shapes import Float, Tensor
 
 RUNNING_SENTENCE = "the small black cat does not sleep"
 RUNNING_TRANSLATION = "le petit chat noir ne dort pas"

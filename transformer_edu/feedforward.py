@@ -7,8 +7,8 @@ from torch import nn
 
 from transformer_edu.dropout import Dropout
 from transformer_edu.linear import Linear
-from transformer_edu.shapes import Float, Tensor
-from transformer_edu.validation import check_choice, check_positive_integer, check_probability, check_vectors
+from transformer_edu.support.shapes import Float, Tensor
+from transformer_edu.support.validation import check_choice, check_positive_integer, check_probability, check_vectors
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 

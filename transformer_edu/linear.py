@@ -15,8 +15,8 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.flop_counter import register_flop_formula
 
-from transformer_edu.plain import is_plain, is_watched
-from transformer_edu.shapes import Float, Tensor
+from transformer_edu.support.plain import is_plain, is_watched
+from transformer_edu.support.shapes import Float, Tensor
 
 ROWS = 16  # fewer vectors, or
 WEIGHTS = 2**16  # a smaller matrix than 256 x 256: handing the product over costs more than it saves

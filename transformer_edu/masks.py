@@ -3,8 +3,8 @@
 
 import torch
 
-from transformer_edu.shapes import Bool, Int, Tensor
-from transformer_edu.validation import INTEGER_DTYPES, check_positive_integer, check_tensor
+from transformer_edu.support.shapes import Bool, Int, Tensor
+from transformer_edu.support.validation import INTEGER_DTYPES, check_positive_integer, check_tensor
 
 
 def causal_mask(size: int, device: torch.device | str | None = None) -> Bool[Tensor, "{size} {size}"]:

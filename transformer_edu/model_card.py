@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from transformer_edu.validation import check_positive_integer
+from transformer_edu.support.validation import check_positive_integer
 
 MAX_LENGTH_PENALTY = 10.0  # far beyond what helps (about 1); a power that float64 holds for answers of any length
 

@@ -4,8 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from transformer_edu.shapes import Float, Tensor
-from transformer_edu.validation import check_features, check_number, check_positive_integer
+from transformer_edu.support.shapes import Float, Tensor
+from transformer_edu.support.validation import check_features, check_number, check_positive_integer
 
 
 class LayerNorm(nn.Module):

@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 from transformer_edu.dropout import Dropout
-from transformer_edu.shapes import Float, Tensor
-from transformer_edu.validation import check_even, check_positive_integer, check_probability, check_vectors
+from transformer_edu.support.shapes import Float, Tensor
+from transformer_edu.support.validation import check_even, check_positive_integer, check_probability, check_vectors
 
 
 def sinusoidal_table(max_len: int, d_model: int) -> Float[Tensor, "{max_len} {d_model}"]:

@@ -6,8 +6,8 @@ from torch import nn
 
 from transformer_edu.dropout import Dropout
 from transformer_edu.normalization import LayerNorm
-from transformer_edu.shapes import Float, Tensor
-from transformer_edu.validation import check_choice, check_positive_integer, check_probability
+from transformer_edu.support.shapes import Float, Tensor
+from transformer_edu.support.validation import check_choice, check_positive_integer, check_probability
 
 
 class ResidualConnection(nn.Module):

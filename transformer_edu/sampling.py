@@ -3,9 +3,9 @@
 import torch
 
 from transformer_edu.decoding import generate
-from transformer_edu.shapes import Float, Int, Tensor
+from transformer_edu.support.shapes import Float, Int, Tensor
 from transformer_edu.transformer import Transformer
-from transformer_edu.validation import check_number, check_positive_integer
+from transformer_edu.support.validation import check_number, check_positive_integer
 
 
 @torch.no_grad()

@@ -18,7 +18,7 @@ from transformer_edu.inspection import record_attention
 from transformer_edu.model_card import check_length_penalty, read_card
 from transformer_edu.training.checkpoint import load_model
 from transformer_edu.transformer import Transformer
-from transformer_edu.validation import check_positive_integer
+from transformer_edu.support.validation import check_positive_integer
 
 MODEL, CARD, TOKENIZER = "model.safetensors", "card.json", "tokenizer.json"
 BATCH_CELLS = 2_000  # source tokens, padding included, times the beam, that are translated together

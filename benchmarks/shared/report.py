@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from transformer_edu.data.files import write_atomically
-from transformer_edu.training.provenance import provenance
+from transformer_edu.support.files import write_atomically
+from transformer_edu.support.provenance import provenance
 
 RESULTS = Path(__file__).resolve().parents[1] / "results.json"
 

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from transformer_edu.data import BOS_ID, EOS_ID, PAD_ID, SPECIALS, UNK_ID, Vocabulary
-from transformer_edu.data.files import write_atomically
+from transformer_edu.support.files import write_atomically
 
 
 @pytest.fixture

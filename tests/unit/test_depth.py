@@ -5,7 +5,7 @@ import torch
 
 from transformer_edu import recordings
 from transformer_edu.training import depth
-from transformer_edu.training.threads import one_thread
+from transformer_edu.support.threads import one_thread
 
 
 def runs(**wanted):

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from transformer_edu import pick_device
-from transformer_edu.device import check_device_works
+from transformer_edu.support.device import check_device_works
 
 
 @pytest.mark.parametrize(("available", "expected"), [(True, "cuda"), (False, "cpu")])

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from transformer_edu.data.files import check_writable, write_atomically
+from transformer_edu.support.files import check_writable, write_atomically
 
 
 def mode(path):
@@ -78,7 +78,7 @@ def test_a_pipe_is_written_to(tmp_path):
 
 def test_standard_output_keeps_what_was_printed_before_and_after(tmp_path):
     code = (
-        "from transformer_edu.data.files import check_writable, write_atomically\n"
+        "from transformer_edu.support.files import check_writable, write_atomically\n"
         "for name in ('/dev/stdout', '/dev/fd/1', 'out'):\n"
         "    print(name, flush=True)\n"
         "    check_writable(name)\n"

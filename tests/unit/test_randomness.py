@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from transformer_edu.training.randomness import seeded
+from transformer_edu.support.seeds import seeded
 
 
 def draws(seed, **device):

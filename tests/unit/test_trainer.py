@@ -11,7 +11,7 @@ from transformer_edu.training import warmup_schedule
 from transformer_edu.training.checkpoint import distinct_weights
 from transformer_edu.training.distributed import Team
 from transformer_edu.training.finish import average_weights, finish
-from transformer_edu.training.provenance import provenance
+from transformer_edu.support.provenance import provenance
 from transformer_edu.training.run_folder import CHECKPOINT, WEIGHTS, RunFolder
 from transformer_edu.training.settings import TrainingSettings
 from transformer_edu.training.steps import StepMaker, chosen_precision

@@ -9,7 +9,7 @@ from typing import Any
 from transformer_edu.beam import length_normalizer
 from transformer_edu.checks.compare import Unfit, as_number
 from transformer_edu.checks.engine import Component, Trial, need_callable
-from transformer_edu.validation import check_number, check_positive_integer
+from transformer_edu.support.validation import check_number, check_positive_integer
 
 Answer = tuple[list[int], float]  # ids from bos_id on, and the sum of their log-probabilities, in nats
 NextLogProbs = Callable[[list[int]], dict[int, float]]  # ids -> {token: log-probability of being the next}

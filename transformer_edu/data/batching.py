@@ -10,7 +10,7 @@ from torch import Tensor
 
 from transformer_edu.data.toy import IdPair
 from transformer_edu.data.vocabulary import BOS_ID, EOS_ID, PAD_ID, Vocabulary
-from transformer_edu.validation import check_positive_integer
+from transformer_edu.support.validation import check_positive_integer
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
-from transformer_edu.validation import check_positive_integer
+from transformer_edu.support.validation import check_positive_integer
 
 END = "·"
 Pair = tuple[str, str]

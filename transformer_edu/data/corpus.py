@@ -16,7 +16,7 @@ from transformer_edu.data.grammar import NounPhrase, Pair, Sentence, parse
 from transformer_edu.data.lexicon import ADJECTIVES, DETERMINERS, NOUNS, VERBS, Noun
 from transformer_edu.data.vocabulary import Vocabulary
 from transformer_edu.examples import RUNNING_SENTENCE
-from transformer_edu.validation import check_choice, check_positive_integer
+from transformer_edu.support.validation import check_choice, check_positive_integer
 
 BEFORE = tuple(a for a in ADJECTIVES if a.before_noun)
 AFTER = tuple(a for a in ADJECTIVES if not a.before_noun)

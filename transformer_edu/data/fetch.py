@@ -20,7 +20,7 @@ from urllib import request as urllib_request
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 
-from transformer_edu.validation import check_number, check_positive_integer
+from transformer_edu.support.validation import check_number, check_positive_integer
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 

@@ -7,7 +7,7 @@ like length are packed together, and the batch is full when another row would ma
 import random
 from collections.abc import Sequence
 
-from transformer_edu.validation import check_positive_integer
+from transformer_edu.support.validation import check_positive_integer
 
 Lengths = tuple[int, int]
 """Tokens of one pair: of the source, and of the target with its begin or end token."""

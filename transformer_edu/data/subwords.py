@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from transformer_edu.data.files import write_atomically
+from transformer_edu.support.files import write_atomically
 from transformer_edu.data.vocabulary import BOS_ID, EOS_ID, PAD_ID, SPECIALS, UNK_ID
-from transformer_edu.validation import check_positive_integer
+from transformer_edu.support.validation import check_positive_integer
 
 SMALLEST = len(SPECIALS) + 256  # the special tokens and one piece for each byte
 LONGEST_WORD = 1_000  # bytes; learning takes the square of a word's length, and what is longer is no word

@@ -3,7 +3,7 @@
 import torch
 
 from transformer_edu.data.vocabulary import SPECIALS
-from transformer_edu.validation import check_positive_integer
+from transformer_edu.support.validation import check_positive_integer
 
 IdPair = tuple[list[int], list[int]]  # (source ids, target ids), without begin and end tokens
 

@@ -9,7 +9,7 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 from matplotlib.path import Path
 
 from transformer_edu.plots.style import COLOURS, INK, QUIET, TYPE_SIZE, WIDTH, book_style
-from transformer_edu.validation import check_positive_integer
+from transformer_edu.support.validation import check_positive_integer
 
 # All lengths are in inches; y grows upwards, the way the data goes.
 HEIGHT = 7.4

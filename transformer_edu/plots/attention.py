@@ -14,7 +14,7 @@ from torch import Tensor
 from transformer_edu.plots.cells import CHARACTER, draw_cells, label_cells, print_numbers
 from transformer_edu.plots.inputs import as_labels, as_mapping, as_weights
 from transformer_edu.plots.style import MAGNITUDE, TYPE_SIZE, WIDTH, book_style
-from transformer_edu.validation import check_positive_integer
+from transformer_edu.support.validation import check_positive_integer
 
 KEYS = "key (looked at)"
 QUERIES = "query (who looks)"

@@ -21,7 +21,7 @@ from transformer_edu.plots.style import (
     number,
     quiet_grid,
 )
-from transformer_edu.validation import check_number, check_positive_integer
+from transformer_edu.support.validation import check_number, check_positive_integer
 
 MAX_COLUMNS = 3
 SMALLEST_BAR = 0.18  # inches: room that a number needs at least

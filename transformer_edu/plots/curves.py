@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from transformer_edu.plots.inputs import as_array, as_mapping
 from transformer_edu.plots.style import COLOURS, DASHES, MARKERS, QUIET
-from transformer_edu.validation import check_number
+from transformer_edu.support.validation import check_number
 
 CURVE = "curve"  # marks the lines that are data, apart from references and samples
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from transformer_edu.plots.inputs import as_finite, as_mapping
 from transformer_edu.plots.style import COLOURS, INK, PLAIN_TICKS, TYPE_SIZE, WIDTH, book_style, number
-from transformer_edu.validation import check_positive_integer
+from transformer_edu.support.validation import check_positive_integer
 
 MAX_COLUMNS = 3
 LONG = 22  # letters: longer names need wider panels

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from transformer_edu.plots.inputs import as_finite, as_labels, as_mapping
 from transformer_edu.plots.style import COLOURS, INK, PLAIN_TICKS, QUIET, TYPE_SIZE, WIDTH, book_style, quiet_grid
-from transformer_edu.validation import check_boolean
+from transformer_edu.support.validation import check_boolean
 
 MAX_COLUMNS = 3
 ROW = 0.34  # inches for each group

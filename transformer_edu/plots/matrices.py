@@ -14,7 +14,7 @@ from torch import Tensor
 from transformer_edu.plots.cells import CHARACTER, draw_cells, label_cells, print_numbers
 from transformer_edu.plots.inputs import as_array, as_labels, as_mapping
 from transformer_edu.plots.style import INK, QUIET, WIDTH, book_style, colour_scale, number
-from transformer_edu.validation import check_positive_integer
+from transformer_edu.support.validation import check_positive_integer
 
 GAP = 0.2  # inches between tables
 HEADER = 0.55  # inches above a table: its name and shape

@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter
 
 from transformer_edu.plots.inputs import as_labels, as_mapping
 from transformer_edu.plots.style import COLOURS, QUIET, WIDTH, book_style, ink_on
-from transformer_edu.validation import check_positive_integer
+from transformer_edu.support.validation import check_positive_integer
 
 LINE = 0.27  # inches: one line of the table
 READABLE = 0.022  # share of the longest bar from which a segment has room for its number

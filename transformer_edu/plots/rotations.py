@@ -15,7 +15,7 @@ from torch import Tensor
 
 from transformer_edu.plots.inputs import as_finite, as_indices
 from transformer_edu.plots.style import COLOURS, GRID, QUIET, SIGNED_TICKS, TYPE_SIZE, WIDTH, book_style, number
-from transformer_edu.validation import check_number, check_positive_integer
+from transformer_edu.support.validation import check_number, check_positive_integer
 
 MAX_COLUMNS = 3
 

@@ -17,7 +17,7 @@ from transformer_edu.data.vocabulary import Vocabulary
 from transformer_edu.training.checkpoint import load_model
 from transformer_edu.training.evaluation import greedy_ids
 from transformer_edu.transformer import Transformer
-from transformer_edu.validation import check_choice
+from transformer_edu.support.validation import check_choice
 
 TRANSLATORS = ("multi30k-de-en",)
 NAMES = ("grammar", *TRANSLATORS)

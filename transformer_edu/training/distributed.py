@@ -14,7 +14,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from transformer_edu.device import pick_device
+from transformer_edu.support.device import pick_device
 
 PATIENCE = timedelta(seconds=50)  # a member that is silent for so long is taken for dead
 Item = TypeVar("Item")

@@ -10,7 +10,7 @@ from transformer_edu.data.vocabulary import BOS_ID, EOS_ID
 from transformer_edu.decoding import greedy_search
 from transformer_edu.training.loop import device_of
 from transformer_edu.transformer import Transformer
-from transformer_edu.validation import check_positive_integer
+from transformer_edu.support.validation import check_positive_integer
 
 
 def greedy_ids(

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_edu.data.files import write_atomically
+from transformer_edu.support.files import write_atomically
 from transformer_edu.training.checkpoint import distinct_weights, put_weights, save_model
 from transformer_edu.training.run_folder import WEIGHTS
 from transformer_edu.training.scores import lowercase_bleu

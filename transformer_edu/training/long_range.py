@@ -14,11 +14,11 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from transformer_edu.shapes import Int, Tensor
+from transformer_edu.support.shapes import Int, Tensor
 from transformer_edu.training.long_range_models import MAX_LEN, VOCAB_SIZE, Convolution, Recurrent, SelfAttention
-from transformer_edu.training.randomness import seeded
-from transformer_edu.training.threads import one_thread
-from transformer_edu.validation import check_choice, check_number, check_positive_integer
+from transformer_edu.support.seeds import seeded
+from transformer_edu.support.threads import one_thread
+from transformer_edu.support.validation import check_choice, check_number, check_positive_integer
 
 __all__ = [
     "CONTENDERS",

@@ -9,7 +9,7 @@ from torch import nn
 from transformer_edu.embedding import InputEmbedding
 from transformer_edu.encoder import EncoderLayer
 from transformer_edu.positional import PositionalEncoding
-from transformer_edu.shapes import Float, Ids, Tensor
+from transformer_edu.support.shapes import Float, Ids, Tensor
 
 VOCAB_SIZE = 8  # guessing is right once in eight times
 MAX_LEN = 2048  # tokens, rows of the positional table

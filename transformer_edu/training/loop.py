@@ -12,9 +12,9 @@ from torch import nn
 from transformer_edu.data.batching import Batch
 from transformer_edu.decoding import evaluation_mode, training_mode
 from transformer_edu.training.loss import label_smoothing
-from transformer_edu.training.randomness import seeded
+from transformer_edu.support.seeds import seeded
 from transformer_edu.transformer import Transformer
-from transformer_edu.validation import check_number, check_positive_integer
+from transformer_edu.support.validation import check_number, check_positive_integer
 
 LearningRate = float | Callable[[int], float]
 

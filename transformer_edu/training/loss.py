@@ -2,8 +2,8 @@
 
 import torch
 
-from transformer_edu.shapes import Float, Int, Tensor
-from transformer_edu.validation import check_probability, check_tensor
+from transformer_edu.support.shapes import Float, Int, Tensor
+from transformer_edu.support.validation import check_probability, check_tensor
 
 
 def label_smoothing(

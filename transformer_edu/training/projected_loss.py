@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from transformer_edu.linear import linear
-from transformer_edu.plain import is_plain
-from transformer_edu.shapes import Float, Int, Tensor
-from transformer_edu.validation import check_positive_integer, check_probability
+from transformer_edu.support.plain import is_plain
+from transformer_edu.support.shapes import Float, Int, Tensor
+from transformer_edu.support.validation import check_positive_integer, check_probability
 
 ROWS = 512  # logits of 512 x 6,000 stay in a processor's cache
 

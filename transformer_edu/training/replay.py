@@ -23,7 +23,7 @@ from transformer_edu.data import (
 from transformer_edu.decoding import evaluation_mode, greedy_search
 from transformer_edu.examples import RUNNING_SENTENCE, RUNNING_TRANSLATION
 from transformer_edu.inspection import record_attention
-from transformer_edu.shapes import Float, Tensor
+from transformer_edu.support.shapes import Float, Tensor
 from transformer_edu.training.evaluation import exact_match
 from transformer_edu.training.grammar_model import (
     BATCH_SIZE,

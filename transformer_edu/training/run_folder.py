@@ -21,7 +21,7 @@ from typing import Any
 
 from torch import Tensor
 
-from transformer_edu.data.files import write_atomically
+from transformer_edu.support.files import write_atomically
 from transformer_edu.training.checkpoint import read_extra
 from transformer_edu.training.tensor_file import read_tensors, to_json, write_tensors
 from transformer_edu.translator import CARD, MODEL, TOKENIZER

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from transformer_edu.data.files import check_writable, write_atomically
+from transformer_edu.support.files import check_writable, write_atomically
 from transformer_edu.data.subwords import Subwords
 from transformer_edu.training.run_description import differences
 from transformer_edu.training.run_folder import CHECKPOINT, KEPT_CHECKPOINTS, RUN, RunFolder

@@ -1,6 +1,6 @@
 """The learning rate of the paper: up in a straight line, then down with one over the square root of the step."""
 
-from transformer_edu.validation import check_positive_integer
+from transformer_edu.support.validation import check_positive_integer
 
 
 def warmup_schedule(step: int, d_model: int, warmup_steps: int) -> float:

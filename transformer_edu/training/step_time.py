@@ -14,8 +14,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from transformer_edu.training.long_range import CONTENDERS, new_contender, sequences
-from transformer_edu.training.threads import one_thread
-from transformer_edu.validation import check_positive_integer
+from transformer_edu.support.threads import one_thread
+from transformer_edu.support.validation import check_positive_integer
 
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)  # tokens
 BATCH_SIZE = 8

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_edu.data.files import write_atomically
+from transformer_edu.support.files import write_atomically
 
 KEY = "transformer_edu"  # of the header in the file's metadata
 

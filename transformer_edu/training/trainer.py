@@ -11,7 +11,7 @@ from torch import nn
 from transformer_edu.data.packing import epoch_batches
 from transformer_edu.training.checkpoint import distinct_weights, put_weights
 from transformer_edu.training.distributed import Team
-from transformer_edu.training.randomness import seeded
+from transformer_edu.support.seeds import seeded
 from transformer_edu.training.run_description import identity
 from transformer_edu.training.run_folder import CHECKPOINT, KEPT_CHECKPOINTS, WEIGHTS, RunFolder
 from transformer_edu.training.schedule import warmup_schedule

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import anywidget
 
-from transformer_edu.data.files import write_atomically
+from transformer_edu.support.files import write_atomically
 from transformer_edu.widgets import assets
 
 INHERITED_TRAITS = frozenset(anywidget.AnyWidget.class_trait_names())

@@ -8,7 +8,7 @@ import traitlets
 
 from transformer_edu.data import train_pairs
 from transformer_edu.data.packing import pack, padding_waste
-from transformer_edu.validation import check_choice, check_positive_integer
+from transformer_edu.support.validation import check_choice, check_positive_integer
 from transformer_edu.widgets.base import Figure
 
 ORDERS = ("as they come", "shuffled", "sorted by length", "similar lengths together")

@@ -18,7 +18,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from transformer_edu.validation import check_choice
+from transformer_edu.support.validation import check_choice
 from transformer_edu.widgets.assets import script_json
 from transformer_edu.widgets.bertviz_script import TITLES, VIEW, Grid, Texts, enclose, run_bertviz
 from transformer_edu.widgets.recorded_attention import KINDS, check_index, check_maps, check_words, map_name

@@ -8,8 +8,8 @@ import traitlets
 
 from transformer_edu.attention import scaled_dot_product_attention
 from transformer_edu.examples import hand_example
-from transformer_edu.shapes import Tensor
-from transformer_edu.validation import check_choice, check_positive_integer
+from transformer_edu.support.shapes import Tensor
+from transformer_edu.support.validation import check_choice, check_positive_integer
 from transformer_edu.widgets.attention_stepper import matrix_trait
 from transformer_edu.widgets.base import Figure
 from transformer_edu.widgets.recorded_attention import check_index, check_words

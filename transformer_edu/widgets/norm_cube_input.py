@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from transformer_edu.validation import check_positive_integer
+from transformer_edu.support.validation import check_positive_integer
 from transformer_edu.widgets.lists import as_lists
 
 MAX_SENTENCES, MAX_TOKENS, MAX_FEATURES = 4, 4, 6

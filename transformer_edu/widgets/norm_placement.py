@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import torch
 import traitlets
 
-from transformer_edu.validation import check_choice, check_positive_integer
+from transformer_edu.support.validation import check_choice, check_positive_integer
 from transformer_edu.widgets.base import Figure
 from transformer_edu.widgets.lists import as_lists
 from transformer_edu.widgets.placement_networks import D_MODEL, MOST_LAYERS, NETWORKS, PLACEMENTS, median_curves

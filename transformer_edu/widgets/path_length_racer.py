@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import traitlets
 
-from transformer_edu.validation import check_boolean, check_choice
+from transformer_edu.support.validation import check_boolean, check_choice
 from transformer_edu.widgets.base import Figure
 
 FEWEST, MOST = 4, 64

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import traitlets
 
-from transformer_edu.validation import check_choice, check_number, check_positive_integer
+from transformer_edu.support.validation import check_choice, check_number, check_positive_integer
 from transformer_edu.widgets.base import Figure
 
 SIZES = (4, 8, 16, 32, 64)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from transformer_edu.validation import check_choice, check_positive_integer
+from transformer_edu.support.validation import check_choice, check_positive_integer
 from transformer_edu.widgets.lists import as_lists
 
 KINDS = ("encoder self", "decoder self", "cross")

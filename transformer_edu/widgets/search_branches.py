@@ -14,7 +14,7 @@ from torch import Tensor
 
 from transformer_edu.beam import Hypothesis, length_normalizer
 from transformer_edu.decoding import evaluation_mode
-from transformer_edu.validation import check_number, check_positive_integer
+from transformer_edu.support.validation import check_number, check_positive_integer
 
 BEAM_SIZES = (1, 2, 3, 4)
 ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)

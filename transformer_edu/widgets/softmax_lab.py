@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import traitlets
 
-from transformer_edu.validation import check_choice
+from transformer_edu.support.validation import check_choice
 from transformer_edu.widgets.base import Figure
 from transformer_edu.widgets.lists import as_lists
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_edu.plain import is_plain
+from transformer_edu.support.plain import is_plain
 
 INTEGER_DTYPES = (torch.int64, torch.int32)
 

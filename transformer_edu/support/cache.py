@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import torch
 
-from transformer_edu.plain import is_plain
-from transformer_edu.shapes import Float, Int, Tensor
+from transformer_edu.support.plain import is_plain
+from transformer_edu.support.shapes import Float, Int, Tensor
 
 HeadVectors = Float[Tensor, "batch heads seq d_head"]
 
