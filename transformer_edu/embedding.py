@@ -4,7 +4,7 @@ import math
 
 from torch import nn
 
-from transformer_edu.linear import Linear
+from transformer_edu.fast.linear import Linear
 from transformer_edu.support.shapes import Float, Int, Tensor
 from transformer_edu.support.validation import check_boolean, check_ids, check_positive_integer, check_vectors
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import torch.nn.functional as F
 from torch import nn
 
-from transformer_edu.dropout import Dropout
-from transformer_edu.linear import Linear
+from transformer_edu.fast.dropout import Dropout
+from transformer_edu.fast.linear import Linear
 from transformer_edu.support.shapes import Float, Tensor
 from transformer_edu.support.validation import check_choice, check_positive_integer, check_probability, check_vectors
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from transformer_edu.dropout import Dropout
+from transformer_edu.fast.dropout import Dropout
 from transformer_edu.support.shapes import Float, Tensor
 from transformer_edu.support.validation import check_even, check_positive_integer, check_probability, check_vectors
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from torch import nn
 
-from transformer_edu.dropout import Dropout
+from transformer_edu.fast.dropout import Dropout
 from transformer_edu.normalization import LayerNorm
 from transformer_edu.support.shapes import Float, Tensor
 from transformer_edu.support.validation import check_choice, check_positive_integer, check_probability

@@ -6,7 +6,7 @@ from torch.func import grad, jvp, vmap
 from torch.nn import functional
 
 from transformer_edu import MultiHeadAttention
-from transformer_edu.dropout import LARGE, Dropout, dropout
+from transformer_edu.fast.dropout import LARGE, Dropout, dropout
 
 
 def ones(entries: int = LARGE) -> torch.Tensor:

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_edu.checks.transformer_variant import Model, mistake
-from transformer_edu.dropout import Dropout
+from transformer_edu.fast.dropout import Dropout
 from transformer_edu.transformer import TransformerConfig
 
 

@@ -14,7 +14,7 @@ import torch
 from transformer_edu.commands.streams import lasting_streams
 from transformer_edu.training.distributed import Team, start_team
 from transformer_edu.training.finish import finish
-from transformer_edu.training.memory import keep_freed_memory
+from transformer_edu.fast.memory import keep_freed_memory
 from transformer_edu.support.provenance import provenance
 from transformer_edu.training.run_start import alone_in
 from transformer_edu.training.settings import TrainingSettings
