@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_edu.beam import Hypothesis, beam_search, length_normalizer
+from transformer_edu.decoding.beam import Hypothesis, beam_search, length_normalizer
 from transformer_edu.data.batching import pad_sequences
 from transformer_edu.data.subwords import Subwords
-from transformer_edu.decoding import greedy_search
+from transformer_edu.decoding.greedy import greedy_search
 from transformer_edu.inspection import record_attention
 from transformer_edu.model_card import check_length_penalty, read_card
 from transformer_edu.training.checkpoint import load_model

@@ -11,7 +11,7 @@ from tests.browser.conftest import StrictPage
 from tests.browser.figure_page import opened
 from tests.browser.keyboard import tab_to
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, pretrained
-from transformer_edu.decoding_work import cache_numbers, decoding_work, step_work
+from transformer_edu.decoding.cost import cache_numbers, decoding_work, step_work
 from transformer_edu.widgets import CacheStepper
 from transformer_edu.widgets.cached_keys import rows_of_each_step, without_mask
 

@@ -20,7 +20,7 @@ from transformer_edu.checks import residual as residual_check
 from transformer_edu.checks import shift as shift_check
 from transformer_edu.data.byte_pairs import learn_merges
 from transformer_edu.data.packing import pack
-from transformer_edu.sampling import sampling_probabilities
+from transformer_edu.decoding.sampling import sampling_probabilities
 from transformer_edu.training.bleu import corpus_bleu
 from transformer_edu.training.loss import label_smoothing
 from transformer_edu.training.schedule import warmup_schedule

@@ -5,8 +5,8 @@ import torch
 
 from tests.properties.models import BOS, EOS, PAD, SOURCE, force_scores, lively_model, small_model
 from transformer_edu import build_transformer, greedy_search
-from transformer_edu.beam import beam_search, length_normalizer
-from transformer_edu.decoding import answer_limits
+from transformer_edu.decoding.beam import beam_search, length_normalizer
+from transformer_edu.decoding.greedy import answer_limits
 
 TINY_VOCAB = 6  # pad, bos, eos and three words
 

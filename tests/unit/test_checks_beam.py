@@ -11,7 +11,7 @@ import torch
 from tests.properties.models import BOS, EOS, PAD, SOURCE, lively_model
 from tests.unit.diagnosis import diagnosis
 from transformer_edu import checks
-from transformer_edu.beam import beam_search, length_normalizer
+from transformer_edu.decoding.beam import beam_search, length_normalizer
 from transformer_edu.checks.beam import BEAM, best_answer
 from transformer_edu.checks.trial import observe
 from transformer_edu.widgets.search_branches import ALPHAS, BEAM_SIZES

@@ -11,7 +11,7 @@ from tests.unit.diagnosis import diagnosis
 from transformer_edu import checks
 from transformer_edu.checks.sampling import SAMPLING
 from transformer_edu.checks.trial import observe
-from transformer_edu.sampling import sampling_probabilities
+from transformer_edu.decoding.sampling import sampling_probabilities
 
 pytestmark = pytest.mark.usefixtures("as_readers_run_it")
 

@@ -5,7 +5,7 @@ import torch
 
 from tests.properties.models import BOS, EOS, PAD, SOURCE, force_scores, lively_model, small_model
 from transformer_edu import greedy_search
-from transformer_edu.decoding import evaluation_mode
+from transformer_edu.decoding.greedy import evaluation_mode
 
 
 def test_rows_begin_with_bos_and_are_padded_after_eos():

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from tests.properties.models import BOS, EOS, force_scores, small_model
 from transformer_edu import RUNNING_SENTENCE, Transformer, greedy_search, pretrained
-from transformer_edu.decoding_work import DecodingWork, cache_numbers, decoding_work, step_work
+from transformer_edu.decoding.cost import DecodingWork, cache_numbers, decoding_work, step_work
 
 SHIPPED = pretrained.load("grammar")
 SOURCE = torch.tensor([SHIPPED.source_vocabulary.encode(RUNNING_SENTENCE)])

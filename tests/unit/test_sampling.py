@@ -5,7 +5,7 @@ import torch
 
 from tests.properties.models import BOS, EOS, PAD, SOURCE, force_scores, lively_model, small_model
 from transformer_edu import greedy_search
-from transformer_edu.sampling import sample, sampling_probabilities
+from transformer_edu.decoding.sampling import sample, sampling_probabilities
 
 LOGITS = torch.tensor([2.0, 1.0, 0.0, -1.0])
 PLAIN = torch.softmax(LOGITS, dim=-1)

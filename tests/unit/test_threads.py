@@ -8,8 +8,8 @@ import torch
 
 from tests.properties.models import BOS, EOS, SOURCE, TARGET, small_model
 from transformer_edu import beam_search, block_attention, greedy_search, record_activations, record_attention
-from transformer_edu.decoding import evaluation_mode, training_mode
-from transformer_edu.sampling import sample
+from transformer_edu.decoding.greedy import evaluation_mode, training_mode
+from transformer_edu.decoding.sampling import sample
 
 RECORDERS = pytest.mark.parametrize("record", [record_attention, record_activations])
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from transformer_edu.beam import length_normalizer
+from transformer_edu.decoding.beam import length_normalizer
 from transformer_edu.checks.beam import Answer, NextLogProbs
 
 Score = Callable[[float, int, float], float]  # log-probability, length, length penalty -> score

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from transformer_edu.checks.calling import inputs_afterwards, output
 from transformer_edu.checks.engine import Component, Trial, need_callable
-from transformer_edu.sampling import sampling_probabilities
+from transformer_edu.decoding.sampling import sampling_probabilities
 
 Logits = list[Any]
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from transformer_edu.checks.compare import as_tensor
 from transformer_edu.checks.engine import Component, Trial, need_callable
-from transformer_edu.decoding import greedy_search
+from transformer_edu.decoding.greedy import greedy_search
 from transformer_edu.transformer import Transformer, TransformerConfig
 
 PAD, BOS, EOS, VOCAB = 0, 1, 2, 10

@@ -7,7 +7,7 @@ import torch
 from transformer_edu.data.batching import pad_sequences
 from transformer_edu.data.toy import IdPair
 from transformer_edu.data.vocabulary import BOS_ID, EOS_ID
-from transformer_edu.decoding import greedy_search
+from transformer_edu.decoding.greedy import greedy_search
 from transformer_edu.training.loop import device_of
 from transformer_edu.transformer import Transformer
 from transformer_edu.support.validation import check_positive_integer

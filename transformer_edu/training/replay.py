@@ -20,7 +20,7 @@ from transformer_edu.data import (
     train_pairs,
     vocabularies,
 )
-from transformer_edu.decoding import evaluation_mode, greedy_search
+from transformer_edu.decoding.greedy import evaluation_mode, greedy_search
 from transformer_edu.examples import RUNNING_SENTENCE, RUNNING_TRANSLATION
 from transformer_edu.inspection import record_attention
 from transformer_edu.support.shapes import Float, Tensor

@@ -28,7 +28,7 @@ def record_search_settings(
     Args:
         folder: where Multi30k's files are; None: see `multi30k_pairs`.
         beam_sizes: 1 is greedy search, for which the penalty changes nothing.
-        length_penalties: see `transformer_edu.beam.length_normalizer`.
+        length_penalties: see `transformer_edu.decoding.beam.length_normalizer`.
         sentences: only the first so many; None: all.
 
     Returns:

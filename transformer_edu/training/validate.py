@@ -8,7 +8,7 @@ import torch
 from transformer_edu.data.batching import make_batch
 from transformer_edu.data.packing import pack
 from transformer_edu.data.toy import IdPair
-from transformer_edu.decoding import evaluation_mode
+from transformer_edu.decoding.greedy import evaluation_mode
 from transformer_edu.training.distributed import Team
 from transformer_edu.training.evaluation import greedy_ids
 from transformer_edu.training.scores import lowercase_bleu

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import traitlets
 
 from transformer_edu import recordings
-from transformer_edu.decoding_work import cache_numbers, decoding_work, step_work
+from transformer_edu.decoding.cost import cache_numbers, decoding_work, step_work
 from transformer_edu.support.validation import check_boolean, check_positive_integer
 from transformer_edu.widgets.base import Figure
 from transformer_edu.widgets.cached_keys import check_keys, record_keys

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from transformer_edu.decoding import evaluation_mode, greedy_search
+from transformer_edu.decoding.greedy import evaluation_mode, greedy_search
 from transformer_edu.widgets.recorded_attention import check_words
 
 UNIT = 1e-4  # all numbers of a key are whole multiples of it

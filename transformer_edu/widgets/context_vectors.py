@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_edu.decoding import evaluation_mode
+from transformer_edu.decoding.greedy import evaluation_mode
 from transformer_edu.inspection import record_activations
 from transformer_edu.widgets.recorded_attention import check_words
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from transformer_edu.data.vocabulary import BOS_ID, EOS_ID, PAD_ID
-from transformer_edu.decoding import evaluation_mode
+from transformer_edu.decoding.greedy import evaluation_mode
 from transformer_edu.inspection import record_attention
 
 UNIT = 1e-4  # all numbers of a node are whole multiples of it

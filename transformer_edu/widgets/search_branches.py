@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_edu.beam import Hypothesis, length_normalizer
-from transformer_edu.decoding import evaluation_mode
+from transformer_edu.decoding.beam import Hypothesis, length_normalizer
+from transformer_edu.decoding.greedy import evaluation_mode
 from transformer_edu.support.validation import check_number, check_positive_integer
 
 BEAM_SIZES = (1, 2, 3, 4)
@@ -28,7 +28,7 @@ Look = Callable[[Prefix], Sequence[tuple[int, float]]]  # a prefix's next tokens
 
 
 def search(look: Look, bos_id: int, eos_id: int, max_len: int, *, beam_size: int, alpha: float) -> list[Hypothesis]:
-    """The answers of `transformer_edu.beam.beam_search`, best first, for whatever gives the next tokens of a prefix."""
+    """The answers of `transformer_edu.decoding.beam.beam_search`, best first, for whatever gives the next tokens of a prefix."""
     beam: list[Partial] = [((bos_id,), 0.0)]
     best: list[Hypothesis] = []
     while beam and not _is_done(beam, best, max_len, beam_size, alpha):

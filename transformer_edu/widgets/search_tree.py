@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import traitlets
 
-from transformer_edu.beam import Hypothesis
+from transformer_edu.decoding.beam import Hypothesis
 from transformer_edu.support.validation import check_choice
 from transformer_edu.widgets.base import Figure
 from transformer_edu.widgets.search_branches import BOS, EOS, Prefix, record_model, record_search_tree, search

@@ -22,7 +22,7 @@ function isDone([first], best, longest, beam, alpha) {
 }
 
 /**
- * The search of transformer_edu.beam, step by step. The best `beam` candidates that do not end are the next beam; one that
+ * The search of transformer_edu.decoding.beam, step by step. The best `beam` candidates that do not end are the next beam; one that
  * ends is finished when it is among the best `beam` of all. Of each step: candidates, best first, with their fates.
  */
 function search(tree, beam, alpha) {
