@@ -14,8 +14,8 @@ from transformer_edu.embedding import InputEmbedding, ProjectionLayer
 from transformer_edu.encoder import Encoder, EncoderLayer
 from transformer_edu.examples import RUNNING_SENTENCE, RUNNING_TRANSLATION, hand_example
 from transformer_edu.feedforward import PositionwiseFeedForward
-from transformer_edu.inspection import block_attention, record_activations, record_attention
-from transformer_edu.interop import copy_weights
+from transformer_edu.inspection.record import block_attention, record_activations, record_attention
+from transformer_edu.inspection.from_torch_nn import copy_weights
 from transformer_edu.masks import causal_mask, padding_mask
 from transformer_edu.normalization import LayerNorm, RMSNorm
 from transformer_edu.positional import LearnedPositionalEncoding, PositionalEncoding, sinusoidal_table

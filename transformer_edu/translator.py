@@ -14,7 +14,7 @@ from transformer_edu.decoding.beam import Hypothesis, beam_search, length_normal
 from transformer_edu.data.batching import pad_sequences
 from transformer_edu.data.subwords import Subwords
 from transformer_edu.decoding.greedy import greedy_search
-from transformer_edu.inspection import record_attention
+from transformer_edu.inspection.record import record_attention
 from transformer_edu.model_card import check_length_penalty, read_card
 from transformer_edu.training.checkpoint import load_model
 from transformer_edu.transformer import Transformer

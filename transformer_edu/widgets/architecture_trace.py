@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_edu.data.vocabulary import EOS
-from transformer_edu.inspection import record_activations, record_attention
+from transformer_edu.inspection.record import record_activations, record_attention
 from transformer_edu.transformer import Transformer
 from transformer_edu.support.validation import check_choice, check_positive_integer
 from transformer_edu.widgets.recorded_attention import MAX_TOKENS

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from transformer_edu.data.vocabulary import BOS_ID, EOS_ID, PAD_ID
 from transformer_edu.decoding.greedy import evaluation_mode
-from transformer_edu.inspection import record_attention
+from transformer_edu.inspection.record import record_attention
 
 UNIT = 1e-4  # all numbers of a node are whole multiples of it
 SHOWN_DIMENSIONS = 4  # of the newest position's output vector

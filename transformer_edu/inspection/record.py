@@ -14,7 +14,7 @@ from torch.utils.hooks import RemovableHandle
 
 from transformer_edu.decoder import Decoder
 from transformer_edu.encoder import Encoder
-from transformer_edu.recorders import record_weights
+from transformer_edu.inspection.recorders import record_weights
 from transformer_edu.support.validation import check_positive_integer
 
 BLOCK_NAMES = {  # attribute of a layer or a model -> what `record_activations` calls its output
