@@ -15,8 +15,8 @@ from transformer_edu.data.batching import pad_sequences
 from transformer_edu.data.subwords import Subwords
 from transformer_edu.decoding.greedy import greedy_search
 from transformer_edu.inspection.record import record_attention
-from transformer_edu.model_card import check_length_penalty, read_card
-from transformer_edu.training.checkpoint import load_model
+from transformer_edu.saving.card import check_length_penalty, read_card
+from transformer_edu.saving.checkpoint import load_model
 from transformer_edu.transformer import Transformer
 from transformer_edu.support.validation import check_positive_integer
 

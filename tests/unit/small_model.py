@@ -8,7 +8,7 @@ import torch
 
 from transformer_edu import build_transformer
 from transformer_edu.data.subwords import Subwords
-from transformer_edu.training.checkpoint import save_model
+from transformer_edu.saving.checkpoint import save_model
 
 TEXTS = ["the small cat sleeps", "a dog", "der Hund läuft", "ein Mädchen lacht"]
 POSITIONS = 32

@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 
 from transformer_edu import Transformer, build_transformer
 from transformer_edu.training import checkpoint, load_model, read_extra, save_model, tensor_file
-from transformer_edu.training.tensor_file import write_tensors
+from transformer_edu.saving.tensor_file import write_tensors
 
 FIELDS = {"d_model": 16, "num_heads": 2, "d_ff": 32, "num_layers": 2, "max_len": 20}
 

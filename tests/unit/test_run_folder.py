@@ -15,7 +15,7 @@ from tests.unit.conftest import SMALL
 from transformer_edu.cli import main
 from transformer_edu.data.subwords import Subwords
 from transformer_edu.training.run_folder import CHECKPOINT, WEIGHTS, RunFolder
-from transformer_edu.training.tensor_file import read_tensors, write_tensors
+from transformer_edu.saving.tensor_file import read_tensors, write_tensors
 from transformer_edu.translator import load_translator
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")

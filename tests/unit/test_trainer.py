@@ -8,7 +8,7 @@ import torch
 
 from tests.unit.conftest import SMALL
 from transformer_edu.training import warmup_schedule
-from transformer_edu.training.checkpoint import distinct_weights
+from transformer_edu.saving.checkpoint import distinct_weights
 from transformer_edu.training.distributed import Team
 from transformer_edu.training.finish import average_weights, finish
 from transformer_edu.support.provenance import provenance

@@ -14,7 +14,7 @@ from typing import Any, Literal, overload
 import torch
 
 from transformer_edu.data.vocabulary import Vocabulary
-from transformer_edu.training.checkpoint import load_model
+from transformer_edu.saving.checkpoint import load_model
 from transformer_edu.training.evaluation import greedy_ids
 from transformer_edu.transformer import Transformer
 from transformer_edu.support.validation import check_choice

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from transformer_edu.support.files import write_atomically
-from transformer_edu.training.checkpoint import distinct_weights, put_weights, save_model
+from transformer_edu.saving.checkpoint import distinct_weights, put_weights, save_model
 from transformer_edu.training.run_folder import WEIGHTS
 from transformer_edu.training.scores import lowercase_bleu
 from transformer_edu.training.trainer import Trainer

@@ -14,7 +14,7 @@ import torch
 
 from transformer_edu.data import encode_pairs, held_out_pairs, iterate_batches, train_pairs, vocabularies
 from transformer_edu.support.files import write_atomically
-from transformer_edu.training.checkpoint import save_model
+from transformer_edu.saving.checkpoint import save_model
 from transformer_edu.training.evaluation import exact_match
 from transformer_edu.training.loop import History, Step, evaluate_loss, train
 from transformer_edu.support.provenance import provenance

@@ -13,7 +13,7 @@ from transformer_edu.data.subwords import Subwords
 from transformer_edu.training.run_description import differences
 from transformer_edu.training.run_folder import CHECKPOINT, KEPT_CHECKPOINTS, RUN, RunFolder
 from transformer_edu.training.settings import TrainingSettings
-from transformer_edu.training.size import parameter_count
+from transformer_edu.saving.size import parameter_count
 from transformer_edu.translator import TOKENIZER
 
 LOCK = ".lock"

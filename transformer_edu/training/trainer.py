@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from transformer_edu.data.packing import epoch_batches
-from transformer_edu.training.checkpoint import distinct_weights, put_weights
+from transformer_edu.saving.checkpoint import distinct_weights, put_weights
 from transformer_edu.training.distributed import Team
 from transformer_edu.support.seeds import seeded
 from transformer_edu.training.run_description import identity

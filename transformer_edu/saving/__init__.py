@@ -1,0 +1,1 @@
+"""Models in files: weights with the configuration that gives them their places, checksums, and cards."""
