@@ -21,7 +21,7 @@ from shared.measure import alternate, growth_bytes, in_new_process, product_prec
 from shared.report import arguments, save, table
 from torch import Tensor, nn
 
-from transformer_edu.training.steps import SummedLoss
+from transformer_edu.translator.steps import SummedLoss
 
 SMOOTHING = 0.1
 TRAINEES = ("ours", *(name for name in NAMES if name != "ours"), "ours, PyTorch's loss")

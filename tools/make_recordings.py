@@ -56,7 +56,7 @@ from transformer_edu.training.replay import record_replay
 from transformer_edu.training.search_settings import record_search_settings
 from transformer_edu.training.step_time import record_step_times
 from transformer_edu.support.threads import one_thread
-from transformer_edu.translator import load_translator
+from transformer_edu.translator.translator import load_translator
 from transformer_edu.widgets.architecture_trace import record_trace
 from transformer_edu.widgets.cached_keys import record_keys
 from transformer_edu.widgets.context_vectors import record_vectors

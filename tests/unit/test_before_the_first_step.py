@@ -11,13 +11,13 @@ import torch
 from tests.unit.command import as_arguments
 from tests.unit.conftest import SMALL
 from transformer_edu.cli import main
-from transformer_edu.training.distributed import Team
-from transformer_edu.training.settings import TrainingSettings
-from transformer_edu.training.steps import StepMaker, step_seed
-from transformer_edu.training.task import prepare_task
-from transformer_edu.training.trainer import new_model
-from transformer_edu.training.validate import summed_loss
-from transformer_edu.translator import load_translator
+from transformer_edu.translator.distributed import Team
+from transformer_edu.translator.settings import TrainingSettings
+from transformer_edu.translator.steps import StepMaker, step_seed
+from transformer_edu.translator.task import prepare_task
+from transformer_edu.translator.trainer import new_model
+from transformer_edu.translator.validation import summed_loss
+from transformer_edu.translator.translator import load_translator
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
 SHORT = {**SMALL, "steps": 4}
@@ -64,7 +64,7 @@ def test_a_validation_line_longer_than_the_positions_is_named(refused, long_vali
 
 
 def test_it_is_cut_with_a_warning_where_that_is_asked(long_valid, tmp_path, monkeypatch):
-    monkeypatch.setattr("transformer_edu.training.finish.LENGTH_PENALTIES", (0.6,))
+    monkeypatch.setattr("transformer_edu.translator.export.LENGTH_PENALTIES", (0.6,))
     with pytest.warns(UserWarning, match=r"validation lines are cut to 511 subwords.*line 2 of .*long\.tsv has"):
         train(tmp_path / "run", long_valid, "--cut-valid")
     assert load_translator(tmp_path / "run").model.config.max_len == 512

@@ -14,7 +14,7 @@ import torch
 from tests.conftest import ROOT
 from tests.unit.command import as_arguments, run, start
 from tests.unit.conftest import SMALL
-from transformer_edu.training.distributed import Team
+from transformer_edu.translator.distributed import Team
 
 EXACT = {**SMALL, "precision": "float64", "dropout": 0.0, "steps": 20, "every": 1, "average": 1}
 

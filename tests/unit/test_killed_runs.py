@@ -11,8 +11,8 @@ import pytest
 from tests.unit.command import as_arguments
 from tests.unit.conftest import SMALL
 from transformer_edu.cli import main
-from transformer_edu.training.run_folder import CHECKPOINT, WEIGHTS, RunFolder
-from transformer_edu.training.steps import StepMaker
+from transformer_edu.translator.run_folder import CHECKPOINT, WEIGHTS, RunFolder
+from transformer_edu.translator.steps import StepMaker
 
 LONG = {**SMALL, "steps": 200, "every": 5, "average": 2}
 KILLS = 20

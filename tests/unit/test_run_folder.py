@@ -14,9 +14,9 @@ from tests.unit.command import as_arguments
 from tests.unit.conftest import SMALL
 from transformer_edu.cli import main
 from transformer_edu.data.subwords import Subwords
-from transformer_edu.training.run_folder import CHECKPOINT, WEIGHTS, RunFolder
+from transformer_edu.translator.run_folder import CHECKPOINT, WEIGHTS, RunFolder
 from transformer_edu.saving.tensor_file import read_tensors, write_tensors
-from transformer_edu.translator import load_translator
+from transformer_edu.translator.translator import load_translator
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
 SHORT = {**SMALL, "steps": 8}  # two evaluations
@@ -264,8 +264,8 @@ def test_half_written_files_of_every_kind_are_cleared_away(one, brief_text):
 
 def test_only_the_first_process_of_a_team_holds_the_folder(tmp_path, brief_text):
     from transformer_edu.commands.train import _folder
-    from transformer_edu.training.distributed import Team
-    from transformer_edu.training.settings import TrainingSettings
+    from transformer_edu.translator.distributed import Team
+    from transformer_edu.translator.settings import TrainingSettings
 
     settings = TrainingSettings(out=str(tmp_path / "run"), **SHORT, **brief_text)
     with _folder(settings, Team(0, 2, torch.device("cpu"))), _folder(settings, Team(1, 2, torch.device("cpu"))):

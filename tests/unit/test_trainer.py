@@ -9,15 +9,15 @@ import torch
 from tests.unit.conftest import SMALL
 from transformer_edu.training import warmup_schedule
 from transformer_edu.saving.checkpoint import distinct_weights
-from transformer_edu.training.distributed import Team
-from transformer_edu.training.finish import average_weights, finish
+from transformer_edu.translator.distributed import Team
+from transformer_edu.translator.export import average_weights, finish
 from transformer_edu.support.provenance import provenance
-from transformer_edu.training.run_folder import CHECKPOINT, WEIGHTS, RunFolder
-from transformer_edu.training.settings import TrainingSettings
-from transformer_edu.training.steps import StepMaker, chosen_precision
-from transformer_edu.training.task import prepare_task
-from transformer_edu.training.trainer import Trainer, new_model
-from transformer_edu.translator import load_translator
+from transformer_edu.translator.run_folder import CHECKPOINT, WEIGHTS, RunFolder
+from transformer_edu.translator.settings import TrainingSettings
+from transformer_edu.translator.steps import StepMaker, chosen_precision
+from transformer_edu.translator.task import prepare_task
+from transformer_edu.translator.trainer import Trainer, new_model
+from transformer_edu.translator.translator import load_translator
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
 DAMAGED = r"checkpoint-00000012\.safetensors is damaged.*it is passed over"

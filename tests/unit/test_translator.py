@@ -5,7 +5,7 @@ import torch
 
 from transformer_edu import build_transformer
 from transformer_edu.data.subwords import Subwords
-from transformer_edu.translator import Translator
+from transformer_edu.translator.translator import Translator
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
 TEXTS = ["the small cat sleeps", "a dog", "the red hen sees the big cat", "cats"]

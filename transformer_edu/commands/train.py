@@ -12,15 +12,15 @@ from typing import Any, get_args
 import torch
 
 from transformer_edu.commands.streams import lasting_streams
-from transformer_edu.training.distributed import Team, start_team
-from transformer_edu.training.finish import finish
+from transformer_edu.translator.distributed import Team, start_team
+from transformer_edu.translator.export import finish
 from transformer_edu.fast.memory import keep_freed_memory
 from transformer_edu.support.provenance import provenance
-from transformer_edu.training.run_start import alone_in
-from transformer_edu.training.settings import TrainingSettings
-from transformer_edu.training.steps import chosen_precision
-from transformer_edu.training.task import Task, prepare_task
-from transformer_edu.training.trainer import Progress, Trainer
+from transformer_edu.translator.run_start import alone_in
+from transformer_edu.translator.settings import TrainingSettings
+from transformer_edu.translator.steps import chosen_precision
+from transformer_edu.translator.task import Task, prepare_task
+from transformer_edu.translator.trainer import Progress, Trainer
 
 LOST = ("connection closed", "connection reset", "timed out", "timeout", "gloo", "nccl", "broken pipe")
 

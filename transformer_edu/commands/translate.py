@@ -15,7 +15,7 @@ from typing import Any
 from transformer_edu.commands.options import add_search_options, checked_search, open_model, whole_number
 from transformer_edu.commands.output import named, reader_may_leave, say
 from transformer_edu.data.parallel import check_holds_text, decode_line, read_content, utf8_hint
-from transformer_edu.translator import Translation, Translator
+from transformer_edu.translator.translator import Translation, Translator
 
 CHUNK = 256  # sentences that are translated together
 LINE_ENDS = re.compile("[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")  # where a program may begin a new line

@@ -53,7 +53,7 @@ def load(name: str, device: torch.device | str = "cpu") -> Any:
     """The shipped model of this name.
 
     "grammar" is the book's English-French model, a `Pretrained`; "multi30k-de-en" translates German captions of
-    photographs into English, a `transformer_edu.translator.Translator`.
+    photographs into English, a `transformer_edu.translator.translator.Translator`.
 
     Raises:
         ValueError: no model has that name, or a file is damaged.
@@ -61,7 +61,7 @@ def load(name: str, device: torch.device | str = "cpu") -> Any:
     if name not in NAMES:
         raise ValueError(f"name must be one of {', '.join(map(repr, NAMES))}, got {name!r}")
     if name in TRANSLATORS:
-        from transformer_edu.translator import load_translator  # here: it needs more than the grammar's model
+        from transformer_edu.translator.translator import load_translator  # here: it needs more than the grammar's model
 
         return load_translator(_FOLDER / name, device)
     weights, card_path = _FOLDER / f"{name}.safetensors", _FOLDER / f"{name}.json"

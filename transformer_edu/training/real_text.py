@@ -19,7 +19,7 @@ from transformer_edu.data.packing import epoch_batches, pack, padding_waste
 from transformer_edu.data.parallel import TextPair
 from transformer_edu.data.subwords import Subwords
 from transformer_edu.training.scores import lowercase_bleu
-from transformer_edu.translator import Translation, Translator
+from transformer_edu.translator.translator import Translation, Translator
 
 WORDS = ("schläft", "nicht", "schläft nicht", "Regen", "Herrchen", "Enten", "Entfernung", "Zeit", "heute", "Ich")
 MAX_TOKENS = 1280  # of a training batch

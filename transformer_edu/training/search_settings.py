@@ -11,7 +11,7 @@ from sacrebleu.metrics import BLEU
 
 from transformer_edu import pretrained
 from transformer_edu.data.multi30k import multi30k_pairs
-from transformer_edu.translator import Translation, Translator
+from transformer_edu.translator.translator import Translation, Translator
 
 BEAM_SIZES = (1, 2, 4, 8, 16)
 LENGTH_PENALTIES = (0.0, 1.0)

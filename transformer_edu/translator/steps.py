@@ -9,10 +9,10 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from transformer_edu.data.batching import Batch, make_batch
-from transformer_edu.training.distributed import Team
+from transformer_edu.translator.distributed import Team
 from transformer_edu.fast.projected_loss import projected_loss
-from transformer_edu.training.settings import TrainingSettings
-from transformer_edu.training.task import Task
+from transformer_edu.translator.settings import TrainingSettings
+from transformer_edu.translator.task import Task
 from transformer_edu.transformer import Transformer
 
 

@@ -9,12 +9,12 @@ from transformer_edu.data.multi30k import multi30k_pairs
 from transformer_edu.data.parallel import TextPair, read_parallel, read_tsv
 from transformer_edu.data.subwords import Subwords
 from transformer_edu.data.toy import IdPair
-from transformer_edu.training.distributed import Team
-from transformer_edu.training.run_description import describe
-from transformer_edu.training.run_folder import RunFolder
-from transformer_edu.training.run_start import check_room, check_start, claim, known_subwords
-from transformer_edu.training.settings import TrainingSettings
-from transformer_edu.translator import TOKENIZER
+from transformer_edu.translator.distributed import Team
+from transformer_edu.translator.run_description import describe
+from transformer_edu.translator.run_folder import RunFolder
+from transformer_edu.translator.run_start import check_room, check_start, claim, known_subwords
+from transformer_edu.translator.settings import TrainingSettings
+from transformer_edu.translator.translator import TOKENIZER
 
 NAMED = 5  # lines that an error names; the others it counts
 
