@@ -39,22 +39,22 @@ from transformer_edu.data import (
 from transformer_edu.support.files import check_writable, write_atomically
 from transformer_edu.data.multi30k import multi30k_pairs
 from transformer_edu.training import Step, exact_match
-from transformer_edu.training.ablation import record_ablations
-from transformer_edu.training.depth import record_depth
-from transformer_edu.training.embedding_scale import record_embedding_scale
+from transformer_edu.experiments.ablation import record_ablations
+from transformer_edu.experiments.depth import record_depth
+from transformer_edu.experiments.embedding_scale import record_embedding_scale
 from transformer_edu.training.grammar_model import (
     held_out_score,
     loss_curve,
     new_grammar_model,
     train_grammar_model,
 )
-from transformer_edu.training.long_range import record_long_range
+from transformer_edu.experiments.long_range import record_long_range
 from transformer_edu.support.provenance import provenance
-from transformer_edu.training.real_ablation import record_real_ablations
-from transformer_edu.training.real_text import record_real_text
-from transformer_edu.training.replay import record_replay
-from transformer_edu.training.search_settings import record_search_settings
-from transformer_edu.training.step_time import record_step_times
+from transformer_edu.experiments.multi30k_ablation import record_real_ablations
+from transformer_edu.experiments.multi30k_facts import record_real_text
+from transformer_edu.experiments.replay import record_replay
+from transformer_edu.experiments.search_settings import record_search_settings
+from transformer_edu.experiments.step_time import record_step_times
 from transformer_edu.support.threads import one_thread
 from transformer_edu.translator.translator import load_translator
 from transformer_edu.widgets.architecture_trace import record_trace

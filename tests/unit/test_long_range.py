@@ -8,7 +8,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from transformer_edu import recordings
 from transformer_edu.training import long_range, step_time
-from transformer_edu.training.long_range import (
+from transformer_edu.experiments.long_range import (
     CONTENDERS,
     Convolution,
     accuracy,

@@ -2,7 +2,7 @@
 
 A sequence holds `distance` + 1 random tokens; at the last place the model is asked for the first one.
 
-python -m transformer_edu.training.long_range --distance 16
+python -m transformer_edu.experiments.long_range --distance 16
 """
 
 import argparse
@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from transformer_edu.support.shapes import Int, Tensor
-from transformer_edu.training.long_range_models import MAX_LEN, VOCAB_SIZE, Convolution, Recurrent, SelfAttention
+from transformer_edu.experiments.long_range_models import MAX_LEN, VOCAB_SIZE, Convolution, Recurrent, SelfAttention
 from transformer_edu.support.seeds import seeded
 from transformer_edu.support.threads import one_thread
 from transformer_edu.support.validation import check_choice, check_number, check_positive_integer

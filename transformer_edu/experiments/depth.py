@@ -4,7 +4,7 @@ A sequence holds eight random ids; at each place the model is asked for the id t
 Measured for post-norm and pre-norm, and for post-norm without the residual, at two learning rates, with a linear
 warm-up and without:
 
-python -m transformer_edu.training.depth --layers 12
+python -m transformer_edu.experiments.depth --layers 12
 """
 
 import argparse

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from transformer_edu.training.ablation import without_feed_forward, without_norm, without_positions
+from transformer_edu.experiments.ablation import without_feed_forward, without_norm, without_positions
 from transformer_edu.translator.distributed import Team
 from transformer_edu.translator.settings import TrainingSettings
 from transformer_edu.translator.task import prepare_task

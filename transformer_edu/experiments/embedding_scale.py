@@ -3,7 +3,7 @@
 Each is the start of a grammar model that is trained for the first 300 of the recipe's 1000 steps, then
 asked for 200 held-out sentences:
 
-python -m transformer_edu.training.embedding_scale --start xavier
+python -m transformer_edu.experiments.embedding_scale --start xavier
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """How long does one training step take, against the length of the sequence? (chapter 2)
 
-python -m transformer_edu.training.step_time
+python -m transformer_edu.experiments.step_time
 """
 
 import argparse
@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from transformer_edu.training.long_range import CONTENDERS, new_contender, sequences
+from transformer_edu.experiments.long_range import CONTENDERS, new_contender, sequences
 from transformer_edu.support.threads import one_thread
 from transformer_edu.support.validation import check_positive_integer
 
