@@ -24,7 +24,7 @@ FRAME = (
         "requirements.txt",
         "tools/build_book.py",
         "transformer_edu/widgets",
-        "transformer_edu/examples.py",
+        "transformer_edu/data/examples.py",
     ),
     *("book/_ext", "book/_static", "book/_templates", "book/references.bib"),
 )

@@ -12,7 +12,7 @@ from transformer_edu.decoding.greedy import greedy_search
 from transformer_edu.support.device import pick_device
 from transformer_edu.embedding import InputEmbedding, ProjectionLayer
 from transformer_edu.encoder import Encoder, EncoderLayer
-from transformer_edu.examples import RUNNING_SENTENCE, RUNNING_TRANSLATION, hand_example
+from transformer_edu.data.examples import RUNNING_SENTENCE, RUNNING_TRANSLATION, hand_example
 from transformer_edu.feedforward import PositionwiseFeedForward
 from transformer_edu.inspection.record import block_attention, record_activations, record_attention
 from transformer_edu.inspection.from_torch_nn import copy_weights

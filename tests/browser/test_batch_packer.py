@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import StrictPage, overflow
 from tests.browser.figure_page import opened
 from tests.browser.keyboard import tab_to_name
-from transformer_edu.data.packing import epoch_batches
+from transformer_edu.data.token_budget import epoch_batches
 from transformer_edu.widgets import BatchPacker
 from transformer_edu.widgets.batch_packer import LIMITS, ORDERS, cells_of, plan, token_counts
 

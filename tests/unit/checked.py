@@ -19,7 +19,7 @@ from transformer_edu.checks import positions as positions_check
 from transformer_edu.checks import residual as residual_check
 from transformer_edu.checks import shift as shift_check
 from transformer_edu.data.byte_pairs import learn_merges
-from transformer_edu.data.packing import pack
+from transformer_edu.data.token_budget import pack
 from transformer_edu.decoding.sampling import sampling_probabilities
 from transformer_edu.training.bleu import corpus_bleu
 from transformer_edu.training.loss import label_smoothing

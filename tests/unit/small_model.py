@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from transformer_edu import build_transformer
-from transformer_edu.data.subwords import Subwords
+from transformer_edu.data.tokenizer import Subwords
 from transformer_edu.saving.checkpoint import save_model
 
 TEXTS = ["the small cat sleeps", "a dog", "der Hund läuft", "ein Mädchen lacht"]

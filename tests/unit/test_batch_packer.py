@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from transformer_edu.data import train_pairs
-from transformer_edu.data.packing import epoch_batches, pack, padding_waste
+from transformer_edu.data.token_budget import epoch_batches, pack, padding_waste
 from transformer_edu.widgets import BatchPacker, make_figure
 from transformer_edu.widgets.assets import FOLDER
 from transformer_edu.widgets.batch_packer import (

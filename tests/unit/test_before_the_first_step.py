@@ -10,7 +10,7 @@ import torch
 
 from tests.unit.command import as_arguments
 from tests.unit.conftest import SMALL
-from transformer_edu.cli import main
+from transformer_edu.commands.main import main
 from transformer_edu.translator.distributed import Team
 from transformer_edu.translator.settings import TrainingSettings
 from transformer_edu.translator.steps import StepMaker, step_seed

@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.command import as_arguments
 from tests.unit.conftest import SMALL
-from transformer_edu.cli import main
+from transformer_edu.commands.main import main
 from transformer_edu.translator.run_folder import CHECKPOINT, WEIGHTS, RunFolder
 from transformer_edu.translator.steps import StepMaker
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_edu.data.packing import epoch_batches, pack, padding_waste
+from transformer_edu.data.token_budget import epoch_batches, pack, padding_waste
 
 LENGTHS = st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), min_size=1, max_size=120)
 

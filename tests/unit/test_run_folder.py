@@ -12,8 +12,8 @@ from filelock import FileLock
 
 from tests.unit.command import as_arguments
 from tests.unit.conftest import SMALL
-from transformer_edu.cli import main
-from transformer_edu.data.subwords import Subwords
+from transformer_edu.commands.main import main
+from transformer_edu.data.tokenizer import Subwords
 from transformer_edu.translator.run_folder import CHECKPOINT, WEIGHTS, RunFolder
 from transformer_edu.saving.tensor_file import read_tensors, write_tensors
 from transformer_edu.translator.translator import load_translator

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from transformer_edu.data import SPECIALS, train_pairs
 from transformer_edu.data.multi30k import multi30k_pairs
-from transformer_edu.data.subwords import SMALLEST, Subwords
+from transformer_edu.data.tokenizer import SMALLEST, Subwords
 
 SUBWORDS = Subwords.train([text for pair in train_pairs(300) for text in pair], vocab_size=400)
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from transformer_edu import build_transformer
-from transformer_edu.data.subwords import Subwords
+from transformer_edu.data.tokenizer import Subwords
 from transformer_edu.translator.translator import Translator
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")

@@ -5,7 +5,7 @@ from functools import partial
 from itertools import accumulate
 
 from transformer_edu.checks.packs import PACK
-from transformer_edu.data.packing import Lengths
+from transformer_edu.data.token_budget import Lengths
 
 mistake = PACK.mistake
 Batches = list[list[int]]

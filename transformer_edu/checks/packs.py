@@ -6,7 +6,7 @@ from typing import Any
 
 from transformer_edu.checks.compare import Unfit
 from transformer_edu.checks.engine import Component, Trial, need_callable
-from transformer_edu.data.packing import Lengths, pack
+from transformer_edu.data.token_budget import Lengths, pack
 
 Pack = Callable[[list[Lengths], int], list[list[int]]]
 

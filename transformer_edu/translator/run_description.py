@@ -7,7 +7,7 @@ from typing import Any
 
 from transformer_edu.data.multi30k import digest
 from transformer_edu.data.parallel import TextPair
-from transformer_edu.data.subwords import Subwords
+from transformer_edu.data.tokenizer import Subwords
 from transformer_edu.translator.settings import TrainingSettings
 
 FORMAT = "transformer_edu.run/1"

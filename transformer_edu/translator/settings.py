@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from transformer_edu.data.subwords import SMALLEST
+from transformer_edu.data.tokenizer import SMALLEST
 from transformer_edu.saving.size import check_memory, in_words
 from transformer_edu.transformer import TransformerConfig
 from transformer_edu.support.validation import (

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from transformer_edu.data.packing import epoch_batches
+from transformer_edu.data.token_budget import epoch_batches
 from transformer_edu.saving.checkpoint import distinct_weights, put_weights
 from transformer_edu.translator.distributed import Team
 from transformer_edu.support.seeds import seeded

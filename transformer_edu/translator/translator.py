@@ -12,7 +12,7 @@ from torch import Tensor
 
 from transformer_edu.decoding.beam import Hypothesis, beam_search, length_normalizer
 from transformer_edu.data.batching import pad_sequences
-from transformer_edu.data.subwords import Subwords
+from transformer_edu.data.tokenizer import Subwords
 from transformer_edu.decoding.greedy import greedy_search
 from transformer_edu.inspection.record import record_attention
 from transformer_edu.saving.card import check_length_penalty, read_card

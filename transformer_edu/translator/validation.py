@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from transformer_edu.data.batching import make_batch
-from transformer_edu.data.packing import pack
+from transformer_edu.data.token_budget import pack
 from transformer_edu.data.toy import IdPair
 from transformer_edu.decoding.greedy import evaluation_mode
 from transformer_edu.translator.distributed import Team

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import traitlets
 
-from transformer_edu.examples import hand_example
+from transformer_edu.data.examples import hand_example
 from transformer_edu.support.validation import check_boolean, check_choice
 from transformer_edu.widgets.base import Figure
 from transformer_edu.widgets.lists import as_lists

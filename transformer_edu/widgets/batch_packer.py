@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import traitlets
 
 from transformer_edu.data import train_pairs
-from transformer_edu.data.packing import pack, padding_waste
+from transformer_edu.data.token_budget import pack, padding_waste
 from transformer_edu.support.validation import check_choice, check_positive_integer
 from transformer_edu.widgets.base import Figure
 

@@ -7,7 +7,7 @@ import torch
 import traitlets
 
 from transformer_edu.attention import scaled_dot_product_attention
-from transformer_edu.examples import hand_example
+from transformer_edu.data.examples import hand_example
 from transformer_edu.support.shapes import Tensor
 from transformer_edu.support.validation import check_choice, check_positive_integer
 from transformer_edu.widgets.attention_stepper import matrix_trait
