@@ -28,7 +28,7 @@ FRAME = (
     ),
     *("book/_ext", "book/_static", "book/_templates", "book/references.bib"),
 )
-PAGES = ("book", "notebooks", "recordings")
+PAGES = ("book", "notebooks", "transformer_edu/recordings")
 IGNORED = ("__pycache__", ".ipynb_checkpoints")
 
 

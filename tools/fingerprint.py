@@ -130,9 +130,13 @@ class Sources:
     def named_files(self, tree: ast.AST, folder: Path) -> set[Path]:
         """Return the files below `folder`, or of the recordings, that a string in the source names."""
         words = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
-        recorded = {f for f in data_files(self.root / "recordings") if f.stem in words or f.name in words}
+        recorded = {f for f in data_files(self.root / PACKAGE / "recordings") if f.stem in words or f.name in words}
         quoted = {f for f in data_files(folder) if any(word.endswith(f.name) for word in words)}
-        return quoted | recorded | {f for f in data_files(self.root / "recordings") if any(f.name in w for w in words)}
+        return (
+            quoted
+            | recorded
+            | {f for f in data_files(self.root / PACKAGE / "recordings") if any(f.name in w for w in words)}
+        )
 
 
 @cache

@@ -3,7 +3,7 @@
 python tools/make_recordings.py                              # all of them, over twenty minutes on one thread
 python tools/make_recordings.py --only running-sentence      # one of them
 
-Each is one file, recordings/NAME.json: {name, command, commit, machine, date, data}.
+Each is one file, transformer_edu/recordings/NAME.json: {name, command, commit, machine, date, data}.
 """
 
 import argparse
@@ -36,33 +36,33 @@ from transformer_edu.data import (
     translate,
     vocabularies,
 )
-from transformer_edu.support.files import check_writable, write_atomically
 from transformer_edu.data.multi30k import multi30k_pairs
-from transformer_edu.training import Step, exact_match
 from transformer_edu.experiments.ablation import record_ablations
 from transformer_edu.experiments.depth import record_depth
 from transformer_edu.experiments.embedding_scale import record_embedding_scale
+from transformer_edu.experiments.long_range import record_long_range
+from transformer_edu.experiments.multi30k_ablation import record_real_ablations
+from transformer_edu.experiments.multi30k_facts import record_real_text
+from transformer_edu.experiments.replay import record_replay
+from transformer_edu.experiments.search_settings import record_search_settings
+from transformer_edu.experiments.step_time import record_step_times
+from transformer_edu.support.files import check_writable, write_atomically
+from transformer_edu.support.provenance import provenance
+from transformer_edu.support.threads import one_thread
+from transformer_edu.training import Step, exact_match
 from transformer_edu.training.grammar_model import (
     held_out_score,
     loss_curve,
     new_grammar_model,
     train_grammar_model,
 )
-from transformer_edu.experiments.long_range import record_long_range
-from transformer_edu.support.provenance import provenance
-from transformer_edu.experiments.multi30k_ablation import record_real_ablations
-from transformer_edu.experiments.multi30k_facts import record_real_text
-from transformer_edu.experiments.replay import record_replay
-from transformer_edu.experiments.search_settings import record_search_settings
-from transformer_edu.experiments.step_time import record_step_times
-from transformer_edu.support.threads import one_thread
 from transformer_edu.translator.translator import load_translator
-from transformer_edu.widgets.architecture_trace import record_trace
-from transformer_edu.widgets.cached_keys import record_keys
-from transformer_edu.widgets.context_vectors import record_vectors
-from transformer_edu.widgets.decoder_branches import record_branches
+from transformer_edu.widgets.architecture_map_data import record_trace
+from transformer_edu.widgets.cache_stepper_data import record_keys
+from transformer_edu.widgets.context_explorer_data import record_vectors
+from transformer_edu.widgets.decoder_stepper_data import record_branches
 
-FOLDER = Path(__file__).resolve().parents[1] / "recordings"
+FOLDER = Path(__file__).resolve().parents[1] / "transformer_edu" / "recordings"
 SEEDS = (0, 1, 2)
 SNAPSHOTS = (50, 100, 150, 200, 300, 400, 600, 1000)  # steps; before the first one there is one more, step 0
 SNAPSHOT_SENTENCES = 300  # held-out sentences for the exact match of a snapshot

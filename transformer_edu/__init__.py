@@ -5,22 +5,22 @@ plotting, widget or tokenizer library.
 """
 
 from transformer_edu.attention import MultiHeadAttention, scaled_dot_product_attention
-from transformer_edu.decoding.beam import Hypothesis, beam_search
-from transformer_edu.support.cache import DecoderCache, KeyValueCache
+from transformer_edu.data.examples import RUNNING_SENTENCE, RUNNING_TRANSLATION, hand_example
 from transformer_edu.decoder import Decoder, DecoderLayer
+from transformer_edu.decoding.beam import Hypothesis, beam_search
 from transformer_edu.decoding.greedy import greedy_search
-from transformer_edu.support.device import pick_device
+from transformer_edu.decoding.sampling import sample
 from transformer_edu.embedding import InputEmbedding, ProjectionLayer
 from transformer_edu.encoder import Encoder, EncoderLayer
-from transformer_edu.data.examples import RUNNING_SENTENCE, RUNNING_TRANSLATION, hand_example
 from transformer_edu.feedforward import PositionwiseFeedForward
-from transformer_edu.inspection.record import block_attention, record_activations, record_attention
 from transformer_edu.inspection.from_torch_nn import copy_weights
+from transformer_edu.inspection.record import block_attention, record_activations, record_attention
 from transformer_edu.masks import causal_mask, padding_mask
 from transformer_edu.normalization import LayerNorm, RMSNorm
 from transformer_edu.positional import LearnedPositionalEncoding, PositionalEncoding, sinusoidal_table
 from transformer_edu.residual import ResidualConnection
-from transformer_edu.decoding.sampling import sample
+from transformer_edu.support.cache import DecoderCache, KeyValueCache
+from transformer_edu.support.device import pick_device
 from transformer_edu.training.loss import label_smoothing
 from transformer_edu.training.schedule import warmup_schedule
 from transformer_edu.transformer import Transformer, TransformerConfig, build_transformer

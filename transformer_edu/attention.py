@@ -8,9 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from transformer_edu.support.cache import KeyValueCache
 from transformer_edu.fast.dropout import draws_quickly, dropout
 from transformer_edu.fast.linear import Linear
+from transformer_edu.support.cache import KeyValueCache
 from transformer_edu.support.shapes import Float, Mask, Tensor
 from transformer_edu.support.validation import (
     check_boolean,

@@ -6,10 +6,10 @@ from typing import Any
 from torch import nn
 
 from transformer_edu.attention import MultiHeadAttention
-from transformer_edu.support.cache import DecoderCache, LayerCache
 from transformer_edu.feedforward import PositionwiseFeedForward
 from transformer_edu.normalization import LayerNorm
 from transformer_edu.residual import ResidualConnection
+from transformer_edu.support.cache import DecoderCache, LayerCache
 from transformer_edu.support.shapes import Float, Mask, Tensor, Vectors
 from transformer_edu.support.validation import check_vectors
 

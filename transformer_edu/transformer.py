@@ -6,13 +6,13 @@ from typing import Any
 
 from torch import nn
 
-from transformer_edu.support.cache import DecoderCache
 from transformer_edu.decoder import Decoder, DecoderLayer
 from transformer_edu.embedding import InputEmbedding, ProjectionLayer
 from transformer_edu.encoder import Encoder, EncoderLayer
 from transformer_edu.masks import causal_mask, padding_mask
 from transformer_edu.normalization import LayerNorm
 from transformer_edu.positional import PositionalEncoding
+from transformer_edu.support.cache import DecoderCache
 from transformer_edu.support.shapes import Bool, Float, Int, Tensor, Vectors
 from transformer_edu.support.validation import (
     check_boolean,

@@ -6,7 +6,7 @@ without one gets nothing. Stills, stored as data in the notebooks, become files 
 In a Markdown page (`:state:` is a JSON file, relative to the repository; both options may be left out):
 
     ```{interactive} attention-stepper
-    :state: recordings/example.json
+    :state: transformer_edu/recordings/example.json
     :alt: What the picture shows.
     ```
 """

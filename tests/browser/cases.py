@@ -26,7 +26,7 @@ from transformer_edu.widgets import (
     SoftmaxLab,
     TrainingReplay,
 )
-from transformer_edu.widgets.search_branches import record_search_tree
+from transformer_edu.widgets.search_tree_data import record_search_tree
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 HOSTILE_BRANCHES = {  # a tree of translations with two nodes

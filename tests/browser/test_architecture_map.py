@@ -13,7 +13,7 @@ from tests.browser.figure_page import opened
 from tests.browser.keyboard import tab_until
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, pretrained, record_activations, record_attention
 from transformer_edu.widgets import ArchitectureMap, assets
-from transformer_edu.widgets.architecture_trace import path
+from transformer_edu.widgets.architecture_map_data import path
 
 Open = Callable[..., Page]
 HUNDREDTH, TEN_THOUSANDTH = (

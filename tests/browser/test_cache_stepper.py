@@ -13,7 +13,7 @@ from tests.browser.keyboard import tab_to
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, pretrained
 from transformer_edu.decoding.cost import cache_numbers, decoding_work, step_work
 from transformer_edu.widgets import CacheStepper
-from transformer_edu.widgets.cached_keys import rows_of_each_step, without_mask
+from transformer_edu.widgets.cache_stepper_data import rows_of_each_step, without_mask
 
 MOST_TABS = 12
 

@@ -15,7 +15,7 @@ from tests.browser.figure_page import opened, slide, values
 from tests.browser.keyboard import tab_to
 from transformer_edu.widgets import NormPlacement
 from transformer_edu.widgets.norm_placement import BLACK, CAT
-from transformer_edu.widgets.placement_networks import PLACEMENTS, draw_networks, median_curves, norm, passage
+from transformer_edu.widgets.norm_placement_data import PLACEMENTS, draw_networks, median_curves, norm, passage
 
 MOST_TABS = 15
 

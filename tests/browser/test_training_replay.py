@@ -15,7 +15,7 @@ from transformer_edu.data import encode_pairs, held_out_pairs, iterate_batches, 
 from transformer_edu.training import evaluate_loss
 from transformer_edu.training.grammar_model import grammar_learning_rate, new_grammar_model
 from transformer_edu.widgets import TrainingReplay
-from transformer_edu.widgets.recorded_training import best_head, turning_point, weights_at
+from transformer_edu.widgets.training_replay_data import best_head, turning_point, weights_at
 
 DATA = recordings.load("training-replay")["data"]
 MOMENTS = DATA["moments"]

@@ -42,7 +42,7 @@ def house(tmp_path: Path) -> Path:
         path = tmp_path / "transformer_edu" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    recording = tmp_path / "recordings" / "three-seeds.json"
+    recording = tmp_path / "transformer_edu" / "recordings" / "three-seeds.json"
     recording.parent.mkdir()
     recording.write_text("{}")
     return tmp_path
@@ -73,7 +73,7 @@ def reached(house: Path, *cells: str) -> set[str]:
             {"pretrained/__init__.py", "pretrained/grammar.safetensors"},
         ),
         ("%matplotlib inline\nimport math", set()),
-        ("load('three-seeds')", {"recordings/three-seeds.json"}),
+        ("load('three-seeds')", {"transformer_edu/recordings/three-seeds.json"}),
         (
             "from transformer_edu.widgets import StepperFigure",
             {"widgets/stepper_figure.py", "widgets/base.py"}

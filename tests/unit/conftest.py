@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from transformer_edu import linear
 from transformer_edu.data import held_out_pairs, train_pairs
+from transformer_edu.fast import linear
 
 SMALL = {
     "vocab_size": 300,

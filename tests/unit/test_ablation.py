@@ -9,8 +9,8 @@ from torch import nn
 from tests.unit.conftest import SMALL
 from transformer_edu import recordings
 from transformer_edu.attention import scaled_dot_product_attention
+from transformer_edu.experiments import ablation, multi30k_ablation
 from transformer_edu.normalization import LayerNorm
-from transformer_edu.training import ablation, real_ablation
 from transformer_edu.training.grammar_model import WARMUP_STEPS, grammar_learning_rate, new_grammar_model
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
@@ -132,17 +132,17 @@ def test_several_processes_find_what_one_finds():
     assert found["ablations"][1]["runs"][1] == ablation.run_ablation(dropout, 1, steps=2)
 
 
-@pytest.mark.parametrize("one", real_ablation.ABLATIONS, ids=lambda one: one.part)
+@pytest.mark.parametrize("one", multi30k_ablation.ABLATIONS, ids=lambda one: one.part)
 def test_the_translator_trains_without_each_part(one, parallel_text):
-    found = real_ablation.run_real_ablation(one, **{**SMALL, **parallel_text, "steps": 2, "every": 2})
+    found = multi30k_ablation.run_real_ablation(one, **{**SMALL, **parallel_text, "steps": 2, "every": 2})
     assert found["part"] == one.part
     assert found["step"] == 2
     assert found["validation_loss"] > 0
 
 
 def test_a_run_that_fails_says_why(parallel_text, monkeypatch):
-    monkeypatch.setattr(real_ablation.Trainer, "run", raises_floating_point_error)
-    found = real_ablation.run_real_ablation(real_ablation.ABLATIONS[0], **{**SMALL, **parallel_text})
+    monkeypatch.setattr(multi30k_ablation.Trainer, "run", raises_floating_point_error)
+    found = multi30k_ablation.run_real_ablation(multi30k_ablation.ABLATIONS[0], **{**SMALL, **parallel_text})
     assert found == {"part": "nothing", "failed": "loss must stay finite"}
 
 

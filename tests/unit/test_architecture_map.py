@@ -20,7 +20,7 @@ from transformer_edu import (
 from transformer_edu.data import Vocabulary
 from transformer_edu.pretrained import Pretrained
 from transformer_edu.widgets import ArchitectureMap, assets, make_figure
-from transformer_edu.widgets.architecture_trace import parameter_counts, path, record_trace
+from transformer_edu.widgets.architecture_map_data import parameter_counts, path, record_trace
 
 WORDS = Vocabulary(["a", "b", "c"])
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from transformer_edu import RUNNING_SENTENCE, pretrained, record_attention, recordings
 from transformer_edu.widgets import AttentionMap, make_figure
-from transformer_edu.widgets.recorded_attention import check_maps, first_crossing, mean_row
+from transformer_edu.widgets.attention_map_data import check_maps, first_crossing, mean_row
 
 SOURCE, TARGET = ["the", "cat"], ["le", "chat", "<eos>"]
 

@@ -16,8 +16,8 @@ from transformer_edu.translator.settings import TrainingSettings
 from transformer_edu.translator.steps import StepMaker, step_seed
 from transformer_edu.translator.task import prepare_task
 from transformer_edu.translator.trainer import new_model
-from transformer_edu.translator.validation import summed_loss
 from transformer_edu.translator.translator import load_translator
+from transformer_edu.translator.validation import summed_loss
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
 SHORT = {**SMALL, "steps": 4}

@@ -11,7 +11,7 @@ import torch
 
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, pretrained, recordings
 from transformer_edu.widgets import CacheStepper, assets, make_figure
-from transformer_edu.widgets.cached_keys import largest_change, record_keys, rows_of_each_step, without_mask
+from transformer_edu.widgets.cache_stepper_data import largest_change, record_keys, rows_of_each_step, without_mask
 
 SHIPPED = pretrained.load("grammar")
 

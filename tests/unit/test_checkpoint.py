@@ -10,8 +10,9 @@ import torch
 from safetensors.torch import save_file
 
 from transformer_edu import Transformer, build_transformer
-from transformer_edu.training import checkpoint, load_model, read_extra, save_model, tensor_file
+from transformer_edu.saving import checkpoint, tensor_file
 from transformer_edu.saving.tensor_file import write_tensors
+from transformer_edu.training import load_model, read_extra, save_model
 
 FIELDS = {"d_model": 16, "num_heads": 2, "d_ff": 32, "num_layers": 2, "max_len": 20}
 

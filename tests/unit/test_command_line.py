@@ -12,8 +12,8 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.unit.small_model import POSITIONS, make_model
-from transformer_edu.commands.main import main
 from transformer_edu.commands import evaluate as evaluate_command
+from transformer_edu.commands.main import main
 from transformer_edu.data.tokenizer import Subwords
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")

@@ -12,7 +12,7 @@ import torch
 from transformer_edu import RUNNING_SENTENCE, build_transformer, pretrained, recordings
 from transformer_edu.pretrained import Pretrained
 from transformer_edu.widgets import ContextExplorer, assets, make_figure
-from transformer_edu.widgets.context_vectors import record_vectors, shared_pairs, vector_at
+from transformer_edu.widgets.context_explorer_data import record_vectors, shared_pairs, vector_at
 
 SHIPPED = pretrained.load("grammar")
 

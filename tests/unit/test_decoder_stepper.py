@@ -10,8 +10,8 @@ import torch
 
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, pretrained, recordings
 from transformer_edu.widgets import DecoderStepper, assets, make_figure
-from transformer_edu.widgets.decoder_branches import record_branches
 from transformer_edu.widgets.decoder_stepper import find_node
+from transformer_edu.widgets.decoder_stepper_data import record_branches
 
 SHIPPED = pretrained.load("grammar")
 

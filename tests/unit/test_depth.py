@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from transformer_edu import recordings
-from transformer_edu.training import depth
+from transformer_edu.experiments import depth
 from transformer_edu.support.threads import one_thread
 
 

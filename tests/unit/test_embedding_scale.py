@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from transformer_edu import recordings
-from transformer_edu.training import embedding_scale
-from transformer_edu.training.grammar_model import new_grammar_model
+from transformer_edu.experiments import embedding_scale
 from transformer_edu.support.threads import one_thread
+from transformer_edu.training.grammar_model import new_grammar_model
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
 IDS = torch.tensor([[5, 6, 7]])

@@ -8,7 +8,7 @@ from torch.autograd import forward_ad, functional
 from torch.func import functional_call, grad, hessian, jvp, vmap
 from torch.utils.flop_counter import FlopCounterMode
 
-from transformer_edu import linear as module
+from transformer_edu.fast import linear as module
 from transformer_edu.fast.linear import Linear, linear
 
 pytestmark = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="PyTorch came without oneDNN")

@@ -7,7 +7,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from transformer_edu import recordings
-from transformer_edu.training import long_range, step_time
+from transformer_edu.experiments import long_range, step_time
 from transformer_edu.experiments.long_range import (
     CONTENDERS,
     Convolution,

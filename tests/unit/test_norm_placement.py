@@ -11,7 +11,7 @@ from torch import nn
 from transformer_edu import ResidualConnection
 from transformer_edu.widgets import NormPlacement, make_figure
 from transformer_edu.widgets.norm_placement import BLACK, CAT
-from transformer_edu.widgets.placement_networks import (
+from transformer_edu.widgets.norm_placement_data import (
     D_FF,
     D_MODEL,
     NETWORKS,

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from transformer_edu import RUNNING_TRANSLATION
-from transformer_edu.training import provenance
+from transformer_edu.support import provenance
 
 FOLDER = make_recordings.FOLDER
 NAMES = sorted(make_recordings.RECORDINGS)

@@ -14,8 +14,8 @@ from tests.unit.command import as_arguments
 from tests.unit.conftest import SMALL
 from transformer_edu.commands.main import main
 from transformer_edu.data.tokenizer import Subwords
-from transformer_edu.translator.run_folder import CHECKPOINT, WEIGHTS, RunFolder
 from transformer_edu.saving.tensor_file import read_tensors, write_tensors
+from transformer_edu.translator.run_folder import CHECKPOINT, WEIGHTS, RunFolder
 from transformer_edu.translator.translator import load_translator
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")

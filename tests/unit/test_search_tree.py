@@ -12,8 +12,8 @@ import torch
 from transformer_edu import Transformer, build_transformer, greedy_search
 from transformer_edu.decoding.beam import beam_search
 from transformer_edu.widgets import SearchTree, assets, make_figure
-from transformer_edu.widgets.search_branches import ALPHAS, BEAM_SIZES, record_search_tree
 from transformer_edu.widgets.search_tree import HAND_LANGUAGE, HAND_TOKENS, check_tree, hand_tree, results, text_of
+from transformer_edu.widgets.search_tree_data import ALPHAS, BEAM_SIZES, record_search_tree
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
 TOKENS = ["<pad>", "<bos>", "<eos>", *"abcdefg"]

@@ -7,7 +7,7 @@ import torch
 
 from transformer_edu import Transformer, TransformerConfig
 from transformer_edu.checks.parameters import count
-from transformer_edu.training import size
+from transformer_edu.saving import size
 from transformer_edu.saving.size import check_memory, parameter_count
 
 SMALL = {"d_model": 8, "num_heads": 2, "d_ff": 12, "num_layers": 3, "max_len": 20}

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from tests.unit.conftest import SMALL
-from transformer_edu.training import warmup_schedule
 from transformer_edu.saving.checkpoint import distinct_weights
+from transformer_edu.support.provenance import provenance
+from transformer_edu.training import warmup_schedule
 from transformer_edu.translator.distributed import Team
 from transformer_edu.translator.export import average_weights, finish
-from transformer_edu.support.provenance import provenance
 from transformer_edu.translator.run_folder import CHECKPOINT, WEIGHTS, RunFolder
 from transformer_edu.translator.settings import TrainingSettings
 from transformer_edu.translator.steps import StepMaker, chosen_precision

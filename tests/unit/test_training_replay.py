@@ -13,10 +13,10 @@ import torch
 
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, record_attention, recordings
 from transformer_edu.data import vocabularies
-from transformer_edu.training import replay
+from transformer_edu.experiments import replay
 from transformer_edu.training.grammar_model import grammar_learning_rate, new_grammar_model
 from transformer_edu.widgets import TrainingReplay, assets, make_figure
-from transformer_edu.widgets.recorded_training import best_head, check_replay, turning_point, weights_at
+from transformer_edu.widgets.training_replay_data import best_head, check_replay, turning_point, weights_at
 
 STORED = recordings.load("training-replay")["data"]
 

@@ -6,9 +6,9 @@ from functools import partial
 from operator import index
 from typing import Any
 
-from transformer_edu.decoding.beam import length_normalizer
 from transformer_edu.checks.compare import Unfit, as_number
 from transformer_edu.checks.engine import Component, Trial, need_callable
+from transformer_edu.decoding.beam import length_normalizer
 from transformer_edu.support.validation import check_number, check_positive_integer
 
 Answer = tuple[list[int], float]  # ids from bos_id on, and the sum of their log-probabilities, in nats

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from transformer_edu.decoding.beam import length_normalizer
 from transformer_edu.checks.beam import Answer, NextLogProbs
+from transformer_edu.decoding.beam import length_normalizer
 
 Score = Callable[[float, int, float], float]  # log-probability, length, length penalty -> score
 Add = Callable[[float, float, int, float], float]  # total, step, new length, length penalty -> new total

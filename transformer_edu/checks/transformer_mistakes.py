@@ -4,10 +4,10 @@ import torch
 from torch import Tensor, nn
 
 from transformer_edu.attention import MultiHeadAttention
-from transformer_edu.support.cache import DecoderCache
 from transformer_edu.checks.transformer_variant import Model, mistake
 from transformer_edu.embedding import ProjectionLayer
 from transformer_edu.masks import causal_mask, padding_mask
+from transformer_edu.support.cache import DecoderCache
 from transformer_edu.transformer import TransformerConfig
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from torch import Tensor
 
-from transformer_edu.support.cache import DecoderCache
 from transformer_edu.checks.transformer import TRANSFORMER
 from transformer_edu.masks import padding_mask
+from transformer_edu.support.cache import DecoderCache
 from transformer_edu.transformer import Transformer, TransformerConfig
 
 

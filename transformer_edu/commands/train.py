@@ -12,10 +12,10 @@ from typing import Any, get_args
 import torch
 
 from transformer_edu.commands.streams import lasting_streams
-from transformer_edu.translator.distributed import Team, start_team
-from transformer_edu.translator.export import finish
 from transformer_edu.fast.memory import keep_freed_memory
 from transformer_edu.support.provenance import provenance
+from transformer_edu.translator.distributed import Team, start_team
+from transformer_edu.translator.export import finish
 from transformer_edu.translator.run_start import alone_in
 from transformer_edu.translator.settings import TrainingSettings
 from transformer_edu.translator.steps import chosen_precision

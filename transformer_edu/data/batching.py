@@ -8,8 +8,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from transformer_edu.data.toy import IdPair
-from transformer_edu.data.vocabulary import BOS_ID, EOS_ID, PAD_ID, Vocabulary
+from transformer_edu.data.vocabulary import BOS_ID, EOS_ID, PAD_ID, IdPair, Vocabulary
 from transformer_edu.support.validation import check_positive_integer
 
 

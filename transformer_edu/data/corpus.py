@@ -12,10 +12,10 @@ import random
 from collections.abc import Iterator
 from functools import cache, lru_cache
 
+from transformer_edu.data.examples import RUNNING_SENTENCE
 from transformer_edu.data.grammar import NounPhrase, Pair, Sentence, parse
 from transformer_edu.data.lexicon import ADJECTIVES, DETERMINERS, NOUNS, VERBS, Noun
 from transformer_edu.data.vocabulary import Vocabulary
-from transformer_edu.data.examples import RUNNING_SENTENCE
 from transformer_edu.support.validation import check_choice, check_positive_integer
 
 BEFORE = tuple(a for a in ADJECTIVES if a.before_noun)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from transformer_edu.data.fetch import DownloadError, fetch
-from transformer_edu.support.files import write_atomically
 from transformer_edu.data.parallel import TextPair, decode_lines, pair_lines, read_lines, unpack
+from transformer_edu.support.files import write_atomically
 from transformer_edu.support.validation import check_choice
 
 HOME = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw"

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from transformer_edu.support.files import write_atomically
 from transformer_edu.data.vocabulary import BOS_ID, EOS_ID, PAD_ID, SPECIALS, UNK_ID
+from transformer_edu.support.files import write_atomically
 from transformer_edu.support.validation import check_positive_integer
 
 SMALLEST = len(SPECIALS) + 256  # the special tokens and one piece for each byte

@@ -2,10 +2,8 @@
 
 import torch
 
-from transformer_edu.data.vocabulary import SPECIALS
+from transformer_edu.data.vocabulary import SPECIALS, IdPair
 from transformer_edu.support.validation import check_positive_integer
-
-IdPair = tuple[list[int], list[int]]  # (source ids, target ids), without begin and end tokens
 
 
 def random_sequences(count: int, vocab_size: int, min_len: int, max_len: int, seed: int) -> list[list[int]]:

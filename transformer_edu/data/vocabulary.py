@@ -11,6 +11,8 @@ PAD, BOS, EOS, UNK = "<pad>", "<bos>", "<eos>", "<unk>"
 SPECIALS = (PAD, BOS, EOS, UNK)
 PAD_ID, BOS_ID, EOS_ID, UNK_ID = range(4)
 
+IdPair = tuple[list[int], list[int]]  # (source ids, target ids), without begin and end tokens
+
 
 class Vocabulary:
     """A list of words; a word's id is its place in the list. The four special tokens come first.

@@ -6,8 +6,8 @@ import torch
 
 from transformer_edu.decoding.greedy import answer_limits, check_search, evaluation_mode, next_token_logits
 from transformer_edu.support.shapes import Float, Int, Tensor
-from transformer_edu.transformer import Transformer
 from transformer_edu.support.validation import check_number, check_positive_integer
+from transformer_edu.transformer import Transformer
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from transformer_edu.support.cache import DecoderCache
 from transformer_edu.support.modes import evaluation_mode
 from transformer_edu.support.modes import training_mode as training_mode
 from transformer_edu.support.shapes import Float, Int, Tensor
-from transformer_edu.transformer import Transformer
 from transformer_edu.support.validation import check_ids, check_positive_integer
+from transformer_edu.transformer import Transformer
 
 EXTRA = 50  # tokens that an answer may have more than its source (paper, section 6.1)
 

@@ -4,8 +4,8 @@ import torch
 
 from transformer_edu.decoding.greedy import generate
 from transformer_edu.support.shapes import Float, Int, Tensor
-from transformer_edu.transformer import Transformer
 from transformer_edu.support.validation import check_number, check_positive_integer
+from transformer_edu.transformer import Transformer
 
 
 @torch.no_grad()

@@ -16,7 +16,9 @@ from transformer_edu.attention import MultiHeadAttention
 from transformer_edu.data import encode_pairs, iterate_batches, train_pairs, vocabularies
 from transformer_edu.positional import PositionalEncoding
 from transformer_edu.residual import ResidualConnection
+from transformer_edu.support.seeds import seeded
 from transformer_edu.support.shapes import Tensor, Vectors
+from transformer_edu.support.threads import one_thread
 from transformer_edu.training.grammar_model import (
     BATCH_SIZE,
     SMOOTHING,
@@ -28,8 +30,6 @@ from transformer_edu.training.grammar_model import (
     loss_curve,
 )
 from transformer_edu.training.loop import train
-from transformer_edu.support.seeds import seeded
-from transformer_edu.support.threads import one_thread
 from transformer_edu.transformer import Transformer, TransformerConfig, build_transformer
 
 

@@ -21,11 +21,11 @@ from transformer_edu.embedding import InputEmbedding, ProjectionLayer
 from transformer_edu.encoder import Encoder, EncoderLayer
 from transformer_edu.normalization import LayerNorm
 from transformer_edu.positional import PositionalEncoding
-from transformer_edu.support.shapes import Float, Int, Tensor
 from transformer_edu.support.seeds import seeded
+from transformer_edu.support.shapes import Float, Int, Tensor
 from transformer_edu.support.threads import one_thread
-from transformer_edu.transformer import xavier_initialize
 from transformer_edu.support.validation import check_choice, check_number, check_positive_integer
+from transformer_edu.transformer import xavier_initialize
 
 VOCAB_SIZE = 8  # knowing nothing costs ln 8 = 2.08 nats
 LENGTH = 8

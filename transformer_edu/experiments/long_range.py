@@ -14,9 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from transformer_edu.support.shapes import Int, Tensor
 from transformer_edu.experiments.long_range_models import MAX_LEN, VOCAB_SIZE, Convolution, Recurrent, SelfAttention
 from transformer_edu.support.seeds import seeded
+from transformer_edu.support.shapes import Int, Tensor
 from transformer_edu.support.threads import one_thread
 from transformer_edu.support.validation import check_choice, check_number, check_positive_integer
 

@@ -12,11 +12,11 @@ from typing import Any
 import torch
 
 from transformer_edu.experiments.ablation import without_feed_forward, without_norm, without_positions
+from transformer_edu.transformer import Transformer
 from transformer_edu.translator.distributed import Team
 from transformer_edu.translator.settings import TrainingSettings
 from transformer_edu.translator.task import prepare_task
 from transformer_edu.translator.trainer import Trainer
-from transformer_edu.transformer import Transformer
 
 STEPS = 2000
 

@@ -20,8 +20,8 @@ from transformer_edu.data import (
     train_pairs,
     vocabularies,
 )
-from transformer_edu.decoding.greedy import evaluation_mode, greedy_search
 from transformer_edu.data.examples import RUNNING_SENTENCE, RUNNING_TRANSLATION
+from transformer_edu.decoding.greedy import evaluation_mode, greedy_search
 from transformer_edu.inspection.record import record_attention
 from transformer_edu.support.shapes import Float, Tensor
 from transformer_edu.training.evaluation import exact_match

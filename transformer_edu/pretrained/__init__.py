@@ -15,9 +15,9 @@ import torch
 
 from transformer_edu.data.vocabulary import Vocabulary
 from transformer_edu.saving.checkpoint import load_model
+from transformer_edu.support.validation import check_choice
 from transformer_edu.training.evaluation import greedy_ids
 from transformer_edu.transformer import Transformer
-from transformer_edu.support.validation import check_choice
 
 TRANSLATORS = ("multi30k-de-en",)
 NAMES = ("grammar", *TRANSLATORS)
@@ -61,7 +61,9 @@ def load(name: str, device: torch.device | str = "cpu") -> Any:
     if name not in NAMES:
         raise ValueError(f"name must be one of {', '.join(map(repr, NAMES))}, got {name!r}")
     if name in TRANSLATORS:
-        from transformer_edu.translator.translator import load_translator  # here: it needs more than the grammar's model
+        from transformer_edu.translator.translator import (
+            load_translator,  # here: it needs more than the grammar's model
+        )
 
         return load_translator(_FOLDER / name, device)
     weights, card_path = _FOLDER / f"{name}.safetensors", _FOLDER / f"{name}.json"

@@ -1,7 +1,5 @@
 """Recorded results: what was too dear to compute on every build of the book, each with how it came about.
 
-In a checkout they are the files of recordings/; an installed package carries them in this folder.
-
 >>> recording = load("running-sentence")
 >>> recording["command"], recording["data"]["translation"]
 ('python tools/make_recordings.py --only running-sentence', 'le petit chat noir ne dort pas')
@@ -11,13 +9,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-_HERE = Path(__file__).parent
-_FOLDERS = (_HERE, _HERE.parents[1] / "recordings")  # installed; in a checkout
+_FOLDER = Path(__file__).parent
 
 
 def names() -> list[str]:
     """Names of all recordings."""
-    return sorted({path.stem for folder in _FOLDERS for path in folder.glob("*.json")})
+    return sorted(path.stem for path in _FOLDER.glob("*.json"))
 
 
 def load(name: str) -> dict[str, Any]:
@@ -30,6 +27,5 @@ def load(name: str) -> dict[str, Any]:
         raise TypeError(f"name must be a str, the name of a recording, got {name!r} of type {type(name).__name__}")
     if name not in names():
         raise ValueError(f"name must be one of {', '.join(map(repr, names()))}, got {name!r}")
-    path = next(path for path in (folder / f"{name}.json" for folder in _FOLDERS) if path.exists())
-    stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    stored: dict[str, Any] = json.loads((_FOLDER / f"{name}.json").read_text(encoding="utf-8"))
     return stored

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from transformer_edu.saving.size import check_memory, in_words, parameter_count, sizes_in_words
 from transformer_edu.saving.tensor_file import damaged, read_tensors, write_tensors
-from transformer_edu.transformer import Transformer, TransformerConfig
 from transformer_edu.support.validation import check_floating_point
+from transformer_edu.transformer import Transformer, TransformerConfig
 
 FORMAT = "transformer_edu.Transformer/1"
 

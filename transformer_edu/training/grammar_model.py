@@ -13,14 +13,14 @@ from typing import Any
 import torch
 
 from transformer_edu.data import encode_pairs, held_out_pairs, iterate_batches, train_pairs, vocabularies
-from transformer_edu.support.files import write_atomically
 from transformer_edu.saving.checkpoint import save_model
-from transformer_edu.training.evaluation import exact_match
-from transformer_edu.training.loop import History, Step, evaluate_loss, train
+from transformer_edu.support.files import write_atomically
 from transformer_edu.support.provenance import provenance
 from transformer_edu.support.seeds import seeded
-from transformer_edu.training.schedule import warmup_schedule
 from transformer_edu.support.threads import one_thread
+from transformer_edu.training.evaluation import exact_match
+from transformer_edu.training.loop import History, Step, evaluate_loss, train
+from transformer_edu.training.schedule import warmup_schedule
 from transformer_edu.transformer import Transformer, TransformerConfig, build_transformer
 
 STEPS = 1000

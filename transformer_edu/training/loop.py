@@ -11,10 +11,10 @@ from torch import nn
 
 from transformer_edu.data.batching import Batch
 from transformer_edu.decoding.greedy import evaluation_mode, training_mode
-from transformer_edu.training.loss import label_smoothing
 from transformer_edu.support.seeds import seeded
-from transformer_edu.transformer import Transformer
 from transformer_edu.support.validation import check_number, check_positive_integer
+from transformer_edu.training.loss import label_smoothing
+from transformer_edu.transformer import Transformer
 
 LearningRate = float | Callable[[int], float]
 

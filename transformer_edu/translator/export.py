@@ -9,13 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_edu.support.files import write_atomically
 from transformer_edu.saving.checkpoint import distinct_weights, put_weights, save_model
-from transformer_edu.translator.run_folder import WEIGHTS
+from transformer_edu.support.files import write_atomically
 from transformer_edu.training.scores import lowercase_bleu
+from transformer_edu.translator.run_folder import WEIGHTS
 from transformer_edu.translator.trainer import Trainer
-from transformer_edu.translator.validation import validate
 from transformer_edu.translator.translator import CARD, MODEL, TOKENIZER, Translator
+from transformer_edu.translator.validation import validate
 
 BEAM_SIZE = 5
 LENGTH_PENALTIES = (0.0, 0.6, 1.0, 1.4)

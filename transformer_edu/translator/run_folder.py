@@ -21,9 +21,9 @@ from typing import Any
 
 from torch import Tensor
 
-from transformer_edu.support.files import write_atomically
 from transformer_edu.saving.checkpoint import read_extra
 from transformer_edu.saving.tensor_file import read_tensors, to_json, write_tensors
+from transformer_edu.support.files import write_atomically
 from transformer_edu.translator.translator import CARD, MODEL, TOKENIZER
 
 CHECKPOINT, WEIGHTS, LOG, RUN = "checkpoint", "weights", "log.jsonl", "run.json"

@@ -8,12 +8,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from transformer_edu.support.files import check_writable, write_atomically
 from transformer_edu.data.tokenizer import Subwords
+from transformer_edu.saving.size import parameter_count
+from transformer_edu.support.files import check_writable, write_atomically
 from transformer_edu.translator.run_description import differences
 from transformer_edu.translator.run_folder import CHECKPOINT, KEPT_CHECKPOINTS, RUN, RunFolder
 from transformer_edu.translator.settings import TrainingSettings
-from transformer_edu.saving.size import parameter_count
 from transformer_edu.translator.translator import TOKENIZER
 
 LOCK = ".lock"

@@ -6,7 +6,6 @@ from typing import Any
 
 from transformer_edu.data.tokenizer import SMALLEST
 from transformer_edu.saving.size import check_memory, in_words
-from transformer_edu.transformer import TransformerConfig
 from transformer_edu.support.validation import (
     check_boolean,
     check_choice,
@@ -14,6 +13,7 @@ from transformer_edu.support.validation import (
     check_positive_integer,
     check_probability,
 )
+from transformer_edu.transformer import TransformerConfig
 
 PRECISIONS = ("auto", "float32", "bfloat16", "float64")
 POSITIONS, ROOM = 512, 50  # what a model has at least; tokens more than its source that an answer may have (the paper)

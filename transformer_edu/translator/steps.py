@@ -9,11 +9,11 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from transformer_edu.data.batching import Batch, make_batch
-from transformer_edu.translator.distributed import Team
 from transformer_edu.fast.projected_loss import projected_loss
+from transformer_edu.transformer import Transformer
+from transformer_edu.translator.distributed import Team
 from transformer_edu.translator.settings import TrainingSettings
 from transformer_edu.translator.task import Task
-from transformer_edu.transformer import Transformer
 
 
 class SummedLoss(nn.Module):

@@ -8,7 +8,7 @@ from typing import Any
 from transformer_edu.data.multi30k import multi30k_pairs
 from transformer_edu.data.parallel import TextPair, read_parallel, read_tsv
 from transformer_edu.data.tokenizer import Subwords
-from transformer_edu.data.toy import IdPair
+from transformer_edu.data.vocabulary import IdPair
 from transformer_edu.translator.distributed import Team
 from transformer_edu.translator.run_description import describe
 from transformer_edu.translator.run_folder import RunFolder

@@ -10,16 +10,16 @@ from torch import nn
 
 from transformer_edu.data.token_budget import epoch_batches
 from transformer_edu.saving.checkpoint import distinct_weights, put_weights
-from transformer_edu.translator.distributed import Team
 from transformer_edu.support.seeds import seeded
+from transformer_edu.training.schedule import warmup_schedule
+from transformer_edu.transformer import Transformer, build_transformer
+from transformer_edu.translator.distributed import Team
 from transformer_edu.translator.run_description import identity
 from transformer_edu.translator.run_folder import CHECKPOINT, KEPT_CHECKPOINTS, WEIGHTS, RunFolder
-from transformer_edu.training.schedule import warmup_schedule
 from transformer_edu.translator.settings import TrainingSettings
 from transformer_edu.translator.steps import StepMaker
 from transformer_edu.translator.task import Task
 from transformer_edu.translator.validation import validate
-from transformer_edu.transformer import Transformer, build_transformer
 
 LOG_EVERY = 50
 

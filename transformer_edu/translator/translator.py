@@ -10,15 +10,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_edu.decoding.beam import Hypothesis, beam_search, length_normalizer
 from transformer_edu.data.batching import pad_sequences
 from transformer_edu.data.tokenizer import Subwords
+from transformer_edu.decoding.beam import Hypothesis, beam_search, length_normalizer
 from transformer_edu.decoding.greedy import greedy_search
 from transformer_edu.inspection.record import record_attention
 from transformer_edu.saving.card import check_length_penalty, read_card
 from transformer_edu.saving.checkpoint import load_model
-from transformer_edu.transformer import Transformer
 from transformer_edu.support.validation import check_positive_integer
+from transformer_edu.transformer import Transformer
 
 MODEL, CARD, TOKENIZER = "model.safetensors", "card.json", "tokenizer.json"
 BATCH_CELLS = 2_000  # source tokens, padding included, times the beam, that are translated together

@@ -7,15 +7,15 @@ import torch
 
 from transformer_edu.data.batching import make_batch
 from transformer_edu.data.token_budget import pack
-from transformer_edu.data.toy import IdPair
+from transformer_edu.data.vocabulary import IdPair
 from transformer_edu.decoding.greedy import evaluation_mode
-from transformer_edu.translator.distributed import Team
 from transformer_edu.training.evaluation import greedy_ids
 from transformer_edu.training.scores import lowercase_bleu
+from transformer_edu.transformer import Transformer
+from transformer_edu.translator.distributed import Team
 from transformer_edu.translator.settings import TrainingSettings
 from transformer_edu.translator.steps import SummedLoss, autocast
 from transformer_edu.translator.task import Task
-from transformer_edu.transformer import Transformer
 
 
 def validate(model: Transformer, task: Task, settings: TrainingSettings, team: Team) -> dict[str, Any]:

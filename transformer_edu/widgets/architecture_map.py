@@ -7,9 +7,9 @@ import traitlets
 
 from transformer_edu import recordings
 from transformer_edu.support.validation import check_choice
-from transformer_edu.widgets.architecture_trace import check_trace, path, record_trace
+from transformer_edu.widgets.architecture_map_data import check_trace, path, record_trace
+from transformer_edu.widgets.attention_map_data import check_index, first_crossing, mean_row
 from transformer_edu.widgets.base import Figure
-from transformer_edu.widgets.recorded_attention import check_index, first_crossing, mean_row
 
 ORDINARY = {"<bos>": "start", "<eos>": "end"}
 

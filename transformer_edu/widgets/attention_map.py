@@ -6,8 +6,7 @@ from typing import Any, ClassVar
 import traitlets
 
 from transformer_edu import recordings
-from transformer_edu.widgets.base import Figure
-from transformer_edu.widgets.recorded_attention import (
+from transformer_edu.widgets.attention_map_data import (
     check_candidates,
     check_index,
     check_maps,
@@ -18,6 +17,7 @@ from transformer_edu.widgets.recorded_attention import (
     map_name,
     mean_row,
 )
+from transformer_edu.widgets.base import Figure
 
 
 class AttentionMap(Figure):

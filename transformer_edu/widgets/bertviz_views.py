@@ -20,8 +20,8 @@ from typing import Any
 
 from transformer_edu.support.validation import check_choice
 from transformer_edu.widgets.assets import script_json
+from transformer_edu.widgets.attention_map_data import KINDS, check_index, check_maps, check_words, map_name
 from transformer_edu.widgets.bertviz_script import TITLES, VIEW, Grid, Texts, enclose, run_bertviz
-from transformer_edu.widgets.recorded_attention import KINDS, check_index, check_maps, check_words, map_name
 
 FOLDER = Path(__file__).parent
 FALLBACK = (

@@ -8,9 +8,9 @@ import traitlets
 from transformer_edu import recordings
 from transformer_edu.decoding.cost import cache_numbers, decoding_work, step_work
 from transformer_edu.support.validation import check_boolean, check_positive_integer
+from transformer_edu.widgets.attention_map_data import check_index
 from transformer_edu.widgets.base import Figure
-from transformer_edu.widgets.cached_keys import check_keys, record_keys
-from transformer_edu.widgets.recorded_attention import check_index
+from transformer_edu.widgets.cache_stepper_data import check_keys, record_keys
 
 DEFAULT_STEP = 6  # five tokens to look back at, and a key that would have changed without the causal mask
 DEFAULT_TOKEN = 2  # "petit"

@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 import traitlets
 
 from transformer_edu import recordings
+from transformer_edu.widgets.attention_map_data import check_index
 from transformer_edu.widgets.base import Figure
-from transformer_edu.widgets.context_vectors import (
+from transformer_edu.widgets.context_explorer_data import (
     check_vectors_of_sentences,
     record_vectors,
     shared_pairs,
     vector_at,
 )
-from transformer_edu.widgets.recorded_attention import check_index
 
 
 class ContextExplorer(Figure):

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 import traitlets
 
 from transformer_edu import recordings
+from transformer_edu.widgets.attention_map_data import check_index, check_words
 from transformer_edu.widgets.base import Figure
-from transformer_edu.widgets.decoder_branches import UNIT, record_branches
-from transformer_edu.widgets.recorded_attention import check_index, check_words
+from transformer_edu.widgets.decoder_stepper_data import UNIT, record_branches
 
 END = "<eos>"
 COLUMNS = ("parent", "word", "self", "cross", "output", "next", "p")  # a list each, with an entry for every node

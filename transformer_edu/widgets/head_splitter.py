@@ -10,9 +10,9 @@ from transformer_edu.attention import scaled_dot_product_attention
 from transformer_edu.data.examples import hand_example
 from transformer_edu.support.shapes import Tensor
 from transformer_edu.support.validation import check_choice, check_positive_integer
+from transformer_edu.widgets.attention_map_data import check_index, check_words
 from transformer_edu.widgets.attention_stepper import matrix_trait
 from transformer_edu.widgets.base import Figure
-from transformer_edu.widgets.recorded_attention import check_index, check_words
 
 STEPS = ("project", "split", "scores", "weights", "mix", "merge", "output")
 HEADS = (1, 2, 4)

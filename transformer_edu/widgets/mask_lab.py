@@ -12,8 +12,8 @@ from transformer_edu.attention import scaled_dot_product_attention
 from transformer_edu.masks import causal_mask
 from transformer_edu.support.shapes import Tensor
 from transformer_edu.support.validation import check_boolean, check_choice
+from transformer_edu.widgets.attention_map_data import check_index
 from transformer_edu.widgets.base import Figure
-from transformer_edu.widgets.recorded_attention import check_index
 
 KINDS = {"encoder": "encoder self-attention", "decoder": "decoder self-attention", "cross": "cross-attention"}
 MISTAKES = {

@@ -11,7 +11,7 @@ from torch import Tensor
 from transformer_edu.data.examples import hand_example
 from transformer_edu.support.validation import check_boolean, check_choice, check_positive_integer
 from transformer_edu.widgets.base import Figure
-from transformer_edu.widgets.norm_cube_input import Edit, Number, check_edits, check_place, check_sentences
+from transformer_edu.widgets.norm_cube_data import Edit, Number, check_edits, check_place, check_sentences
 
 NORMS = ("layer", "batch", "rms")
 MODES = ("training", "evaluation")

@@ -10,7 +10,7 @@ import traitlets
 from transformer_edu.support.validation import check_choice, check_positive_integer
 from transformer_edu.widgets.base import Figure
 from transformer_edu.widgets.lists import as_lists
-from transformer_edu.widgets.placement_networks import D_MODEL, MOST_LAYERS, NETWORKS, PLACEMENTS, median_curves
+from transformer_edu.widgets.norm_placement_data import D_MODEL, MOST_LAYERS, NETWORKS, PLACEMENTS, median_curves
 
 # torch.randn(2, 8, generator=torch.Generator().manual_seed(341)), rounded to one decimal. The seed was looked for: both
 # vectors have about the length √8 that a norm gives, a mean near 0, and they are nearly at right angles.

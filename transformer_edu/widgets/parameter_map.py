@@ -4,8 +4,8 @@ from typing import Any, ClassVar
 
 import traitlets
 
-from transformer_edu.transformer import TransformerConfig
 from transformer_edu.support.validation import check_boolean, check_choice
+from transformer_edu.transformer import TransformerConfig
 from transformer_edu.widgets.base import Figure
 
 PAPER_SUBWORDS = 37_000  # "about 37000 tokens", shared by both languages (section 5.1)

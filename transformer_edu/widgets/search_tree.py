@@ -9,7 +9,7 @@ import traitlets
 from transformer_edu.decoding.beam import Hypothesis
 from transformer_edu.support.validation import check_choice
 from transformer_edu.widgets.base import Figure
-from transformer_edu.widgets.search_branches import BOS, EOS, Prefix, record_model, record_search_tree, search
+from transformer_edu.widgets.search_tree_data import BOS, EOS, Prefix, record_model, record_search_tree, search
 
 COLUMNS = ("parent", "token", "next", "log_probs", "rest")  # a list each, with an entry for every prefix
 FACTS = ("source", "space", "tokens", "max_len", "beam_sizes", "alphas")

@@ -7,9 +7,9 @@ import traitlets
 
 from transformer_edu import recordings
 from transformer_edu.support.validation import check_choice, check_positive_integer
+from transformer_edu.widgets.attention_map_data import check_index
 from transformer_edu.widgets.base import Figure
-from transformer_edu.widgets.recorded_attention import check_index
-from transformer_edu.widgets.recorded_training import best_head, check_replay, turning_point, weights_at
+from transformer_edu.widgets.training_replay_data import best_head, check_replay, turning_point, weights_at
 
 SPOKEN = {"<eos>": "the end", "<unk>": "an unknown word"}
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_edu.decoding.greedy import evaluation_mode, greedy_search
-from transformer_edu.widgets.recorded_attention import check_words
+from transformer_edu.widgets.attention_map_data import check_words
 
 UNIT = 1e-4  # all numbers of a key are whole multiples of it
 SHOWN_DIMENSIONS = 4  # of d_model: the first of head 1

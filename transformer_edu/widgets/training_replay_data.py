@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from transformer_edu.support.validation import check_number, check_positive_integer, check_probability
-from transformer_edu.widgets.recorded_attention import MAP_NAME, check_index, check_words
+from transformer_edu.widgets.attention_map_data import MAP_NAME, check_index, check_words
 
 KEYS = ("seed", "source_tokens", "target_tokens", "alignment", "vocabulary", "smoothing", "held_out_sentences", "every",
         "moments", "maps", "heads", "runs")  # fmt: skip

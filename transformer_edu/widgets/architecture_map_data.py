@@ -9,9 +9,9 @@ from torch import Tensor, nn
 
 from transformer_edu.data.vocabulary import EOS
 from transformer_edu.inspection.record import record_activations, record_attention
-from transformer_edu.transformer import Transformer
 from transformer_edu.support.validation import check_choice, check_positive_integer
-from transformer_edu.widgets.recorded_attention import MAX_TOKENS
+from transformer_edu.transformer import Transformer
+from transformer_edu.widgets.attention_map_data import MAX_TOKENS
 
 BEST = 5  # most likely words kept for each position
 WIDEST = 128  # numbers in a row that a heatmap can show

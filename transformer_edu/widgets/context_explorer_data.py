@@ -8,7 +8,7 @@ from torch import Tensor
 
 from transformer_edu.decoding.greedy import evaluation_mode
 from transformer_edu.inspection.record import record_activations
-from transformer_edu.widgets.recorded_attention import check_words
+from transformer_edu.widgets.attention_map_data import check_words
 
 UNIT = 1e-4  # all vectors are whole multiples of it
 KEYS = ("levels", "unit", "sentences", "translations", "embeddings", "positions", "layers")

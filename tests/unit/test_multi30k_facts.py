@@ -3,7 +3,7 @@
 import pytest
 
 from transformer_edu import pretrained, recordings
-from transformer_edu.training import real_text, search_settings
+from transformer_edu.experiments import multi30k_facts, search_settings
 
 PAIRS = [
     ("Ein Mann repariert ein Dach.", "A man is fixing a roof."),
@@ -24,15 +24,15 @@ def translator():
     [("nicht", True), ("schläft nicht", True), ("nicht schläft", False), ("chläft", False), ("Hund", True)],
 )
 def test_words_are_found_whole_and_in_a_row(words, found):
-    assert real_text.holds(PAIRS[1][0], words) is found
+    assert multi30k_facts.holds(PAIRS[1][0], words) is found
 
 
 def test_punctuation_does_not_keep_words_apart():
-    assert real_text.holds("Er sitzt, und liest.", "sitzt und")
+    assert multi30k_facts.holds("Er sitzt, und liest.", "sitzt und")
 
 
 def test_facts_are_counted(translator):
-    facts = real_text.text_facts(PAIRS[:2], PAIRS[2:], translator.subwords)
+    facts = multi30k_facts.text_facts(PAIRS[:2], PAIRS[2:], translator.subwords)
     assert facts["words"] == 12  # Ein Mann repariert ein Dach Hund bellt und eine Katze schläft nicht; Ein twice
     assert facts["once"] == 11
     assert facts["test_words"] == 8
@@ -47,20 +47,22 @@ def found(translator):
 
 
 def test_ways_to_score_differ_as_the_chapter_says(translator, found):
-    ways = real_text.ways_to_score([one.text for one in found], real_text.taught_answers(translator, PAIRS), REFERENCES)
+    ways = multi30k_facts.ways_to_score(
+        [one.text for one in found], multi30k_facts.taught_answers(translator, PAIRS), REFERENCES
+    )
     assert ways["letters in place of words"] > ways["lowercased, tokenized"] >= ways["standard: case counts"]
     assert ways["two sentences, the worst two"] <= ways["two sentences, the best two"]
     assert all(0 <= score <= 100 for score in ways.values())
 
 
 def test_taught_answers_have_a_word_for_each_place(translator):
-    for (_, english), answer in zip(PAIRS, real_text.taught_answers(translator, PAIRS), strict=True):
+    for (_, english), answer in zip(PAIRS, multi30k_facts.taught_answers(translator, PAIRS), strict=True):
         assert len(answer.split()) <= len(translator.subwords.encode(english)) + 1
         assert answer
 
 
 def test_parts_are_ordered_by_how_sure_the_model_was(found):
-    facts = real_text.how_sure(found, REFERENCES)
+    facts = multi30k_facts.how_sure(found, REFERENCES)
     sure = [part["probability"] for part in facts["quarters"]]
     assert sure == sorted(sure)
     assert all(0 < p < 1 for p in sure)
@@ -74,7 +76,7 @@ def test_recorded_facts_agree_with_the_shipped_scores():
     assert data["scores"]["lowercased, tokenized"] == shipped["bleu_lowercase"]["score"]
     assert data["scores"]["standard: case counts"] == shipped["bleu"]["score"]
     assert data["pairs"] == {"train": 29000, "val": 1014, "test_2016_flickr": 1000}
-    assert list(data["captions_with"]) == list(real_text.WORDS)
+    assert list(data["captions_with"]) == list(multi30k_facts.WORDS)
 
 
 def test_a_wider_beam_finds_what_is_more_probable(translator):
