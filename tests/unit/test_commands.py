@@ -7,7 +7,7 @@ import pytest
 from tests.unit.command import as_arguments, run
 from tests.unit.conftest import SMALL
 from transformer_edu.commands.main import main
-from transformer_edu.training.scores import corpus_scores, lowercase_bleu
+from transformer_edu.training.evaluate import corpus_scores, lowercase_bleu
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
 

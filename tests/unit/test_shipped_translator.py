@@ -8,7 +8,7 @@ import pytest
 from transformer_edu import pretrained
 from transformer_edu.commands.evaluate import evaluate
 from transformer_edu.data import multi30k_pairs
-from transformer_edu.training.scores import lowercase_bleu
+from transformer_edu.training.evaluate import lowercase_bleu
 
 FOLDER = Path(pretrained.__file__).parent / "multi30k-de-en"
 

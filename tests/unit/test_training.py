@@ -269,7 +269,7 @@ def test_nothing_to_score_is_an_error():
 
 def test_exact_match_wants_every_word_and_the_end(monkeypatch):
     answers = torch.tensor([[1, 5, 6, 2, 0], [1, 5, 6, 7, 2], [1, 5, 2, 0, 0], [1, 5, 6, 7, 8]])
-    monkeypatch.setattr("transformer_edu.training.evaluation.greedy_search", lambda *_: answers)
+    monkeypatch.setattr("transformer_edu.training.evaluate.greedy_search", lambda *_: answers)
     pairs = [([4], [5, 6])] * 4  # right; one word too many; one too few; no end
     assert exact_match(small_model(), pairs) == 0.25
 

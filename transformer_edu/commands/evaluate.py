@@ -16,7 +16,7 @@ from transformer_edu.data.multi30k import SPLITS, multi30k_pairs
 from transformer_edu.data.parallel import TextPair
 from transformer_edu.support.files import check_writable, write_atomically
 from transformer_edu.support.provenance import provenance
-from transformer_edu.training.scores import corpus_scores
+from transformer_edu.training.evaluate import corpus_scores
 from transformer_edu.translator.task import read_pairs
 from transformer_edu.translator.translator import Translator
 

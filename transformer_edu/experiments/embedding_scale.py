@@ -22,7 +22,7 @@ from transformer_edu.support.seeds import seeded
 from transformer_edu.support.shapes import Float, Int, Tensor
 from transformer_edu.support.threads import one_thread
 from transformer_edu.support.validation import check_boolean, check_choice, check_positive_integer
-from transformer_edu.training.evaluation import exact_match
+from transformer_edu.training.evaluate import exact_match
 from transformer_edu.training.grammar_model import BATCH_SIZE, SMOOTHING, grammar_config, grammar_learning_rate
 from transformer_edu.training.loop import evaluate_loss, train
 from transformer_edu.transformer import Transformer, build_transformer

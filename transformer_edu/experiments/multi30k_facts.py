@@ -18,7 +18,7 @@ from transformer_edu.data.multi30k import SPLITS, multi30k_pairs
 from transformer_edu.data.parallel import TextPair
 from transformer_edu.data.token_budget import epoch_batches, pack, padding_waste
 from transformer_edu.data.tokenizer import Subwords
-from transformer_edu.training.scores import lowercase_bleu
+from transformer_edu.training.evaluate import lowercase_bleu
 from transformer_edu.translator.translator import Translation, Translator
 
 WORDS = ("schläft", "nicht", "schläft nicht", "Regen", "Herrchen", "Enten", "Entfernung", "Zeit", "heute", "Ich")

@@ -24,7 +24,7 @@ from transformer_edu.data.examples import RUNNING_SENTENCE, RUNNING_TRANSLATION
 from transformer_edu.decoding.greedy import evaluation_mode, greedy_search
 from transformer_edu.inspection.record import record_attention
 from transformer_edu.support.shapes import Float, Tensor
-from transformer_edu.training.evaluation import exact_match
+from transformer_edu.training.evaluate import exact_match
 from transformer_edu.training.grammar_model import (
     BATCH_SIZE,
     SMOOTHING,

@@ -16,7 +16,7 @@ import torch
 from transformer_edu.data.vocabulary import Vocabulary
 from transformer_edu.saving.checkpoint import load_model
 from transformer_edu.support.validation import check_choice
-from transformer_edu.training.evaluation import greedy_ids
+from transformer_edu.training.evaluate import greedy_ids
 from transformer_edu.transformer import Transformer
 
 TRANSLATORS = ("multi30k-de-en",)

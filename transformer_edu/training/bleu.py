@@ -1,4 +1,4 @@
-"""BLEU of a whole corpus, as small as its formula; published scores come from `transformer_edu.training.scores`.
+"""BLEU of a whole corpus, as small as its formula; published scores come from `transformer_edu.training.evaluate`.
 
     BLEU = 100 · BP · exp( 1/N · Σ log pₙ ),   n = 1 … N
     BP   = 1 if c > r, otherwise exp(1 − r/c)

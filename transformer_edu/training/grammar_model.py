@@ -18,7 +18,7 @@ from transformer_edu.support.files import write_atomically
 from transformer_edu.support.provenance import provenance
 from transformer_edu.support.seeds import seeded
 from transformer_edu.support.threads import one_thread
-from transformer_edu.training.evaluation import exact_match
+from transformer_edu.training.evaluate import exact_match
 from transformer_edu.training.loop import History, Step, evaluate_loss, train
 from transformer_edu.training.schedule import warmup_schedule
 from transformer_edu.transformer import Transformer, TransformerConfig, build_transformer

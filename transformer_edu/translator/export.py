@@ -11,7 +11,7 @@ from torch import Tensor
 
 from transformer_edu.saving.checkpoint import distinct_weights, put_weights, save_model
 from transformer_edu.support.files import write_atomically
-from transformer_edu.training.scores import lowercase_bleu
+from transformer_edu.training.evaluate import lowercase_bleu
 from transformer_edu.translator.run_folder import WEIGHTS
 from transformer_edu.translator.trainer import Trainer
 from transformer_edu.translator.translator import CARD, MODEL, TOKENIZER, Translator

@@ -9,8 +9,7 @@ from transformer_edu.data.batching import make_batch
 from transformer_edu.data.token_budget import pack
 from transformer_edu.data.vocabulary import IdPair
 from transformer_edu.decoding.greedy import evaluation_mode
-from transformer_edu.training.evaluation import greedy_ids
-from transformer_edu.training.scores import lowercase_bleu
+from transformer_edu.training.evaluate import greedy_ids, lowercase_bleu
 from transformer_edu.transformer import Transformer
 from transformer_edu.translator.distributed import Team
 from transformer_edu.translator.settings import TrainingSettings
