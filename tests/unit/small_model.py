@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from transformer_edu import build_transformer
-from transformer_edu.data.tokenizer import Subwords
+from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.saving.checkpoint import save_model
 
 TEXTS = ["the small cat sleeps", "a dog", "der Hund läuft", "ein Mädchen lacht"]
@@ -16,15 +16,15 @@ POSITIONS = 32
 
 def make_model(folder: Path, spoil: float | None = None, **card: object) -> Path:
     """Write the model's files; `spoil` becomes one of its weights, and `card` entries of its card."""
-    subwords = Subwords.train(TEXTS * 3, 290)
+    tokenizer = Tokenizer.train(TEXTS * 3, 290)
     torch.manual_seed(4)
-    size = len(subwords)
+    size = len(tokenizer)
     model = build_transformer(size, size, d_model=16, num_heads=2, d_ff=16, num_layers=1, max_len=POSITIONS, norm="pre")
     if spoil is not None:
         with torch.no_grad():
             next(model.parameters()).view(-1)[5] = spoil
     save_model(model, folder / "model.safetensors")
-    subwords.save(folder / "tokenizer.json")
+    tokenizer.save(folder / "tokenizer.json")
     sums = {
         f"{name}_sha256": hashlib.sha256((folder / file).read_bytes()).hexdigest()
         for name, file in (("weights", "model.safetensors"), ("tokenizer", "tokenizer.json"))

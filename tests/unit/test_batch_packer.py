@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from transformer_edu.data import train_pairs
-from transformer_edu.data.token_budget import epoch_batches, pack, padding_waste
+from transformer_edu.data.token_budget import epoch_batches, padding_waste, token_budget_batches
 from transformer_edu.widgets import BatchPacker, make_figure
 from transformer_edu.widgets.assets import FOLDER
 from transformer_edu.widgets.batch_packer import (
@@ -53,7 +53,7 @@ def test_similar_lengths_with_a_budget_are_the_batches_of_an_epoch(size: int) ->
 def test_as_they_come_is_the_list_and_sorted_goes_from_short_to_long() -> None:
     batches = plan(LENGTHS, "as they come", "sentences", 8).batches
     assert batches == [list(range(at, at + 8)) for at in range(0, 48, 8)]
-    assert plan(LENGTHS, "as they come", "tokens", 64).batches == pack(PAIRS, 64)
+    assert plan(LENGTHS, "as they come", "tokens", 64).batches == token_budget_batches(PAIRS, 64)
     taken = [LENGTHS[index] for batch in plan(LENGTHS, "sorted by length", "sentences", 7).batches for index in batch]
     assert taken == sorted(LENGTHS)
 

@@ -11,17 +11,17 @@ import torch
 from tests.unit.command import as_arguments
 from tests.unit.conftest import SMALL
 from transformer_edu.commands.main import main
-from transformer_edu.translator.distributed import Team
+from transformer_edu.translator.distributed import Processes
+from transformer_edu.translator.evaluate import summed_loss
 from transformer_edu.translator.settings import TrainingSettings
 from transformer_edu.translator.steps import StepMaker, step_seed
 from transformer_edu.translator.task import prepare_task
 from transformer_edu.translator.trainer import new_model
 from transformer_edu.translator.translator import load_translator
-from transformer_edu.translator.validation import summed_loss
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
 SHORT = {**SMALL, "steps": 4}
-ALONE = Team(0, 1, torch.device("cpu"))
+ALONE = Processes(0, 1, torch.device("cpu"))
 Usage = namedtuple("Usage", "total used free")
 
 
@@ -59,13 +59,13 @@ def long_valid(brief_text, tmp_path):
 
 def test_a_validation_line_longer_than_the_positions_is_named(refused, long_valid, tmp_path):
     says = refused(text=long_valid)
-    assert re.search(r"validation lines must have at most 511 subwords.* line 2 of .*long\.tsv has \d{3,4}: ", says)
+    assert re.search(r"validation lines must have at most 511 tokens.* line 2 of .*long\.tsv has \d{3,4}: ", says)
     assert not list((tmp_path / "run").iterdir())  # it may be mended and started again
 
 
 def test_it_is_cut_with_a_warning_where_that_is_asked(long_valid, tmp_path, monkeypatch):
     monkeypatch.setattr("transformer_edu.translator.export.LENGTH_PENALTIES", (0.6,))
-    with pytest.warns(UserWarning, match=r"validation lines are cut to 511 subwords.*line 2 of .*long\.tsv has"):
+    with pytest.warns(UserWarning, match=r"validation lines are cut to 511 tokens.*line 2 of .*long\.tsv has"):
         train(tmp_path / "run", long_valid, "--cut-valid")
     assert load_translator(tmp_path / "run").model.config.max_len == 512
 
@@ -74,7 +74,7 @@ def test_positions_follow_the_longest_sentence_that_is_wanted(long_valid, tmp_pa
     settings = TrainingSettings(out=str(tmp_path), **{**SHORT, **long_valid, "max_length": 1300})
     task = prepare_task(settings, ALONE)
     assert max(len(source) for source, _ in task.valid) > 511
-    model = new_model(settings, len(task.subwords))
+    model = new_model(settings, len(task.tokenizer))
     assert summed_loss(model, task.valid, settings, ALONE.device).isfinite()
 
 
@@ -87,7 +87,7 @@ def test_long_training_pairs_are_counted_and_those_with_too_many_words_not_learn
     long = prepare_task(TrainingSettings(out=str(tmp_path / "long"), **SHORT, **text), ALONE)
     plain = prepare_task(TrainingSettings(out=str(tmp_path / "plain"), **SHORT, **brief_text), ALONE)
     assert (len(long.train), long.too_long) == (120, 1)
-    assert long.subwords == plain.subwords
+    assert long.tokenizer == plain.tokenizer
 
 
 def test_a_batch_too_small_for_a_line_names_the_line(refused):

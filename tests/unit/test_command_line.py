@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 from tests.unit.small_model import POSITIONS, make_model
 from transformer_edu.commands import evaluate as evaluate_command
 from transformer_edu.commands.main import main
-from transformer_edu.data.tokenizer import Subwords
+from transformer_edu.data.tokenizer import Tokenizer
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
 
@@ -112,8 +112,8 @@ def test_every_line_has_as_many_answers_as_were_asked_for(command, model):
 
 def test_an_answer_is_one_line_whatever_the_model_writes(command, model, monkeypatch):
     ends = "a\nb\rc\u2028d\u2029e\x85f\x0bg\x0ch\x1ci\x1dj\x1ek\r\n"
-    monkeypatch.setattr(Subwords, "decode", lambda self, ids: ends)
-    monkeypatch.setattr(Subwords, "piece", lambda self, index: "\t\n")
+    monkeypatch.setattr(Tokenizer, "decode", lambda self, ids: ends)
+    monkeypatch.setattr(Tokenizer, "piece", lambda self, index: "\t\n")
     status, answers, _ = command(*translate(model, "--alignments"), given=b"the cat\na dog\n")
     heads = [line for line in answers if not line.startswith("  ")]
     assert (status, heads) == (0, ["a b c d e f g h i j k  "] * 2)
@@ -293,7 +293,7 @@ def test_a_sentence_that_cannot_be_scored_is_named_before_the_work(command, mode
     (tmp_path / "pairs.tsv").write_text(f"the cat\tder Hund\n{LONG}\tHund\n")
     status, answers, errors = command(*evaluation(model, tmp_path / "pairs.tsv"))
     assert (status, answers) == (2, [])
-    assert f"line 2 of {tmp_path}/pairs.tsv: a sentence must have at most {POSITIONS} subwords" in errors
+    assert f"line 2 of {tmp_path}/pairs.tsv: a sentence must have at most {POSITIONS} tokens" in errors
 
 
 def test_more_than_two_texts_are_told_by_the_option(command, model, pairs):

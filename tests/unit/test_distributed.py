@@ -14,7 +14,7 @@ import torch
 from tests.conftest import ROOT
 from tests.unit.command import as_arguments, run, start
 from tests.unit.conftest import SMALL
-from transformer_edu.translator.distributed import Team
+from transformer_edu.translator.distributed import Processes
 
 EXACT = {**SMALL, "precision": "float64", "dropout": 0.0, "steps": 20, "every": 1, "average": 1}
 
@@ -100,14 +100,16 @@ def test_shares_are_disjoint_and_complete():
     for size in (1, 2, 3):
         for parts in (1, 2):
             shares = [
-                Team(r, size, torch.device("cpu")).share(items, p, parts) for r in range(size) for p in range(parts)
+                Processes(r, size, torch.device("cpu")).share(items, p, parts)
+                for r in range(size)
+                for p in range(parts)
             ]
             assert sorted(item for share in shares for item in share) == items
             assert max(map(len, shares)) - min(map(len, shares)) <= 1
 
 
 def test_a_process_alone_sums_and_gathers_its_own():
-    alone = Team(0, 1, torch.device("cpu"))
+    alone = Processes(0, 1, torch.device("cpu"))
     assert alone.sum(torch.tensor(3.0)) == 3
     assert alone.gather([1, 2]) == [1, 2]
-    assert alone.leads
+    assert alone.is_main

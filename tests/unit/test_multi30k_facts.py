@@ -32,7 +32,7 @@ def test_punctuation_does_not_keep_words_apart():
 
 
 def test_facts_are_counted(translator):
-    facts = multi30k_facts.text_facts(PAIRS[:2], PAIRS[2:], translator.subwords)
+    facts = multi30k_facts.text_facts(PAIRS[:2], PAIRS[2:], translator.tokenizer)
     assert facts["words"] == 12  # Ein Mann repariert ein Dach Hund bellt und eine Katze schläft nicht; Ein twice
     assert facts["once"] == 11
     assert facts["test_words"] == 8
@@ -57,7 +57,7 @@ def test_ways_to_score_differ_as_the_chapter_says(translator, found):
 
 def test_taught_answers_have_a_word_for_each_place(translator):
     for (_, english), answer in zip(PAIRS, multi30k_facts.taught_answers(translator, PAIRS), strict=True):
-        assert len(answer.split()) <= len(translator.subwords.encode(english)) + 1
+        assert len(answer.split()) <= len(translator.tokenizer.encode(english)) + 1
         assert answer
 
 

@@ -13,7 +13,7 @@ from filelock import FileLock
 from tests.unit.command import as_arguments
 from tests.unit.conftest import SMALL
 from transformer_edu.commands.main import main
-from transformer_edu.data.tokenizer import Subwords
+from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.saving.tensor_file import read_tensors, write_tensors
 from transformer_edu.translator.run_folder import CHECKPOINT, WEIGHTS, RunFolder
 from transformer_edu.translator.translator import load_translator
@@ -126,9 +126,9 @@ def test_a_start_that_came_to_nothing_may_be_repeated_and_only_with_the_same_tex
 
 def test_subwords_of_unknown_origin_are_not_used_silently(one, brief_text, capsys):
     keep_only(one, "tokenizer.json")
-    assert f"{one / 'tokenizer.json'} holds other subwords" in refused(capsys, one, brief_text, vocab_size=290)
+    assert f"{one / 'tokenizer.json'} is another tokenizer" in refused(capsys, one, brief_text, vocab_size=290)
     train(one, brief_text)
-    assert len(load_translator(one).subwords) == 300
+    assert len(load_translator(one).tokenizer) == 300
 
 
 def test_a_run_goes_on_with_its_own_text_only(one, brief_text, changed_text, capsys):
@@ -149,7 +149,7 @@ def test_the_same_text_may_come_from_another_file(one, changed_text):
 
 def test_replaced_subwords_of_the_same_number_are_refused(one, brief_text, capsys):
     texts = [line for path in brief_text["train"] for line in Path(path).read_text(encoding="utf-8").splitlines()]
-    Subwords.train(texts[:100], 300).save(one / "tokenizer.json")
+    Tokenizer.train(texts[:100], 300).save(one / "tokenizer.json")
     assert "tokenizer sha256: " in refused(capsys, one, brief_text, "--resume", steps=12)
 
 
@@ -264,9 +264,12 @@ def test_half_written_files_of_every_kind_are_cleared_away(one, brief_text):
 
 def test_only_the_first_process_of_a_team_holds_the_folder(tmp_path, brief_text):
     from transformer_edu.commands.train import _folder
-    from transformer_edu.translator.distributed import Team
+    from transformer_edu.translator.distributed import Processes
     from transformer_edu.translator.settings import TrainingSettings
 
     settings = TrainingSettings(out=str(tmp_path / "run"), **SHORT, **brief_text)
-    with _folder(settings, Team(0, 2, torch.device("cpu"))), _folder(settings, Team(1, 2, torch.device("cpu"))):
+    with (
+        _folder(settings, Processes(0, 2, torch.device("cpu"))),
+        _folder(settings, Processes(1, 2, torch.device("cpu"))),
+    ):
         assert (tmp_path / "run" / ".lock").read_text() == str(os.getpid())

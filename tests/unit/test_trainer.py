@@ -10,8 +10,8 @@ from tests.unit.conftest import SMALL
 from transformer_edu.saving.checkpoint import distinct_weights
 from transformer_edu.support.provenance import provenance
 from transformer_edu.training import warmup_schedule
-from transformer_edu.translator.distributed import Team
-from transformer_edu.translator.export import average_weights, finish
+from transformer_edu.translator.distributed import Processes
+from transformer_edu.translator.export import average_weights, export
 from transformer_edu.translator.run_folder import CHECKPOINT, WEIGHTS, RunFolder
 from transformer_edu.translator.settings import TrainingSettings
 from transformer_edu.translator.steps import StepMaker, chosen_precision
@@ -21,7 +21,7 @@ from transformer_edu.translator.translator import load_translator
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
 DAMAGED = r"checkpoint-00000012\.safetensors is damaged.*it is passed over"
-ALONE = Team(0, 1, torch.device("cpu"))
+ALONE = Processes(0, 1, torch.device("cpu"))
 
 
 def settings_for(folder, parallel_text, **changes):
@@ -48,7 +48,7 @@ def whole_run(tmp_path_factory, parallel_text):
     trainer = trainer_for(settings, seen=seen)
     trainer.run()
     weights = {name: weight.clone() for name, weight in distinct_weights(trainer.model).items()}
-    return settings, trainer, finish(trainer), weights, seen
+    return settings, trainer, export(trainer), weights, seen
 
 
 def test_training_lowers_the_loss(tmp_path, parallel_text):
@@ -86,7 +86,7 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path, parallel_text, whole_ru
     trainer_for(replace(settings, steps=5)).run()  # stops between two evaluations of the whole run
     resumed = trainer_for(settings, resume=True)
     assert resumed.progress.step == 5
-    assert [one["command"] for one in resumed.sittings] == ["the command"] * 2
+    assert [one["command"] for one in resumed.origins] == ["the command"] * 2
     resumed.run()
     _, _, _, weights, _ = whole_run
     for name, weight in distinct_weights(resumed.model).items():
@@ -112,7 +112,7 @@ def test_parts_of_a_batch_add_up_to_the_whole(tmp_path, parallel_text):
     found = []
     for parts in (1, 3, 50):  # 50: more parts than sentences
         changed = replace(settings, accumulate=parts)
-        model = new_model(changed, len(task.subwords))
+        model = new_model(changed, len(task.tokenizer))
         steps = StepMaker(model, task, changed, ALONE)
         losses = [steps.take(list(range(start, start + 7)), 1 + start, 0.01)[0] for start in range(0, 35, 7)]
         found.append((losses, model))
@@ -130,7 +130,7 @@ def test_padding_and_batch_mates_do_not_change_a_sentences_loss(tmp_path, parall
     sizes = [len(task.train[index][1]) + 1 for index in (shortest, longest)]
 
     def loss(indices):
-        return StepMaker(new_model(settings, len(task.subwords)), task, settings, ALONE).take(indices, 1, 0.0)[0]
+        return StepMaker(new_model(settings, len(task.tokenizer)), task, settings, ALONE).take(indices, 1, 0.0)[0]
 
     alone = loss([shortest]) * sizes[0] + loss([longest]) * sizes[1]
     assert loss([shortest, longest]) * sum(sizes) == pytest.approx(alone, abs=1e-9)
@@ -239,7 +239,7 @@ def test_half_precision_halves_the_file_and_keeps_the_answers(tmp_path, parallel
     settings, trainer, *_ = whole_run
     copy = trainer_for(replace(settings, out=str(tmp_path)))
     copy.run()
-    finish(copy, half=True)
+    export(copy, half=True)
     full, half = (folder / "model.safetensors" for folder in (trainer.folder.path, tmp_path))
     assert half.stat().st_size < 0.6 * full.stat().st_size
     assert same_weights(load_translator(tmp_path).model, copy.model)
@@ -299,7 +299,7 @@ def test_bad_settings_are_named(tmp_path, parallel_text, changes, error, says):
 def test_each_step_draws_its_own_dropout_and_again_the_same(tmp_path, parallel_text):
     settings = settings_for(tmp_path, parallel_text, dropout=0.5)
     task = prepare_task(settings, ALONE)
-    steps = StepMaker(new_model(settings, len(task.subwords)).train(), task, settings, ALONE)
+    steps = StepMaker(new_model(settings, len(task.tokenizer)).train(), task, settings, ALONE)
     first, second, again = (steps.take(list(range(8)), step, 0.0)[0] for step in (1, 2, 1))
     assert first == again
     assert first != second

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from transformer_edu import build_transformer
-from transformer_edu.data.tokenizer import Subwords
+from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.translator.translator import Translator
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
@@ -13,11 +13,11 @@ TEXTS = ["the small cat sleeps", "a dog", "the red hen sees the big cat", "cats"
 
 @pytest.fixture(scope="module")
 def translator():
-    subwords = Subwords.train(TEXTS * 3, 290)
+    tokenizer = Tokenizer.train(TEXTS * 3, 290)
     torch.manual_seed(4)
     model = build_transformer(
-        len(subwords),
-        len(subwords),
+        len(tokenizer),
+        len(tokenizer),
         d_model=16,
         num_heads=2,
         d_ff=16,
@@ -26,7 +26,7 @@ def translator():
         max_len=64,
         norm="pre",
     ).eval()
-    return Translator(model, subwords)
+    return Translator(model, tokenizer)
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
@@ -34,14 +34,14 @@ def test_a_text_is_translated_as_alone_whatever_comes_with_it(translator, beam_s
     together = translator.translate_all(TEXTS, beam_size=beam_size, max_len=12)
     for text, (best,) in zip(TEXTS, together, strict=True):
         assert best.ids == translator.translate_all([text], beam_size=beam_size, max_len=12)[0][0].ids
-        assert best.text == translator.subwords.decode(best.ids)
+        assert best.text == translator.tokenizer.decode(best.ids)
         assert translator.translate(text, beam_size=beam_size, max_len=12) == best.text
 
 
 def test_greedy_answers_have_their_log_probability(translator):
     (greedy,) = translator.translate_all(TEXTS[:1], beam_size=1, max_len=12)[0]
     (beam,) = translator.translate_all(TEXTS[:1], beam_size=1, max_len=12, length_penalty=0.0)[0]
-    source = torch.tensor([translator.subwords.encode(TEXTS[0])])
+    source = torch.tensor([translator.tokenizer.encode(TEXTS[0])])
     ids = torch.tensor([greedy.ids])
     with torch.no_grad():
         steps = torch.log_softmax(translator.model(source, ids[:, :-1]), dim=-1).gather(-1, ids[:, 1:, None])
@@ -67,7 +67,7 @@ def test_empty_and_odd_texts_have_their_place(translator):
 
 
 def test_a_text_beyond_the_positions_is_named(translator):
-    with pytest.raises(ValueError, match="at most 64 subwords, the positions of this model, got"):
+    with pytest.raises(ValueError, match="at most 64 tokens, the positions of this model, got"):
         translator.translate("cat " * 100)
     with pytest.raises(TypeError, match="texts must be a list of sentences"):
         translator.translate_all("cat")
@@ -81,7 +81,7 @@ def test_a_text_beyond_the_positions_is_named(translator):
         (
             {"beam_size": 100_000},
             ValueError,
-            r"beam_size must be at most \d+, the pieces of the vocabulary, got 100000",
+            r"beam_size must be at most \d+, the tokens of the vocabulary, got 100000",
         ),
         ({"beam_size": 2.0}, TypeError, "beam_size must be a whole number"),
         ({"length_penalty": 500}, ValueError, "length_penalty must be from 0 to 10, got 500"),
@@ -109,17 +109,17 @@ def test_what_is_no_text_is_named(translator):
 def test_alignment_names_the_source_piece_with_the_largest_mean_weight(translator):
     (best,) = translator.translate_all(TEXTS[:1], max_len=8)[0]
     found = translator.alignment(TEXTS[0], best)
-    assert [written for written, _, _ in found] == [translator.subwords.piece(index) for index in best.ids[1:]]
-    pieces = translator.subwords.pieces(TEXTS[0])
+    assert [written for written, _, _ in found] == [translator.tokenizer.id_to_token(index) for index in best.ids[1:]]
+    pieces = translator.tokenizer.tokens(TEXTS[0])
     assert all(read in pieces and 1 / len(pieces) <= weight <= 1 for _, read, weight in found)
 
 
 def test_subwords_of_another_model_are_refused(translator):
-    with pytest.raises(ValueError, match="subwords must be those of the model"):
-        Translator(translator.model, Subwords.train(TEXTS, 270))
+    with pytest.raises(ValueError, match="tokenizer must be that of the model"):
+        Translator(translator.model, Tokenizer.train(TEXTS, 270))
 
 
 def test_what_was_best_on_validation_is_the_default(translator):
     assert translator.search == {"beam_size": 4, "length_penalty": 0.6}
     card = {"search": {"beam_size": 2, "length_penalty": 1.0}}
-    assert Translator(translator.model, translator.subwords, card).search == {"beam_size": 2, "length_penalty": 1.0}
+    assert Translator(translator.model, translator.tokenizer, card).search == {"beam_size": 2, "length_penalty": 1.0}

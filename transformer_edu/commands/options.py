@@ -25,7 +25,7 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
         help="0 compares log-probabilities; more favours long answers",
     )
     parser.add_argument(
-        "--max-len", type=whole_number(2), help="longest answer in subwords, <bos> counted; default: source + 50"
+        "--max-len", type=whole_number(2), help="longest answer in tokens, <bos> counted; default: source + 50"
     )
 
 

@@ -14,8 +14,8 @@ import torch
 from transformer_edu.commands.streams import lasting_streams
 from transformer_edu.fast.memory import keep_freed_memory
 from transformer_edu.support.provenance import provenance
-from transformer_edu.translator.distributed import Team, start_team
-from transformer_edu.translator.export import finish
+from transformer_edu.translator.distributed import Processes, process_group
+from transformer_edu.translator.export import export
 from transformer_edu.translator.run_start import alone_in
 from transformer_edu.translator.settings import TrainingSettings
 from transformer_edu.translator.steps import chosen_precision
@@ -60,15 +60,15 @@ def run(options: argparse.Namespace) -> None:
         _check_threads(settings.threads)
         torch.set_num_threads(settings.threads)
     origin = provenance("transformer-edu " + shlex.join(sys.argv[1:]))
-    with lasting_streams(), start_team() as team, _explained(settings, team), _folder(settings, team):
-        task = prepare_task(settings, team, options.resume)
-        with _bar(settings, team, options.quiet) as bar:
-            trainer = Trainer(settings, task, team, bar, origin)
+    with lasting_streams(), process_group() as processes, _explained(settings, processes), _folder(settings, processes):
+        task = prepare_task(settings, processes, options.resume)
+        with _bar(settings, processes, options.quiet) as bar:
+            trainer = Trainer(settings, task, processes, bar, origin)
             resumed = options.resume and trainer.resume()
-            _announce(trainer, task, team, resumed)
+            _announce(trainer, task, processes, resumed)
             trainer.run()
-        card = finish(trainer, options.half)
-        if team.leads:
+        card = export(trainer, options.half)
+        if processes.is_main:
             best = card["weights"]["tried"][card["weights"]["chosen"]]
             print(f"chosen: {card['weights']['chosen']}, validation: {best}, search: {card['search']}")
             print(f"written to {settings.out}; next: transformer-edu evaluate --model {settings.out}")
@@ -79,31 +79,31 @@ def _check_threads(threads: int) -> None:
         raise ValueError(f"threads must be at most {processors}, the processors of this machine, got {threads}")
 
 
-def _folder(settings: TrainingSettings, team: Team) -> AbstractContextManager[None]:
-    """The folder is held by the first process for its whole team."""
-    return alone_in(settings.out) if team.leads else nullcontext()
+def _folder(settings: TrainingSettings, processes: Processes) -> AbstractContextManager[None]:
+    """The folder is held by the first process for all of them."""
+    return alone_in(settings.out) if processes.is_main else nullcontext()
 
 
-def _announce(trainer: Trainer, task: Task, team: Team, resumed: bool) -> None:
-    if not team.leads:
+def _announce(trainer: Trainer, task: Task, processes: Processes, resumed: bool) -> None:
+    if not processes.is_main:
         return
     parameters = sum(weight.numel() for weight in trainer.model.parameters())
-    precision = chosen_precision(trainer.settings, team.device)
+    precision = chosen_precision(trainer.settings, processes.device)
     print(
-        f"{len(task.train):,} pairs ({task.too_long} longer than {trainer.settings.max_length} subwords left out), "
-        f"{len(task.subwords):,} subwords, {parameters:,} parameters, {precision}, "
-        f"{team.size} process(es) on {team.device.type}"
+        f"{len(task.train):,} pairs ({task.too_long} longer than {trainer.settings.max_length} tokens left out), "
+        f"vocabulary of {len(task.tokenizer):,}, {parameters:,} parameters, {precision}, "
+        f"{processes.world_size} process(es) on {processes.device.type}"
         + (f", going on after step {trainer.progress.step:,}" if resumed else ""),
         flush=True,
     )
 
 
 @contextmanager
-def _bar(settings: TrainingSettings, team: Team, quiet: bool) -> Iterator[Any]:
+def _bar(settings: TrainingSettings, processes: Processes, quiet: bool) -> Iterator[Any]:
     """A progress bar: steps, time left, loss per token, target tokens per second, the last validation."""
     from tqdm import tqdm
 
-    with tqdm(total=settings.steps, disable=quiet or not team.leads, unit="step", mininterval=1.0) as bar:
+    with tqdm(total=settings.steps, disable=quiet or not processes.is_main, unit="step", mininterval=1.0) as bar:
         smooth = {"loss": 0.0}
 
         def show(progress: Progress, loss: float, rate: float) -> None:
@@ -117,16 +117,16 @@ def _bar(settings: TrainingSettings, team: Team, quiet: bool) -> Iterator[Any]:
 
 
 @contextmanager
-def _explained(settings: TrainingSettings, team: Team) -> Iterator[None]:
-    """Say what to do when memory runs out, or when another process of the team is gone."""
+def _explained(settings: TrainingSettings, processes: Processes) -> Iterator[None]:
+    """Say what to do when memory runs out, or when another process is gone."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
         text = str(error).lower()
-        if team.size > 1 and any(sign in text for sign in LOST):
+        if processes.world_size > 1 and any(sign in text for sign in LOST):
             raise ConnectionError(
-                f"process {team.rank} lost the others ({str(error).splitlines()[0][:200]}): one of them has stopped, "
-                "and its own last lines say why; the checkpoints are whole, go on with --resume"
+                f"process {processes.rank} lost the others ({str(error).splitlines()[0][:200]}): one of them has "
+                "stopped, and its own last lines say why; the checkpoints are whole, go on with --resume"
             ) from error
         if "out of memory" not in text and "can't allocate memory" not in text and not isinstance(error, MemoryError):
             raise

@@ -1,7 +1,7 @@
 """Which sentence pairs share a batch: a budget of tokens instead of a number of sentences, and little padding.
 
 A batch is a rectangle, as wide as its longest sentence, so its cost is rows · width, padding included. Sentences of
-like length are packed together, and the batch is full when another row would make the rectangle larger than the budget.
+like length are put together, and the batch is full when another row would make the rectangle larger than the budget.
 """
 
 import random
@@ -13,7 +13,9 @@ Lengths = tuple[int, int]
 """Tokens of one pair: of the source, and of the target with its begin or end token."""
 
 
-def pack(lengths: Sequence[Lengths], max_tokens: int, order: Sequence[int] | None = None) -> list[list[int]]:
+def token_budget_batches(
+    lengths: Sequence[Lengths], max_tokens: int, order: Sequence[int] | None = None
+) -> list[list[int]]:
     """Fill one batch after the other in the given order; each holds at most `max_tokens` per side, padding included.
 
     Args:
@@ -24,7 +26,7 @@ def pack(lengths: Sequence[Lengths], max_tokens: int, order: Sequence[int] | Non
     Returns:
         Batches, as lists of indices.
 
-    >>> pack([(2, 2), (2, 2), (5, 5)], max_tokens=8)
+    >>> token_budget_batches([(2, 2), (2, 2), (5, 5)], max_tokens=8)
     [[0, 1], [2]]
     """
     check_positive_integer("max_tokens", max_tokens)
@@ -48,14 +50,14 @@ def pack(lengths: Sequence[Lengths], max_tokens: int, order: Sequence[int] | Non
 def epoch_batches(lengths: Sequence[Lengths], max_tokens: int, *, seed: int, epoch: int = 0) -> list[list[int]]:
     """The batches of one epoch: pairs of like length together, in an order that (seed, epoch) decides alone.
 
-    Shuffled first, so that equals meet other equals in each epoch; then sorted by length and packed; then the
+    Shuffled first, so that equals meet other equals in each epoch; then sorted by length and cut into batches; then the
     batches are shuffled, so that training does not go from short sentences to long ones.
     """
     rng = random.Random(f"{seed}, {epoch}")
     order = list(range(len(lengths)))
     rng.shuffle(order)
     order.sort(key=lambda index: (max(lengths[index]), lengths[index]))  # sorting keeps the shuffle among equals
-    batches = pack(lengths, max_tokens, order)
+    batches = token_budget_batches(lengths, max_tokens, order)
     rng.shuffle(batches)
     return batches
 

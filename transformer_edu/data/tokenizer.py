@@ -1,4 +1,4 @@
-"""Subwords for real text: byte-pair encoding with the tokenizers library, one vocabulary for both languages.
+"""A tokenizer for real text: byte-pair encoding with the tokenizers library, one vocabulary for both languages.
 
 Bytes are the smallest pieces, so every text can be cut and every text comes back exactly as it was, spaces included.
 """
@@ -15,13 +15,13 @@ SMALLEST = len(SPECIALS) + 256  # the special tokens and one piece for each byte
 LONGEST_WORD = 1_000  # bytes; learning takes the square of a word's length, and what is longer is no word
 
 
-class Subwords:
+class Tokenizer:
     """Text to ids and back. The special tokens have the ids of `Vocabulary`; text never becomes one of them.
 
-    >>> subwords = Subwords.train(["the cat", "the small cat"] * 2, vocab_size=300)
-    >>> subwords.pieces("the cats")
+    >>> tokenizer = Tokenizer.train(["the cat", "the small cat"] * 2, vocab_size=300)
+    >>> tokenizer.tokens("the cats")
     ['·the', '·cat', 's']
-    >>> subwords.decode(subwords.encode("  any text <eos> ☃ "))
+    >>> tokenizer.decode(tokenizer.encode("  any text <eos> ☃ "))
     '  any text <eos> ☃ '
     """
 
@@ -33,7 +33,7 @@ class Subwords:
         self._tokenizer.encode_special_tokens = True  # "<eos>" in a text is five characters, not the end
 
     @classmethod
-    def train(cls, texts: Iterable[str], vocab_size: int) -> "Subwords":
+    def train(cls, texts: Iterable[str], vocab_size: int) -> "Tokenizer":
         """Learn the merges from `texts`: training text only, or the score on the test text would be flattered.
 
         Nothing is learnt from a word (or a row of digits, signs or spaces) of more than 1,000 bytes.
@@ -69,20 +69,20 @@ class Subwords:
         return int(self._tokenizer.get_vocab_size())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Subwords) and self.to_json() == other.to_json()
+        return isinstance(other, Tokenizer) and self.to_str() == other.to_json()
 
     def __hash__(self) -> int:
-        return hash(self.to_json())
+        return hash(self.to_str())
 
     def __repr__(self) -> str:
-        return f"Subwords({len(self)} pieces)"
+        return f"Tokenizer({len(self)} tokens)"
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text, without begin and end tokens."""
         _size(text)
         return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
-    def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of many texts, on all cores."""
         for text in texts:
             _size(text)
@@ -101,8 +101,8 @@ class Subwords:
             kept.append(int(index))
         return str(self._tokenizer.decode(kept, skip_special_tokens=True))
 
-    def piece(self, index: int) -> str:
-        """One piece as people read it: `·` is a space; a byte that is no character of its own stays as `<0xE2>`."""
+    def id_to_token(self, index: int) -> str:
+        """One token as people read it: `·` is a space; a byte that is no character of its own stays as `<0xE2>`."""
         self._check(index)
         if index < len(SPECIALS):
             return SPECIALS[index]
@@ -112,49 +112,50 @@ class Subwords:
         except UnicodeDecodeError:
             return "".join(f"<0x{byte:02X}>" for byte in raw)
 
-    def pieces(self, text: str) -> list[str]:
-        """A text cut into its pieces."""
-        return [self.piece(index) for index in self.encode(text)]
+    def tokens(self, text: str) -> list[str]:
+        """A text cut into its tokens."""
+        return [self.id_to_token(index) for index in self.encode(text)]
 
     def _check(self, index: int) -> None:
         if not 0 <= index < len(self):
             raise ValueError(f"id must be in 0 .. {len(self) - 1}, got {index}")
 
-    def to_json(self) -> str:
+    def to_str(self) -> str:
         """Everything about it, in the tokenizers library's own format."""
         return str(self._tokenizer.to_str())
 
     @classmethod
-    def from_json(cls, text: str) -> "Subwords":
-        """What `to_json` gave; anything else raises ValueError."""
-        from tokenizers import Tokenizer
+    def from_str(cls, text: str) -> "Tokenizer":
+        """What `to_str` gave; anything else raises ValueError."""
+        import tokenizers
 
         try:
-            subwords = cls(Tokenizer.from_str(text))
+            found = cls(tokenizers.Tokenizer.from_str(text))
         except Exception as error:  # the library raises plain Exception
             raise ValueError(f"text must be a saved tokenizer, but it cannot be read as one: {error}") from error
-        if [subwords._tokenizer.token_to_id(token) for token in SPECIALS] != list(range(len(SPECIALS))):
-            raise ValueError(f"text must be a tokenizer whose first four pieces are {SPECIALS}")
-        return subwords
+        if [found._tokenizer.token_to_id(token) for token in SPECIALS] != list(range(len(SPECIALS))):
+            raise ValueError(f"text must be a tokenizer whose first four tokens are {SPECIALS}")
+        return found
 
     def save(self, path: str | Path) -> None:
-        """Write `to_json` to a file, whole or not at all."""
-        write_atomically(path, (self.to_json() + "\n").encode())
+        """Write `to_str` to a file, whole or not at all."""
+        write_atomically(path, (self.to_str() + "\n").encode())
 
     @classmethod
-    def load(cls, path: str | Path) -> "Subwords":
+    def load(cls, path: str | Path) -> "Tokenizer":
         """Read what `save` wrote; a damaged file raises ValueError that names it."""
         try:
-            return cls.from_json(Path(path).read_text(encoding="utf-8"))
+            return cls.from_str(Path(path).read_text(encoding="utf-8"))
         except ValueError as error:
             raise ValueError(f"path must name a saved tokenizer, but {path} is damaged: {error}") from error
 
 
 def _untrained() -> Any:
     """A tokenizer that puts one space before every text, so that the first word is cut like any other."""
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
+    import tokenizers
+    from tokenizers import decoders, models, normalizers, pre_tokenizers
 
-    tokenizer = Tokenizer(models.BPE())
+    tokenizer = tokenizers.Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.Prepend(" ")
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)])

@@ -13,7 +13,7 @@ import torch
 
 from transformer_edu.experiments.ablation import without_feed_forward, without_norm, without_positions
 from transformer_edu.transformer import Transformer
-from transformer_edu.translator.distributed import Team
+from transformer_edu.translator.distributed import Processes
 from transformer_edu.translator.settings import TrainingSettings
 from transformer_edu.translator.task import prepare_task
 from transformer_edu.translator.trainer import Trainer
@@ -53,7 +53,7 @@ def run_real_ablation(ablation: RealAblation, steps: int = STEPS, **settings: An
     """
     with TemporaryDirectory() as folder:
         chosen = {"steps": steps, "every": steps, "threads": 1, **settings, **ablation.settings}
-        wanted, alone = TrainingSettings(out=folder, **chosen), Team(0, 1, torch.device("cpu"))
+        wanted, alone = TrainingSettings(out=folder, **chosen), Processes(0, 1, torch.device("cpu"))
         torch.set_num_threads(1)
         trainer = Trainer(wanted, prepare_task(wanted, alone), alone, lambda *_: None)
         if ablation.change is not None:

@@ -16,8 +16,8 @@ from sacrebleu.metrics import BLEU
 from transformer_edu import pretrained
 from transformer_edu.data.multi30k import SPLITS, multi30k_pairs
 from transformer_edu.data.parallel import TextPair
-from transformer_edu.data.token_budget import epoch_batches, pack, padding_waste
-from transformer_edu.data.tokenizer import Subwords
+from transformer_edu.data.token_budget import epoch_batches, padding_waste, token_budget_batches
+from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.training.evaluate import lowercase_bleu
 from transformer_edu.translator.translator import Translation, Translator
 
@@ -37,14 +37,14 @@ def record_real_text(folder: str | Path | None = None) -> dict[str, Any]:
     found = [best[0] for best in translator.translate_all([german for german, _ in test])]
     references = [english for _, english in test]
     return {
-        **text_facts(texts["train"], test, translator.subwords),
+        **text_facts(texts["train"], test, translator.tokenizer),
         "pairs": {split: len(pairs) for split, pairs in texts.items()},
         "scores": ways_to_score([one.text for one in found], taught_answers(translator, test), references),
         **how_sure(found, references),
     }
 
 
-def text_facts(train: Sequence[TextPair], test: Sequence[TextPair], subwords: Subwords) -> dict[str, Any]:
+def text_facts(train: Sequence[TextPair], test: Sequence[TextPair], tokenizer: Tokenizer) -> dict[str, Any]:
     """What the German side holds, and how well the pairs pack.
 
     Returns:
@@ -56,7 +56,7 @@ def text_facts(train: Sequence[TextPair], test: Sequence[TextPair], subwords: Su
     """
     counts = Counter(word for german, _ in train for word in words_of(german))
     test_words = [word for german, _ in test for word in words_of(german)]
-    ids = [subwords.encode_all([pair[side] for pair in train]) for side in (0, 1)]
+    ids = [tokenizer.encode_batch([pair[side] for pair in train]) for side in (0, 1)]
     lengths = [(len(source), len(target) + 1) for source, target in zip(*ids, strict=True)]
     return {
         "words": len(counts),
@@ -66,7 +66,7 @@ def text_facts(train: Sequence[TextPair], test: Sequence[TextPair], subwords: Su
         "captions_with": {words: sum(holds(german, words) for german, _ in train) for words in WORDS},
         "subwords": [round(sum(map(len, side)) / len(side), 1) for side in ids],
         "padding": {
-            "as they come": round(padding_waste(lengths, pack(lengths, MAX_TOKENS)), 4),
+            "as they come": round(padding_waste(lengths, token_budget_batches(lengths, MAX_TOKENS)), 4),
             "as trained": round(padding_waste(lengths, epoch_batches(lengths, MAX_TOKENS, seed=0)), 4),
         },
     }
@@ -131,9 +131,9 @@ def _score(metric: BLEU, answers: Sequence[str], references: Sequence[str]) -> f
 @torch.no_grad()
 def taught_answers(translator: Translator, pairs: Sequence[TextPair]) -> list[str]:
     """For each place of the reference the likeliest next piece when all *right* pieces before it are given."""
-    subwords, answers = translator.subwords, []
+    tokenizer, answers = translator.tokenizer, []
     for german, english in pairs:
-        source = torch.tensor([subwords.encode(german)])
-        target = torch.tensor([[subwords.bos_id, *subwords.encode(english)]])
-        answers.append(subwords.decode(translator.model(source, target)[0].argmax(dim=-1).tolist()))
+        source = torch.tensor([tokenizer.encode(german)])
+        target = torch.tensor([[tokenizer.bos_id, *tokenizer.encode(english)]])
+        answers.append(tokenizer.decode(translator.model(source, target)[0].argmax(dim=-1).tolist()))
     return answers

@@ -12,10 +12,10 @@ from torch import Tensor
 from transformer_edu.saving.checkpoint import distinct_weights, put_weights, save_model
 from transformer_edu.support.files import write_atomically
 from transformer_edu.training.evaluate import lowercase_bleu
+from transformer_edu.translator.evaluate import evaluate
 from transformer_edu.translator.run_folder import WEIGHTS
 from transformer_edu.translator.trainer import Trainer
 from transformer_edu.translator.translator import CARD, MODEL, TOKENIZER, Translator
-from transformer_edu.translator.validation import validate
 
 BEAM_SIZE = 5
 LENGTH_PENALTIES = (0.0, 0.6, 1.0, 1.4)
@@ -31,7 +31,7 @@ def average_weights(weights: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor
     }
 
 
-def finish(trainer: Trainer, half: bool = False) -> dict[str, Any]:
+def export(trainer: Trainer, half: bool = False) -> dict[str, Any]:
     """Choose among the last, the best and the average on validation, then the length penalty; write the model.
 
     Args:
@@ -42,22 +42,22 @@ def finish(trainer: Trainer, half: bool = False) -> dict[str, Any]:
         The card: command, commit, machine, settings, progress, choices and scores.
     """
     choice = _choose_weights(trainer)
-    settings, team, task = trainer.settings, trainer.team, trainer.task
+    settings, processes, task = trainer.settings, trainer.processes, trainer.task
     folder = Path(settings.out)
-    if not team.leads:
+    if not processes.is_main:
         return {}
     if half:
         put_weights(trainer.model, {name: w.half().float() for name, w in distinct_weights(trainer.model).items()})
-    search = choose_length_penalty(Translator(trainer.model.eval(), task.subwords), trainer)
-    extra = {"command": trainer.sittings[0].get("command"), "seed": settings.seed, "run": trainer.folder.run}
+    search = choose_length_penalty(Translator(trainer.model.eval(), task.tokenizer), trainer)
+    extra = {"command": trainer.origins[0].get("command"), "seed": settings.seed, "run": trainer.folder.run}
     save_model(trainer.model, folder / MODEL, extra, torch.float16 if half else None)
     progress = trainer.progress
     card: dict[str, Any] = {
         "name": folder.name,
-        **trainer.sittings[0],
+        **trainer.origins[0],
         "run": trainer.folder.run,
-        "resumed": trainer.sittings[1:],
-        "processes": team.size,
+        "resumed": trainer.origins[1:],
+        "processes": processes.world_size,
         "seed": settings.seed,
         "languages": [settings.source, settings.target] if not settings.train else [],
         "parameters": sum(weight.numel() for weight in trainer.model.parameters()),
@@ -81,7 +81,7 @@ def finish(trainer: Trainer, half: bool = False) -> dict[str, Any]:
 
 def _choose_weights(trainer: Trainer) -> dict[str, Any]:
     """Give the model the weights with the best validation BLEU; return what was tried."""
-    trainer.team.wait()
+    trainer.processes.wait()
     sets = {f"step {step}": tensors for step, (_, tensors) in reversed(list(trainer.folder.whole(WEIGHTS)))}
     if not sets:  # all of them damaged
         sets = {f"step {trainer.progress.step}": {n: w.clone() for n, w in distinct_weights(trainer.model).items()}}
@@ -91,7 +91,7 @@ def _choose_weights(trainer: Trainer) -> dict[str, Any]:
     tried = {}
     for name, weights in sorted(candidates.items()):
         put_weights(trainer.model, weights)
-        tried[name] = validate(trainer.model, trainer.task, trainer.settings, trainer.team)
+        tried[name] = evaluate(trainer.model, trainer.task, trainer.settings, trainer.processes)
     chosen = max(tried, key=lambda name: tried[name]["validation_bleu"])
     put_weights(trainer.model, candidates[chosen])
     return {"chosen": chosen, "tried": tried}
@@ -104,7 +104,7 @@ def choose_length_penalty(translator: Translator, trainer: Trainer) -> dict[str,
     tried = {}
     for penalty in LENGTH_PENALTIES:
         answers = translator.translate_ids(sources, beam_size=BEAM_SIZE, length_penalty=penalty)
-        texts = [task.subwords.decode(best[0].ids) for best in answers]
+        texts = [task.tokenizer.decode(best[0].ids) for best in answers]
         tried[str(penalty)] = round(lowercase_bleu(texts, task.references), 2)
     chosen = max(tried, key=lambda penalty: tried[penalty])
     return {"beam_size": BEAM_SIZE, "length_penalty": float(chosen), "validation_bleu": tried}

@@ -1,7 +1,7 @@
 """The folder of a training run: its description, checkpoints to go on from, weights to average, and the log.
 
     run.json                          what the run is; written first, and compared whenever it is started or resumed
-    tokenizer.json                    its subwords
+    tokenizer.json                    its tokenizer
     checkpoint-00001500.safetensors   everything that the run needs to go on as if nothing had happened
     weights-00001500.safetensors      the model alone, as it was when it was evaluated
     log.jsonl                         one line of JSON for every 50 steps and for every evaluation
@@ -37,7 +37,7 @@ class RunFolder:
     """Names, writes, finds and removes the files of one run, and of no other."""
 
     def __init__(self, path: str | Path, run: str | None = None) -> None:
-        """`run`: the identity of the run (see `run_description`); None reads files of any run."""
+        """`run`: the identity of the run (see `run_start`); None reads files of any run."""
         self.path, self.run = Path(path), run
 
     def saved(self, kind: str) -> list[int]:
@@ -50,7 +50,7 @@ class RunFolder:
         return self.path / f"{kind}-{step:08d}.safetensors"
 
     def held(self) -> list[str]:
-        """The names of all that a run has left here beyond its description and its subwords."""
+        """The names of all that a run has left here beyond its description and its tokenizer."""
         files = [self.file(kind, step).name for kind in (CHECKPOINT, WEIGHTS) for step in self.saved(kind)]
         return files + [name for name in (LOG, MODEL, CARD) if (self.path / name).exists()]
 

@@ -1,22 +1,71 @@
-"""Take a folder for a run: alone, with room to write, and only if what it holds is of this run."""
+"""Begin a run: say what it is, and take a folder for it, alone, with room to write, and only if all in it is its own.
 
+Two runs of one description take equal steps.
+"""
+
+import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from transformer_edu.data.tokenizer import Subwords
+from transformer_edu.data.multi30k import digest
+from transformer_edu.data.parallel import TextPair
+from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.saving.size import parameter_count
 from transformer_edu.support.files import check_writable, write_atomically
-from transformer_edu.translator.run_description import differences
 from transformer_edu.translator.run_folder import CHECKPOINT, KEPT_CHECKPOINTS, RUN, RunFolder
 from transformer_edu.translator.settings import TrainingSettings
 from transformer_edu.translator.translator import TOKENIZER
 
-LOCK = ".lock"
+FORMAT, LOCK = "transformer_edu.run/1", ".lock"
+
+
+def describe(
+    settings: TrainingSettings, texts: Mapping[str, Sequence[TextPair]], tokenizer: Tokenizer
+) -> dict[str, Any]:
+    """Everything that decides what a run computes; of a text the content, not where it lies.
+
+    Args:
+        settings: of the run.
+        texts: sentence pairs by the name of their split.
+        tokenizer: what cuts them.
+    """
+    description: dict[str, Any] = {"format": FORMAT, "settings": settings.course()}
+    for split, pairs in texts.items():
+        sides = {side: digest([pair[number] for pair in pairs]) for number, side in enumerate(("source", "target"))}
+        description[split] = {"pairs": len(pairs), **{f"{side}_sha256": found for side, found in sides.items()}}
+    description["tokenizer"] = {"pieces": len(tokenizer), "sha256": digest([tokenizer.to_str()])}
+    return description
+
+
+def identity(description: Mapping[str, Any]) -> str:
+    """A name for the run that follows from its description; every file of its folder carries it."""
+    return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What two descriptions differ in, with both values."""
+    old, new = _flat(then), _flat(now)
+    names = [name for name in {**new, **old} if old.get(name) != new.get(name)]
+    return [f"{name}: {_shown(old.get(name))} then, {_shown(new.get(name))} now" for name in names]
+
+
+def _flat(description: Mapping[str, Any]) -> dict[str, Any]:
+    """{"settings": {"seed": 0}, "train": {"pairs": 9}} as {"seed": 0, "train pairs": 9}."""
+    flat: dict[str, Any] = {}
+    for part, content in description.items():
+        prefix = "" if part == "settings" else f"{part} "
+        inner = content if isinstance(content, dict) else {"": content}
+        flat |= {f"{prefix}{name}".strip(): value for name, value in inner.items()}
+    return flat
+
+
+def _shown(value: Any) -> str:
+    return f"{value[:12]}…" if isinstance(value, str) and len(value) == 64 else repr(value)
 
 
 @contextmanager
@@ -85,29 +134,29 @@ def check_room(folder: RunFolder, settings: TrainingSettings, vocab_size: int) -
         )
 
 
-def known_subwords(folder: RunFolder) -> Subwords | None:
-    """Those that a run has written to its folder, with its description."""
+def known_tokenizer(folder: RunFolder) -> Tokenizer | None:
+    """The one that a run has written to its folder, with its description."""
     path = folder.path / TOKENIZER
-    return Subwords.load(path) if path.exists() and (folder.path / RUN).exists() else None
+    return Tokenizer.load(path) if path.exists() and (folder.path / RUN).exists() else None
 
 
-def claim(folder: RunFolder, description: dict[str, Any], subwords: Subwords) -> None:
-    """Write what the run is, and its subwords, or raise a ValueError that says what is there and does not fit."""
-    path, tokenizer = folder.path / RUN, folder.path / TOKENIZER
+def claim(folder: RunFolder, description: dict[str, Any], tokenizer: Tokenizer) -> None:
+    """Write what the run is, and its tokenizer, or raise a ValueError that says what is there and does not fit."""
+    path, saved = folder.path / RUN, folder.path / TOKENIZER
     if path.exists():
         differing = differences(_read(path), description)
         if differing:
             raise ValueError(f"the run must be that of {path}, but differs from it in {'; '.join(differing)}")
-    elif tokenizer.exists() and Subwords.load(tokenizer) != subwords:
+    elif saved.exists() and Tokenizer.load(saved) != tokenizer:
         raise ValueError(
-            f"out must be a new folder, but {tokenizer} holds other subwords than this run's: "
+            f"out must be a new folder, but {saved} is another tokenizer than this run's: "
             "delete it, or name another folder"
         )
     else:
         write_atomically(path, (json.dumps(description, indent=1, ensure_ascii=False) + "\n").encode())
     folder.clear_halves()
-    if not tokenizer.exists():
-        subwords.save(tokenizer)
+    if not saved.exists():
+        tokenizer.save(saved)
 
 
 def _read(path: Path) -> dict[str, Any]:

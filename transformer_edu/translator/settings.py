@@ -39,11 +39,11 @@ class TrainingSettings:
     )
     source: str = _setting("de", "source language of Multi30k: de or en")
     target: str = _setting("en", "target language of Multi30k: de or en")
-    vocab_size: int = _setting(6000, "subwords of both languages together")
+    vocab_size: int = _setting(6000, "tokens of the vocabulary, both languages together")
     max_length: int = _setting(
         100,
-        "longest sentence in subwords; longer training pairs are left out, and counted "
-        "(the subwords are learnt from pairs with at most so many words)",
+        "longest sentence in tokens; longer training pairs are left out, and counted "
+        "(the vocabulary is learnt from pairs with at most so many words)",
     )
     cut_valid: bool = _setting(False, "cut validation lines longer than the model's positions; else they are an error")
 

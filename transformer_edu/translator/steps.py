@@ -11,7 +11,7 @@ from torch.nn.parallel import DistributedDataParallel
 from transformer_edu.data.batching import Batch, make_batch
 from transformer_edu.fast.projected_loss import projected_loss
 from transformer_edu.transformer import Transformer
-from transformer_edu.translator.distributed import Team
+from transformer_edu.translator.distributed import Processes
 from transformer_edu.translator.settings import TrainingSettings
 from transformer_edu.translator.task import Task
 
@@ -39,24 +39,24 @@ class StepMaker:
     nor the number of parts changes what is computed.
     """
 
-    def __init__(self, model: Transformer, task: Task, settings: TrainingSettings, team: Team) -> None:
-        self.task, self.settings, self.team = task, settings, team
+    def __init__(self, model: Transformer, task: Task, settings: TrainingSettings, processes: Processes) -> None:
+        self.task, self.settings, self.processes = task, settings, processes
         self.optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
         self.parameters = list(model.parameters())
         module: Any = SummedLoss(model, settings.smoothing)
         if settings.compile:
             module = torch.compile(module, dynamic=True)
-        self.loss = DistributedDataParallel(module) if team.size > 1 else module
+        self.loss = DistributedDataParallel(module) if processes.world_size > 1 else module
 
     def take(self, indices: list[int], step: int, rate: float) -> tuple[float, int]:
         """Update once on the training pairs `indices`; return the mean loss per target token, and their number."""
         pairs = self.task.train
         tokens = sum(len(pairs[index][1]) + 1 for index in indices)  # with <eos>
         self.optimizer.zero_grad()
-        total = torch.zeros((), dtype=torch.float64, device=self.team.device)
+        total = torch.zeros((), dtype=torch.float64, device=self.processes.device)
         for part in range(self.settings.accumulate):
             total += self._backward(indices, part, step, tokens)
-        loss = self.team.sum(total).item() / tokens
+        loss = self.processes.sum(total).item() / tokens
         check_finite(loss, step, rate)
         nn.utils.clip_grad_norm_(self.parameters, self.settings.clip_norm)
         for group in self.optimizer.param_groups:
@@ -66,17 +66,17 @@ class StepMaker:
 
     def _backward(self, indices: list[int], part: int, step: int, tokens: int) -> Tensor:
         """Add the gradient of one part of this process's share; return its summed loss."""
-        parts, team = self.settings.accumulate, self.team
-        mine = team.share(indices, part, parts)
+        parts, processes = self.settings.accumulate, self.processes
+        mine = processes.share(indices, part, parts)
         weight = 1.0 if mine else 0.0  # nothing left for this process: it must take part all the same
-        batch = make_batch([self.task.train[index] for index in mine or indices[:1]]).to(team.device)
-        torch.manual_seed(step_seed(self.settings.seed, step, team.rank * parts + part))  # of dropout
+        batch = make_batch([self.task.train[index] for index in mine or indices[:1]]).to(processes.device)
+        torch.manual_seed(step_seed(self.settings.seed, step, processes.rank * parts + part))  # of dropout
         with ExitStack() as stack:
-            if team.size > 1 and part < parts - 1:
+            if processes.world_size > 1 and part < parts - 1:
                 stack.enter_context(self.loss.no_sync())
-            with autocast(self.settings, team.device):
+            with autocast(self.settings, processes.device):
                 loss = weight * self._summed(batch)
-            (loss * (team.size / tokens)).backward()  # DistributedDataParallel takes the mean over the team
+            (loss * (processes.world_size / tokens)).backward()  # DistributedDataParallel takes a mean
         return loss.detach()
 
     def _summed(self, batch: Batch) -> Tensor:

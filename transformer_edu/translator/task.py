@@ -1,4 +1,4 @@
-"""What a run learns from: sentence pairs, cut into subwords, with a validation set."""
+"""What a run learns from: sentence pairs, cut into tokens, with a validation set."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -7,12 +7,11 @@ from typing import Any
 
 from transformer_edu.data.multi30k import multi30k_pairs
 from transformer_edu.data.parallel import TextPair, read_parallel, read_tsv
-from transformer_edu.data.tokenizer import Subwords
+from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.data.vocabulary import IdPair
-from transformer_edu.translator.distributed import Team
-from transformer_edu.translator.run_description import describe
+from transformer_edu.translator.distributed import Processes
 from transformer_edu.translator.run_folder import RunFolder
-from transformer_edu.translator.run_start import check_room, check_start, claim, known_subwords
+from transformer_edu.translator.run_start import check_room, check_start, claim, describe, known_tokenizer
 from transformer_edu.translator.settings import TrainingSettings
 from transformer_edu.translator.translator import TOKENIZER
 
@@ -23,7 +22,7 @@ NAMED = 5  # lines that an error names; the others it counts
 class Task:
     """The data of a run; `too_long` counts the training pairs left out for their length."""
 
-    subwords: Subwords
+    tokenizer: Tokenizer
     train: list[IdPair]
     valid: list[IdPair]
     references: list[str]
@@ -61,42 +60,42 @@ def line_name(settings: TrainingSettings, split: str, side: int, index: int) -> 
     return f"line {index + 1} of {name}"
 
 
-def prepare_task(settings: TrainingSettings, team: Team, resume: bool = False) -> Task:
-    """Read the text and cut it, and take the folder for the run. The first process learns the subwords and writes.
+def prepare_task(settings: TrainingSettings, processes: Processes, resume: bool = False) -> Task:
+    """Read the text and cut it, and take the folder for the run. The first process learns the vocabulary and writes.
 
     Raises:
         ValueError: what would end the run later: a line that is too long, a folder that holds another run.
         OSError: a file cannot be read, or the folder not be written.
     """
     folder = RunFolder(settings.out)
-    if team.leads:
+    if processes.is_main:
         check_start(folder, resume)
     texts = {name: read_texts(settings, split) for name, split in (("train", "train"), ("valid", "val"))}
-    if not team.leads:
-        team.wait()  # until the first process has written them
-        return _cut(settings, texts, Subwords.load(folder.path / TOKENIZER))
-    subwords = known_subwords(folder) or _learn(settings, texts["train"])
-    task = _cut(settings, texts, subwords)
+    if not processes.is_main:
+        processes.wait()  # until the first process has written them
+        return _cut(settings, texts, Tokenizer.load(folder.path / TOKENIZER))
+    tokenizer = known_tokenizer(folder) or _learn(settings, texts["train"])
+    task = _cut(settings, texts, tokenizer)
     folder.path.mkdir(parents=True, exist_ok=True)
-    check_room(folder, settings, len(subwords))
-    claim(folder, task.description, subwords)
-    team.wait()
+    check_room(folder, settings, len(tokenizer))
+    claim(folder, task.description, tokenizer)
+    processes.wait()
     return task
 
 
-def _learn(settings: TrainingSettings, pairs: Sequence[TextPair]) -> Subwords:
-    """Subwords of the training text alone, less the pairs with more words, so also more subwords, than max_length.
+def _learn(settings: TrainingSettings, pairs: Sequence[TextPair]) -> Tokenizer:
+    """A tokenizer of the training text alone, less the pairs with more words, so also more tokens, than max_length.
 
-    A pair that is too long in subwords only has been learnt from: it shows itself when they are known.
+    A pair that is too long in tokens only has been learnt from: it shows itself when they are known.
     """
     short = [pair for pair in pairs if max(len(text.split()) for text in pair) <= settings.max_length]
     _check_some_left(settings, short)
-    return Subwords.train([text for pair in short for text in pair], settings.vocab_size)
+    return Tokenizer.train([text for pair in short for text in pair], settings.vocab_size)
 
 
-def _cut(settings: TrainingSettings, texts: Mapping[str, Sequence[TextPair]], subwords: Subwords) -> Task:
+def _cut(settings: TrainingSettings, texts: Mapping[str, Sequence[TextPair]], tokenizer: Tokenizer) -> Task:
     """The texts as ids: training pairs that are too long left out, everything else as long as model and batch take."""
-    pairs = encode_texts(texts["train"], subwords)
+    pairs = encode_texts(texts["train"], tokenizer)
     kept = [index for index, pair in enumerate(pairs) if max(map(len, pair)) <= settings.max_length]
     _check_some_left(settings, kept)
     longest = max(kept, key=lambda index: _cells(pairs[index]))
@@ -107,12 +106,12 @@ def _cut(settings: TrainingSettings, texts: Mapping[str, Sequence[TextPair]], su
             f"{line_name(settings, 'train', side, longest)}, got {settings.max_tokens}"
         )
     return Task(
-        subwords=subwords,
+        tokenizer=tokenizer,
         train=[pairs[index] for index in kept],
-        valid=_fitting(settings, encode_texts(texts["valid"], subwords)),
+        valid=_fitting(settings, encode_texts(texts["valid"], tokenizer)),
         references=[target for _, target in texts["valid"]],
         too_long=len(pairs) - len(kept),
-        description=describe(settings, texts, subwords),
+        description=describe(settings, texts, tokenizer),
     )
 
 
@@ -136,15 +135,15 @@ def _fitting(settings: TrainingSettings, pairs: list[IdPair]) -> list[IdPair]:
     named = ", ".join(names[:NAMED]) + (f", and {len(names) - NAMED} more lines" if len(names) > NAMED else "")
     if not settings.cut_valid:
         raise ValueError(
-            f"validation lines must have at most {most} subwords, the positions of the model, but {named}: "
+            f"validation lines must have at most {most} tokens, the positions of the model, but {named}: "
             f"divide them, raise --max-length, or let them be cut with --cut-valid"
         )
-    warnings.warn(f"validation lines are cut to {most} subwords, the positions of the model: {named}", stacklevel=2)
+    warnings.warn(f"validation lines are cut to {most} tokens, the positions of the model: {named}", stacklevel=2)
     return [(source[:most], target[:most]) for source, target in pairs]
 
 
-def encode_texts(pairs: Sequence[TextPair], subwords: Subwords) -> list[IdPair]:
+def encode_texts(pairs: Sequence[TextPair], tokenizer: Tokenizer) -> list[IdPair]:
     """Sentence pairs as id pairs, without begin and end tokens."""
-    sources = subwords.encode_all([source for source, _ in pairs])
-    targets = subwords.encode_all([target for _, target in pairs])
+    sources = tokenizer.encode_batch([source for source, _ in pairs])
+    targets = tokenizer.encode_batch([target for _, target in pairs])
     return list(zip(sources, targets, strict=True))

@@ -13,13 +13,13 @@ from transformer_edu.saving.checkpoint import distinct_weights, put_weights
 from transformer_edu.support.seeds import seeded
 from transformer_edu.training.schedule import warmup_schedule
 from transformer_edu.transformer import Transformer, build_transformer
-from transformer_edu.translator.distributed import Team
-from transformer_edu.translator.run_description import identity
+from transformer_edu.translator.distributed import Processes
+from transformer_edu.translator.evaluate import evaluate
 from transformer_edu.translator.run_folder import CHECKPOINT, KEPT_CHECKPOINTS, WEIGHTS, RunFolder
+from transformer_edu.translator.run_start import identity
 from transformer_edu.translator.settings import TrainingSettings
 from transformer_edu.translator.steps import StepMaker
 from transformer_edu.translator.task import Task
-from transformer_edu.translator.validation import validate
 
 LOG_EVERY = 50
 
@@ -32,7 +32,7 @@ class Progress:
     epoch: int = 0
     place: int = 0  # batches of this epoch already used
     tokens: int = 0  # target tokens seen
-    seconds: float = 0.0  # of training and evaluation, all sittings together
+    seconds: float = 0.0  # of training and evaluation, all starts together
     best_bleu: float = -1.0
     best_step: int = 0
     stale: int = 0  # evaluations since the best one
@@ -52,19 +52,24 @@ def new_model(settings: TrainingSettings, vocab_size: int) -> Transformer:
 
 
 class Trainer:
-    """Runs from where it is to its end; `resume` brings it to where an earlier sitting was stopped."""
+    """Runs from where it is to its end; `resume` brings it to where an earlier one was stopped."""
 
     def __init__(
-        self, settings: TrainingSettings, task: Task, team: Team, show: Any, origin: dict[str, Any] | None = None
+        self,
+        settings: TrainingSettings,
+        task: Task,
+        processes: Processes,
+        show: Any,
+        origin: dict[str, Any] | None = None,
     ) -> None:
         """`show` is called with the progress, the loss per token and the learning rate after each step; `origin` is
-        the command, commit, machine and date of this sitting (see `provenance`)."""
-        self.settings, self.task, self.team, self.show = settings, task, team, show
+        the command, commit, machine and date of this start (see `provenance`)."""
+        self.settings, self.task, self.processes, self.show = settings, task, processes, show
         self.folder = RunFolder(settings.out, identity(task.description))
-        self.model = new_model(settings, len(task.subwords)).to(team.device)
-        self.steps = StepMaker(self.model, task, settings, team)
+        self.model = new_model(settings, len(task.tokenizer)).to(processes.device)
+        self.steps = StepMaker(self.model, task, settings, processes)
         self.progress = Progress()
-        self.sittings = [origin or {}]
+        self.origins = [origin or {}]
 
     def run(self) -> Progress:
         """Train until the steps, the minutes or the patience are used up."""
@@ -110,26 +115,26 @@ class Trainer:
 
     def _ended(self) -> bool:
         minutes, patience = self.settings.minutes, self.settings.patience
-        late = self.team.sum(torch.tensor(float(minutes is not None and self.progress.seconds >= minutes * 60)))
+        late = self.processes.sum(torch.tensor(float(minutes is not None and self.progress.seconds >= minutes * 60)))
         return bool(late > 0) or (patience is not None and self.progress.stale >= patience)
 
     def _log(self, loss: float, rate: float) -> None:
-        if self.team.leads:
+        if self.processes.is_main:
             p = self.progress
             line = {"step": p.step, "epoch": p.epoch, "loss": round(loss, 10), "learning_rate": float(f"{rate:.6g}")}
             self.folder.append({**line, "tokens": p.tokens, "seconds": round(p.seconds, 1)})
 
     def _evaluate(self) -> None:
-        p, found = self.progress, validate(self.model, self.task, self.settings, self.team)
+        p, found = self.progress, evaluate(self.model, self.task, self.settings, self.processes)
         p.evaluations.append({"step": p.step, **found})
         p.stale += 1
         if found["validation_bleu"] > p.best_bleu:
             p.best_bleu, p.best_step, p.stale = found["validation_bleu"], p.step, 0
-        if self.team.leads:
+        if self.processes.is_main:
             self.folder.append(p.evaluations[-1])
 
     def _save(self) -> None:
-        if not self.team.leads:
+        if not self.processes.is_main:
             return
         weights, step = distinct_weights(self.model), self.progress.step
         self.folder.save(WEIGHTS, step, weights, {}, keep=self.settings.average)
@@ -137,7 +142,7 @@ class Trainer:
         header = {
             "settings": self.settings.as_dict(),
             "progress": asdict(self.progress),
-            "sittings": self.sittings,
+            "origins": self.origins,
         }
         self.folder.save(CHECKPOINT, step, tensors, header, keep=KEPT_CHECKPOINTS)
 
@@ -153,9 +158,9 @@ class Trainer:
             ValueError: a file in the folder is another run's, no checkpoint is whole, or it is past the last step.
         """
         found = self.folder.newest_checkpoint()
-        self.team.wait()  # until everybody has read what the first process removes
+        self.processes.wait()  # until everybody has read what the first process removes
         if found is None:
-            if self.team.leads:
+            if self.processes.is_main:
                 self.folder.forget_after(0)  # what a run left that was killed before its first checkpoint
             return False
         header, tensors = found
@@ -168,8 +173,8 @@ class Trainer:
         put_weights(self.model, {name[6:]: t for name, t in tensors.items() if name.startswith("model/")})
         self._put_optimizer(tensors)
         self.progress = Progress(**header["progress"])
-        self.sittings = header["sittings"] + self.sittings
-        if self.team.leads:
+        self.origins = header["origins"] + self.origins
+        if self.processes.is_main:
             self.folder.forget_after(self.progress.step)
         return True
 

@@ -1,4 +1,4 @@
-"""A trained model with its subwords: text in, text out."""
+"""A trained model with its tokenizer: text in, text out."""
 
 import hashlib
 import math
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from transformer_edu.data.batching import pad_sequences
-from transformer_edu.data.tokenizer import Subwords
+from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.decoding.beam import Hypothesis, beam_search, length_normalizer
 from transformer_edu.decoding.greedy import greedy_search
 from transformer_edu.inspection.record import record_attention
@@ -36,18 +36,18 @@ class Translation:
 
 @dataclass(frozen=True)
 class Translator:
-    """A model in evaluation mode, the subwords it was trained with, and how it came about."""
+    """A model in evaluation mode, the tokenizer it was trained with, and how it came about."""
 
     model: Transformer
-    subwords: Subwords
+    tokenizer: Tokenizer
     card: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         sizes = self.model.config.source_vocab_size, self.model.config.target_vocab_size
-        if sizes != (len(self.subwords),) * 2:
+        if sizes != (len(self.tokenizer),) * 2:
             raise ValueError(
-                f"subwords must be those of the model, whose vocabularies have {sizes[0]} and {sizes[1]} pieces, "
-                f"got {len(self.subwords)} pieces"
+                f"tokenizer must be that of the model, whose vocabularies have {sizes[0]} and {sizes[1]} tokens, "
+                f"got {len(self.tokenizer)}"
             )
 
     @property
@@ -62,7 +62,7 @@ class Translator:
         if unknown := options.keys() - {"beam_size", "length_penalty", "max_len"}:
             raise TypeError(f"search must be beam_size, length_penalty or max_len, got {', '.join(sorted(unknown))}")
         check_length_penalty("length_penalty", options["length_penalty"])
-        sizes = {"beam_size": (1, len(self.subwords), "the pieces of the vocabulary")}
+        sizes = {"beam_size": (1, len(self.tokenizer), "the tokens of the vocabulary")}
         if options["max_len"] is not None:
             sizes["max_len"] = (2, self.model.config.max_len, "the positions of this model")
         for name, (least, most, reason) in sizes.items():
@@ -87,12 +87,12 @@ class Translator:
             **search: beam_size, length_penalty, max_len; beam_size=1 searches greedily. Default: see `search`.
         """
         _check_texts(texts)
-        ids = self.subwords.encode_all(texts)
+        ids = self.tokenizer.encode_batch(texts)
         filled = [index for index, one in enumerate(ids) if one]
         found = self.translate_ids([ids[index] for index in filled], n_best, **search)
         answers = [[Translation("", 0.0, 0.0, ())] for _ in texts]
         for index, best in zip(filled, found, strict=True):
-            answers[index] = [Translation(self.subwords.decode(h.ids), h.log_prob, h.score, h.ids) for h in best]
+            answers[index] = [Translation(self.tokenizer.decode(h.ids), h.log_prob, h.score, h.ids) for h in best]
         return answers
 
     def translate_ids(self, sources: Sequence[Sequence[int]], n_best: int = 1, **search: Any) -> list[list[Hypothesis]]:
@@ -112,21 +112,21 @@ class Translator:
         for ids in sources:
             self._check_length(ids)
         source = pad_sequences(sources, self.model.config.pad_id).to(device)
-        begin_end = self.subwords.bos_id, self.subwords.eos_id
+        begin_end = self.tokenizer.bos_id, self.tokenizer.eos_id
         if options["beam_size"] == 1:
             rows = greedy_search(self.model, source, *begin_end, options["max_len"])
             return [[one] for one in self._scored(source, rows, options["length_penalty"])]
         return beam_search(self.model, source, *begin_end, n_best=n_best, **options)
 
     def check_text(self, text: str) -> None:
-        """ValueError unless the model has positions for all subwords of a text."""
+        """ValueError unless the model has positions for all tokens of a text."""
         _check_texts([text])
-        self._check_length(self.subwords.encode(text))
+        self._check_length(self.tokenizer.encode(text))
 
     def _check_length(self, ids: Sequence[int]) -> None:
         if len(ids) > self.model.config.max_len:
             raise ValueError(
-                f"a sentence must have at most {self.model.config.max_len} subwords, the positions of this model, "
+                f"a sentence must have at most {self.model.config.max_len} tokens, the positions of this model, "
                 f"got {len(ids)}: cut it into sentences"
             )
 
@@ -134,29 +134,29 @@ class Translator:
     def _scored(self, source: Tensor, rows: Tensor, length_penalty: float) -> list[Hypothesis]:
         """Greedy answers with their log-probabilities, which one more pass over the whole answers gives."""
         log_probs = torch.log_softmax(self.model(source, rows)[:, :-1], dim=-1)  # (batch, seq - 1, vocab)
-        found = log_probs.gather(-1, rows[:, 1:, None])[..., 0].masked_fill(rows[:, 1:] == self.subwords.pad_id, 0.0)
+        found = log_probs.gather(-1, rows[:, 1:, None])[..., 0].masked_fill(rows[:, 1:] == self.tokenizer.pad_id, 0.0)
         answers = []
         for row, total in zip(rows.tolist(), found.sum(dim=1).tolist(), strict=True):
-            ids = tuple(index for index in row if index != self.subwords.pad_id)
+            ids = tuple(index for index in row if index != self.tokenizer.pad_id)
             answers.append(Hypothesis(ids, total, total / length_normalizer(len(ids) - 1, length_penalty)))
         return answers
 
     @torch.no_grad()
     def alignment(self, text: str, translation: Translation) -> list[tuple[str, str, float]]:
-        """For each written piece, the source piece that it looks at most, and how much: (written, read, weight).
+        """For each written token, the source token that it looks at most, and how much: (written, read, weight).
 
         The weights are the mean over the heads of the last layer's cross-attention: where the model looks, which is
         not always where a person would draw a line.
         """
-        source, ids = self.subwords.encode(text), list(translation.ids)
+        source, ids = self.tokenizer.encode(text), list(translation.ids)
         device = next(self.model.parameters()).device
         with record_attention(self.model) as maps:
             self.model(torch.tensor([source], device=device), torch.tensor([ids[:-1]], device=device))
         last = maps[f"decoder.{self.model.config.num_layers - 1}.cross"]  # (1, heads, q_len, k_len)
         weights, places = last.mean(dim=1)[0].max(dim=-1)
-        pieces = [self.subwords.piece(index) for index in ids[1:]]
-        read = [self.subwords.piece(source[place]) for place in places.tolist()]
-        return list(zip(pieces, read, weights.tolist(), strict=True))
+        written = [self.tokenizer.id_to_token(index) for index in ids[1:]]
+        read = [self.tokenizer.id_to_token(source[place]) for place in places.tolist()]
+        return list(zip(written, read, weights.tolist(), strict=True))
 
 
 def load_translator(folder: str | Path, device: torch.device | str = "cpu") -> Translator:
@@ -174,7 +174,7 @@ def load_translator(folder: str | Path, device: torch.device | str = "cpu") -> T
     for name, weight in model.state_dict().items():
         if not weight.isfinite().all():
             raise ValueError(f"{folder / MODEL} must hold finite weights, but {name} has NaN or infinity in it")
-    return Translator(model, Subwords.load(folder / TOKENIZER), card)
+    return Translator(model, Tokenizer.load(folder / TOKENIZER), card)
 
 
 def _check_texts(texts: Sequence[str]) -> None:

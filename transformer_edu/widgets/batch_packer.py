@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import traitlets
 
 from transformer_edu.data import train_pairs
-from transformer_edu.data.token_budget import pack, padding_waste
+from transformer_edu.data.token_budget import padding_waste, token_budget_batches
 from transformer_edu.support.validation import check_choice, check_positive_integer
 from transformer_edu.widgets.base import Figure
 
@@ -101,7 +101,7 @@ def plan(lengths: Sequence[int], order: str, limit: str, size: int, *, seed: int
     if order in ("sorted by length", "similar lengths together"):
         indices.sort(key=lambda index: lengths[index])
     costs = [(length, length) if limit == "tokens" else (1, 1) for length in lengths]
-    batches = pack(costs, size, indices)
+    batches = token_budget_batches(costs, size, indices)
     last = batches[-1]
     if order == "similar lengths together":
         rng.shuffle(batches)

@@ -82,7 +82,7 @@ def record_search_tree(
         beam_sizes, alphas: widths and length penalties that the figure offers.
         top: how many next tokens of a prefix are kept; more than the widest beam.
         source: the sentence that is translated, if any; the figure quotes it.
-        space: the sign that stands for a space in a token, "·" in `Subwords`; "": every token is a word.
+        space: the sign that stands for a space in a token, "·" in `Tokenizer`; "": every token is a word.
     """
     _check(bos_id, eos_id, tokens, max_len, beam_sizes, alphas, top)
     recorder = _Recorder(next_log_probs, bos_id, tokens, top)

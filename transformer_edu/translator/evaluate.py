@@ -6,24 +6,24 @@ from typing import Any
 import torch
 
 from transformer_edu.data.batching import make_batch
-from transformer_edu.data.token_budget import pack
+from transformer_edu.data.token_budget import token_budget_batches
 from transformer_edu.data.vocabulary import IdPair
-from transformer_edu.decoding.greedy import evaluation_mode
+from transformer_edu.support.modes import evaluation_mode
 from transformer_edu.training.evaluate import greedy_ids, lowercase_bleu
 from transformer_edu.transformer import Transformer
-from transformer_edu.translator.distributed import Team
+from transformer_edu.translator.distributed import Processes
 from transformer_edu.translator.settings import TrainingSettings
 from transformer_edu.translator.steps import SummedLoss, autocast
 from transformer_edu.translator.task import Task
 
 
-def validate(model: Transformer, task: Task, settings: TrainingSettings, team: Team) -> dict[str, Any]:
-    """The unsmoothed loss in nats per target token, and lowercase BLEU of greedy answers; shared by the team."""
-    mine = team.share(task.valid)
-    loss = team.sum(summed_loss(model, mine, settings, team.device)).item()
+def evaluate(model: Transformer, task: Task, settings: TrainingSettings, processes: Processes) -> dict[str, Any]:
+    """The unsmoothed loss in nats per target token, and lowercase BLEU of greedy answers; shared by all processes."""
+    mine = processes.share(task.valid)
+    loss = processes.sum(summed_loss(model, mine, settings, processes.device)).item()
     tokens = sum(len(target) + 1 for _, target in task.valid)
-    answers = team.gather(greedy_answers(model, [source for source, _ in mine], settings, team.device))
-    bleu = lowercase_bleu([task.subwords.decode(ids) for ids in answers], task.references)
+    answers = processes.gather(greedy_answers(model, [source for source, _ in mine], settings, processes.device))
+    bleu = lowercase_bleu([task.tokenizer.decode(ids) for ids in answers], task.references)
     return {"validation_loss": round(loss / tokens, 6), "validation_bleu": round(bleu, 4)}
 
 
@@ -37,7 +37,8 @@ def summed_loss(
     limit = max(settings.max_tokens, *(max(length) for length in lengths)) if lengths else settings.max_tokens
     loss = SummedLoss(model, smoothing=0.0)
     with evaluation_mode(model), autocast(settings, device):
-        for indices in pack(lengths, limit, sorted(range(len(pairs)), key=lambda index: lengths[index])):
+        by_length = sorted(range(len(pairs)), key=lambda index: lengths[index])
+        for indices in token_budget_batches(lengths, limit, by_length):
             batch = make_batch([pairs[index] for index in indices]).to(device)
             total += loss(batch.source, batch.target_in, batch.target_out)
     return total

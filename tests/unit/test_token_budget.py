@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_edu.data.token_budget import epoch_batches, pack, padding_waste
+from transformer_edu.data.token_budget import epoch_batches, padding_waste, token_budget_batches
 
 LENGTHS = st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), min_size=1, max_size=120)
 
@@ -22,7 +22,7 @@ def test_every_pair_is_in_one_batch_and_no_batch_is_over_its_budget(lengths, max
 
 @given(LENGTHS, st.integers(30, 200))
 def test_a_batch_is_closed_only_when_the_next_pair_would_not_fit(lengths, max_tokens):
-    batches = pack(lengths, max_tokens)
+    batches = token_budget_batches(lengths, max_tokens)
     assert [index for batch in batches for index in batch] == list(range(len(lengths)))
     for batch, following in pairwise(batches):
         together = [*batch, following[0]]
@@ -48,7 +48,7 @@ def test_batches_do_not_go_from_short_to_long():
 def test_like_lengths_together_waste_less_than_any_order():
     lengths = [(1 + (index * 7) % 20, 1 + (index * 7) % 20) for index in range(1000)]
     assert padding_waste(lengths, epoch_batches(lengths, 200, seed=0)) < 0.1
-    assert padding_waste(lengths, pack(lengths, 200)) > 0.4
+    assert padding_waste(lengths, token_budget_batches(lengths, 200)) > 0.4
 
 
 def test_padding_waste_counts_cells():
@@ -58,6 +58,6 @@ def test_padding_waste_counts_cells():
 
 def test_a_sentence_longer_than_the_budget_is_named():
     with pytest.raises(ValueError, match=r"max_tokens must fit the longest sentence, 9 tokens \(pair 1\), got 8"):
-        pack([(2, 2), (9, 1)], 8)
+        token_budget_batches([(2, 2), (9, 1)], 8)
     with pytest.raises(ValueError, match="batches must hold at least one pair"):
         padding_waste([(2, 2)], [])
