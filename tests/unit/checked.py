@@ -4,22 +4,22 @@ import torch
 
 import transformer_edu as te
 from transformer_edu import checks
-from transformer_edu.checks import batch_norm as batch_norm_check
-from transformer_edu.checks import beam as beam_check
-from transformer_edu.checks import decoder_layer as decoder_layer_check
-from transformer_edu.checks import encoder_layer as encoder_layer_check
-from transformer_edu.checks import feed_forward as feed_forward_check
-from transformer_edu.checks import future_test as future_test_check
-from transformer_edu.checks import heads as heads_check
-from transformer_edu.checks import input_embedding as input_embedding_check
-from transformer_edu.checks import layer_norm as layer_norm_check
-from transformer_edu.checks import masks as masks_check
-from transformer_edu.checks import parameters as parameters_check
-from transformer_edu.checks import positions as positions_check
-from transformer_edu.checks import residual as residual_check
-from transformer_edu.checks import shift as shift_check
+from transformer_edu.checks.components import beam_search as beam_check
+from transformer_edu.checks.components import decoder_layer as decoder_layer_check
+from transformer_edu.checks.components import encoder_layer as encoder_layer_check
+from transformer_edu.checks.components import feed_forward as feed_forward_check
+from transformer_edu.checks.components import input_embedding as input_embedding_check
+from transformer_edu.checks.components import layer_norm as layer_norm_check
+from transformer_edu.checks.components import leak_check as future_test_check
+from transformer_edu.checks.components import masked_batch_norm as batch_norm_check
+from transformer_edu.checks.components import masks as masks_check
+from transformer_edu.checks.components import multi_head_split as heads_check
+from transformer_edu.checks.components import parameter_count as parameters_check
+from transformer_edu.checks.components import positions as positions_check
+from transformer_edu.checks.components import residual as residual_check
+from transformer_edu.checks.components import shift as shift_check
 from transformer_edu.data.byte_pairs import learn_merges
-from transformer_edu.data.token_budget import pack
+from transformer_edu.data.token_budget import token_budget_batches
 from transformer_edu.decoding.sampling import sampling_probabilities
 from transformer_edu.training.bleu import corpus_bleu
 from transformer_edu.training.loss import label_smoothing
@@ -76,7 +76,7 @@ OWN = {
     "future-leak test": future_test_check.sees_the_future,
     "transformer": te.build_transformer,
     "parameter count": parameters_check.count,
-    "batches by budget": pack,
+    "batches by budget": token_budget_batches,
     "shifted target": shift_check.shift,
     "label smoothing": label_smoothing,
     "warm-up schedule": warmup_schedule,

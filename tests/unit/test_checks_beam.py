@@ -11,8 +11,8 @@ import torch
 from tests.properties.models import BOS, EOS, PAD, SOURCE, lively_model
 from tests.unit.diagnosis import diagnosis
 from transformer_edu import checks
-from transformer_edu.checks.beam import BEAM, best_answer
-from transformer_edu.checks.trial import observe
+from transformer_edu.checks.components.beam_search import BEAM, best_answer
+from transformer_edu.checks.engine.trial import observe
 from transformer_edu.decoding.beam import beam_search, length_normalizer
 from transformer_edu.widgets.search_tree import HAND_LANGUAGE, HAND_TOKENS, hand_tree, results
 from transformer_edu.widgets.search_tree_data import ALPHAS, BEAM_SIZES

@@ -8,7 +8,7 @@ import transformer_edu as te
 from tests.unit.checked import CHECKS, OWN
 from transformer_edu import checks
 from transformer_edu.checks import CheckFailed, Mistake
-from transformer_edu.checks import parameters as parameters_check
+from transformer_edu.checks.components import parameter_count as parameters_check
 
 EVERY = [(name, mistake) for name in checks.components() for mistake in checks.catalogue(name)]
 

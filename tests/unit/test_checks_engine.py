@@ -7,7 +7,7 @@ import torch
 
 from transformer_edu import PositionalEncoding, checks, scaled_dot_product_attention
 from transformer_edu.checks import CheckFailed
-from transformer_edu.checks.compare import Change, Unfit, agree, as_number, as_tensor, change
+from transformer_edu.checks.engine.compare import Change, Unfit, agree, as_number, as_tensor, change
 
 pytestmark = pytest.mark.usefixtures("as_readers_run_it")
 

@@ -9,8 +9,8 @@ import torch.nn.functional as F
 
 from tests.unit.diagnosis import diagnosis
 from transformer_edu import checks
-from transformer_edu.checks.sampling import SAMPLING
-from transformer_edu.checks.trial import observe
+from transformer_edu.checks.components.sampling_probabilities import SAMPLING
+from transformer_edu.checks.engine.trial import observe
 from transformer_edu.decoding.sampling import sampling_probabilities
 
 pytestmark = pytest.mark.usefixtures("as_readers_run_it")

@@ -12,7 +12,7 @@ from tests.unit.checked import CHECKS, OWN
 from tests.unit.diagnosis import diagnosis
 from transformer_edu import checks
 from transformer_edu.checks import CheckFailed
-from transformer_edu.checks.compare import Unfit, agree, as_number, as_tensor
+from transformer_edu.checks.engine.compare import Unfit, agree, as_number, as_tensor
 
 pytestmark = pytest.mark.usefixtures("as_readers_run_it")
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from transformer_edu import Transformer, TransformerConfig
-from transformer_edu.checks.parameters import count
+from transformer_edu.checks.components.parameter_count import count
 from transformer_edu.saving import size
 from transformer_edu.saving.size import check_memory, parameter_count
 

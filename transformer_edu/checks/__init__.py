@@ -38,12 +38,13 @@ hang on the process's settings (gradients, autocast, default dtype and device, s
 `catalogue(component)` lists the known mistakes of one component, `components()` the components' names.
 """
 
-from transformer_edu.checks.laboratory import laboratory
+from transformer_edu.checks.engine.laboratory import laboratory
 
 with laboratory():  # the tensors of the trials are made here and now, whatever the default dtype or device is
-    from transformer_edu.checks import (  # noqa: F401 (each fills a catalogue)
+    from transformer_edu.checks.components import (  # noqa: F401 (each fills a catalogue)
         attention_mask_mistakes,
         attention_mistakes,
+        batch_mistakes,
         batch_norm_mistakes,
         beam_mistakes,
         beam_score_mistakes,
@@ -54,12 +55,11 @@ with laboratory():  # the tensors of the trials are made here and now, whatever 
         encoder_layer_mistakes,
         encoding_mistakes,
         feed_forward_mistakes,
-        future_test_mistakes,
         input_embedding_mistakes,
         layer_norm_mistakes,
+        leak_check_mistakes,
         loss_mistakes,
         mask_mistakes,
-        pack_mistakes,
         parameter_mistakes,
         residual_mistakes,
         rotation_mistakes,
@@ -71,22 +71,21 @@ with laboratory():  # the tensors of the trials are made here and now, whatever 
         transformer_build_mistakes,
         transformer_mistakes,
     )
-    from transformer_edu.checks.attention import ATTENTION, check_scaled_dot_product_attention
-    from transformer_edu.checks.batch_norm import BATCH_NORM, check_masked_batch_norm
-    from transformer_edu.checks.beam import BEAM, check_beam_search
-    from transformer_edu.checks.bleu import BLEU, check_corpus_bleu
-    from transformer_edu.checks.byte_pairs import BYTE_PAIRS, check_byte_pair_merges
-    from transformer_edu.checks.decoder_layer import DECODER_LAYER, check_decoder_layer
-    from transformer_edu.checks.encoder_layer import ENCODER_LAYER, check_encoder_layer
-    from transformer_edu.checks.encoding import ENCODING, check_positional_encoding
-    from transformer_edu.checks.engine import CheckFailed, Component, Mistake
-    from transformer_edu.checks.feed_forward import FEED_FORWARD, check_feed_forward
-    from transformer_edu.checks.future_test import FUTURE_TEST, check_future_test
-    from transformer_edu.checks.heads import HEADS, check_multi_head_split
-    from transformer_edu.checks.input_embedding import INPUT_EMBEDDING, check_input_embedding
-    from transformer_edu.checks.layer_norm import LAYER_NORM, check_layer_norm
-    from transformer_edu.checks.loss import LOSS, check_label_smoothing
-    from transformer_edu.checks.masks import (
+    from transformer_edu.checks.components.attention import ATTENTION, check_scaled_dot_product_attention
+    from transformer_edu.checks.components.batches import PACK, check_pack
+    from transformer_edu.checks.components.beam_search import BEAM, check_beam_search
+    from transformer_edu.checks.components.byte_pair_merges import BYTE_PAIRS, check_byte_pair_merges
+    from transformer_edu.checks.components.corpus_bleu import BLEU, check_corpus_bleu
+    from transformer_edu.checks.components.decoder_layer import DECODER_LAYER, check_decoder_layer
+    from transformer_edu.checks.components.encoder_layer import ENCODER_LAYER, check_encoder_layer
+    from transformer_edu.checks.components.feed_forward import FEED_FORWARD, check_feed_forward
+    from transformer_edu.checks.components.greedy_search import SEARCH, check_greedy_search
+    from transformer_edu.checks.components.input_embedding import INPUT_EMBEDDING, check_input_embedding
+    from transformer_edu.checks.components.label_smoothing import LOSS, check_label_smoothing
+    from transformer_edu.checks.components.layer_norm import LAYER_NORM, check_layer_norm
+    from transformer_edu.checks.components.leak_check import FUTURE_TEST, check_future_test
+    from transformer_edu.checks.components.masked_batch_norm import BATCH_NORM, check_masked_batch_norm
+    from transformer_edu.checks.components.masks import (
         CAUSAL,
         PADDING,
         TARGET,
@@ -94,16 +93,22 @@ with laboratory():  # the tensors of the trials are made here and now, whatever 
         check_padding_mask,
         check_target_mask,
     )
-    from transformer_edu.checks.packs import PACK, check_pack
-    from transformer_edu.checks.parameters import PARAMETERS, check_parameter_count
-    from transformer_edu.checks.positions import ROTATION, TABLE, check_position_rotation, check_sinusoidal_table
-    from transformer_edu.checks.residual import RESIDUAL, check_residual
-    from transformer_edu.checks.sampling import SAMPLING, check_sampling_probabilities
-    from transformer_edu.checks.schedule import SCHEDULE, check_warmup_schedule
-    from transformer_edu.checks.search import SEARCH, check_greedy_search
-    from transformer_edu.checks.shift import SHIFT, check_shift
-    from transformer_edu.checks.softmax import SOFTMAX, check_softmax
-    from transformer_edu.checks.transformer import TRANSFORMER, check_transformer
+    from transformer_edu.checks.components.multi_head_split import HEADS, check_multi_head_split
+    from transformer_edu.checks.components.parameter_count import PARAMETERS, check_parameter_count
+    from transformer_edu.checks.components.positional_encoding import ENCODING, check_positional_encoding
+    from transformer_edu.checks.components.positions import (
+        ROTATION,
+        TABLE,
+        check_position_rotation,
+        check_sinusoidal_table,
+    )
+    from transformer_edu.checks.components.residual import RESIDUAL, check_residual
+    from transformer_edu.checks.components.sampling_probabilities import SAMPLING, check_sampling_probabilities
+    from transformer_edu.checks.components.shift import SHIFT, check_shift
+    from transformer_edu.checks.components.softmax import SOFTMAX, check_softmax
+    from transformer_edu.checks.components.transformer import TRANSFORMER, check_transformer
+    from transformer_edu.checks.components.warmup_schedule import SCHEDULE, check_warmup_schedule
+    from transformer_edu.checks.engine import CheckFailed, Component, Mistake
 
 _IN_ORDER = (
     BYTE_PAIRS, INPUT_EMBEDDING, TABLE, ROTATION, ENCODING, LAYER_NORM, BATCH_NORM,

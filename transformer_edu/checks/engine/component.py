@@ -1,0 +1,121 @@
+"""How a check works: try something small, compare, and if it differs ask which known mistake gives that very answer."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from transformer_edu.checks.engine.compare import Raised, agree, differing
+from transformer_edu.checks.engine.laboratory import laboratory
+from transformer_edu.checks.engine.report import failure_report
+from transformer_edu.checks.engine.side_effects import Observe, changes_its_input, cuts_off_the_gradient, inputs_of
+from transformer_edu.checks.engine.trial import Mistake, Trial, observe
+
+
+class CheckFailed(AssertionError):  # noqa: N818 (reads as a sentence: raise CheckFailed)
+    """A check found a difference; the message says what was tried, which mistake it is, and how to go on.
+
+    Attributes: `component` and `trial` (their names) and `mistake` (a `Mistake`, or None when no known one fits).
+    """
+
+    def __init__(self, message: str, component: str, trial: str, mistake: Mistake | None = None) -> None:
+        super().__init__(message)
+        self.component = component
+        self.trial = trial
+        self.mistake = mistake
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook prints: the message alone, without the frames of this package."""
+        return str(self).splitlines()
+
+
+@dataclass
+class Component:
+    """A thing that readers write: the right answer, the trials, and the catalogue of known mistakes.
+
+    `gradient` observes what the answer has to let through, for those that training goes back through.
+    """
+
+    name: str
+    reference: Any
+    trials: list[Trial]
+    mistakes: list[Mistake] = field(default_factory=list)
+    gradient: Observe | None = None
+    _seen_before: dict[str, list[Any]] = field(default_factory=dict, init=False, repr=False)
+
+    def mistake(self, name: str, *, symptom: str, why: str, hint: str) -> Callable[[Any], Any]:
+        """Enter the decorated stand-in into the catalogue."""
+
+        def register(wrong: Any) -> Any:
+            self.mistakes.append(Mistake(name, symptom, why, hint, wrong))
+            return wrong
+
+        return register
+
+    def check(self, candidate: Any) -> None:
+        """Print one line when every trial agrees with the reference; raise `CheckFailed` at the first that does not."""
+        with laboratory():
+            self._compare(candidate)
+            for look in self._looks():
+                self._look(candidate, *look)
+        print(f"✓ {self.name}: {len(self.trials)} checks passed")
+
+    def _compare(self, candidate: Any) -> None:
+        expected = self._seen("", self.reference)
+        got = [observe(trial, candidate) for trial in self.trials]
+        for index, trial in enumerate(self.trials):
+            if agree(expected[index], got[index], trial.tolerance):
+                continue
+            mistake, certain = self.diagnose(index, got)
+            if not certain and not isinstance(got[index], str):  # a sentence says enough
+                self._look(candidate, index, inputs_of(trial), changes_its_input, certain=False)
+            raise self._failure(index, expected[index], got[index], mistake, certain)
+
+    def _look(
+        self, candidate: Any, index: int, look: Trial, mistake_of: Callable[[list[str]], Mistake], certain: bool = True
+    ) -> None:
+        """Raise `CheckFailed` if this finding, which has one name of its own, differs from the reference's."""
+        expected, got = (observe(look, one) for one in (self.reference, candidate))
+        if not agree(expected, got, look.tolerance):
+            raise self._failure(index, expected, got, mistake_of(differing(expected, got, look.tolerance)), certain)
+
+    def _looks(self) -> Iterator[tuple[int, Trial, Callable[[list[str]], Mistake]]]:
+        """The numbers are right: what else happens on the way to them?"""
+        for index, trial in enumerate(self.trials):
+            yield index, inputs_of(trial), changes_its_input
+            if self.gradient is not None:
+                look = replace(trial, observe=self.gradient, tolerance=max(0.01, 5 * trial.tolerance))
+                yield index, look, cuts_off_the_gradient
+
+    def _failure(self, index: int, expected: Any, got: Any, mistake: Mistake | None, certain: bool) -> CheckFailed:
+        message = failure_report(self, index, expected, got, mistake, certain)
+        failure = CheckFailed(message, self.name, self.trials[index].title, mistake)
+        failure.__cause__ = got.error if isinstance(got, Raised) else None
+        return failure
+
+    def diagnose(self, index: int, got: list[Any]) -> tuple[Mistake | None, bool]:
+        """The known mistake that gives the same answer in trial `index`, and whether it does so in every trial.
+
+        Where several fit, the one that agrees in most trials.
+        """
+        best, most = None, 0
+        with laboratory():
+            for mistake in self.mistakes:
+                seen = self._seen(mistake.name, mistake.wrong)
+                if not agree(seen[index], got[index], self.trials[index].tolerance):
+                    continue
+                same = sum(agree(s, g, t.tolerance) for s, g, t in zip(seen, got, self.trials, strict=True))
+                if same > most:
+                    best, most = mistake, same
+        return best, most == len(self.trials)
+
+    def _seen(self, name: str, known: Any) -> list[Any]:
+        """What the reference or a known mistake does in each trial: in the laboratory always the same."""
+        if name not in self._seen_before:
+            self._seen_before[name] = [observe(trial, known) for trial in self.trials]
+        return self._seen_before[name]
+
+
+def need_callable(name: str, value: Any) -> None:
+    """Raise unless `value` can be called: pass the function itself, not what it returned."""
+    if not callable(value):
+        raise TypeError(f"{name} must be a function or class (without calling it), got {type(value).__name__}")
