@@ -4,7 +4,6 @@ import gzip
 import re
 from typing import Any
 
-import make_recordings
 import pytest
 import torch
 
@@ -18,6 +17,7 @@ from transformer_edu import (
     recordings,
 )
 from transformer_edu.data import Vocabulary
+from transformer_edu.experiments.architecture_map import record_architecture_map
 from transformer_edu.pretrained import Pretrained
 from transformer_edu.widgets import ArchitectureMap, assets, make_figure
 from transformer_edu.widgets.architecture_map_data import parameter_counts, path, record_trace
@@ -40,7 +40,7 @@ def recorded_trace() -> dict[str, Any]:
 
 
 def test_recording_holds_what_pytorch_computes() -> None:
-    shipped = pretrained.load("grammar")
+    shipped = pretrained.load_grammar()
     source = torch.tensor([shipped.source_vocabulary.encode(RUNNING_SENTENCE)])
     target = torch.tensor([shipped.target_vocabulary.encode(RUNNING_TRANSLATION, add_bos=True)])
     with torch.no_grad(), record_activations(shipped.model) as activations, record_attention(shipped.model) as maps:
@@ -59,7 +59,7 @@ def test_recording_holds_what_pytorch_computes() -> None:
 
 
 def test_recording_can_be_made_again() -> None:
-    again, stored = make_recordings.architecture_map(), recorded_trace()
+    again, stored = record_architecture_map(), recorded_trace()
     assert again.keys() == stored.keys()
     for key in ("source_tokens", "target_tokens", "sizes", "parameters"):
         assert again[key] == stored[key]
@@ -77,7 +77,7 @@ def test_every_block_of_the_path_is_recorded_in_the_order_of_computation() -> No
 
 def test_counts_sum_to_the_model() -> None:
     counts = recorded_trace()["parameters"]
-    model = pretrained.load("grammar").model
+    model = pretrained.load_grammar().model
     assert sum(counts.values()) == sum(parameter.numel() for parameter in model.parameters()) == 189_568
     assert counts["decoder.1.cross"] == 4 * (64 * 64 + 64)
     assert counts["encoder.positional"] == counts["softmax"] == 0
@@ -112,7 +112,7 @@ def test_alt_text_names_the_block_and_the_words() -> None:
 
 
 def test_a_sentence_is_recorded_live_and_the_model_left_as_it_was() -> None:
-    translator = pretrained.load("grammar")
+    translator = pretrained.load_grammar()
     translator.model.train()
     figure = ArchitectureMap.of_translator(translator, "the black cats sleep", block="encoder.0.self", source_token=2)
     assert translator.model.training

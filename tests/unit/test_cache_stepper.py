@@ -5,15 +5,15 @@ import json
 import re
 from typing import Any
 
-import make_recordings
 import pytest
 import torch
 
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, pretrained, recordings
+from transformer_edu.experiments.cached_keys import record_cached_keys
 from transformer_edu.widgets import CacheStepper, assets, make_figure
 from transformer_edu.widgets.cache_stepper_data import largest_change, record_keys, rows_of_each_step, without_mask
 
-SHIPPED = pretrained.load("grammar")
+SHIPPED = pretrained.load_grammar()
 
 
 def two_steps() -> dict[str, Any]:
@@ -50,7 +50,7 @@ def test_alt_text_counts_both_ways() -> None:
 
 
 def test_recording_is_what_the_shipped_model_does_now() -> None:
-    stored, fresh = recordings.load("cached-keys")["data"], make_recordings.cached_keys()
+    stored, fresh = recordings.load("cached-keys")["data"], record_cached_keys()
     assert fresh.keys() == stored.keys()
     for key in ("source", "reads", "writes", "d_model", "unit"):
         assert fresh[key] == stored[key]

@@ -5,16 +5,16 @@ import json
 import re
 from typing import Any
 
-import make_recordings
 import pytest
 import torch
 
 from transformer_edu import RUNNING_SENTENCE, build_transformer, pretrained, recordings
+from transformer_edu.experiments.context_vectors import record_context_vectors
 from transformer_edu.pretrained import Pretrained
 from transformer_edu.widgets import ContextExplorer, assets, make_figure
 from transformer_edu.widgets.context_explorer_data import record_vectors, shared_pairs, vector_at
 
-SHIPPED = pretrained.load("grammar")
+SHIPPED = pretrained.load_grammar()
 
 
 def vectors() -> dict[str, Any]:
@@ -40,7 +40,7 @@ def test_default_is_the_word_that_the_other_sentence_moves_most() -> None:
 
 
 def test_recording_is_what_the_shipped_model_does_now() -> None:
-    stored, fresh = recordings.load("context-vectors")["data"], make_recordings.context_vectors()
+    stored, fresh = recordings.load("context-vectors")["data"], record_context_vectors()
     assert fresh.keys() == stored.keys()
     for key in ("levels", "sentences", "translations"):
         assert fresh[key] == stored[key]

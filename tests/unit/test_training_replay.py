@@ -13,7 +13,7 @@ import torch
 
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, record_attention, recordings
 from transformer_edu.data import vocabularies
-from transformer_edu.experiments import replay
+from transformer_edu.experiments import training_replay
 from transformer_edu.training.grammar_model import grammar_learning_rate, new_grammar_model
 from transformer_edu.widgets import TrainingReplay, assets, make_figure
 from transformer_edu.widgets.training_replay_data import best_head, check_replay, turning_point, weights_at
@@ -86,21 +86,9 @@ def test_rates_are_those_of_the_schedule() -> None:
     assert low == pytest.approx([grammar_learning_rate(step) / 10 for step in steps], rel=1e-3)
 
 
-def test_recipe_is_the_run_of_the_other_recording() -> None:
-    other = recordings.load("training-snapshots")["data"]
-    assert [point["loss"] for point in other["loss_curve"]] == pytest.approx(STORED["runs"][0]["losses"], abs=0.05)
-    for snapshot in other["snapshots"]:
-        if snapshot["step"] <= 100:
-            at = STORED["moments"].index(snapshot["step"])
-            for layer in range(2):
-                for head, weights in enumerate(snapshot["cross_attention"][f"decoder.{layer}.cross"]):
-                    shown = torch.tensor(weights_at(STORED, 0, at, layer, head))
-                    assert (shown - torch.tensor(weights)).abs().max() < 0.02
-
-
 @pytest.mark.slow
 def test_first_steps_made_again_are_those_of_the_recording() -> None:
-    fresh = replay.record_run(replay.PLANS[1], moments=(0, 10))
+    fresh = training_replay.record_run(training_replay.PLANS[1], moments=(0, 10))
     for new, stored in zip(fresh["moments"], STORED["runs"][1]["moments"][:2], strict=True):
         assert new["written"] == stored["written"]
         assert new["p"] == pytest.approx(stored["p"], abs=1e-3)
@@ -112,7 +100,7 @@ def test_first_steps_made_again_are_those_of_the_recording() -> None:
 @torch.no_grad()
 def test_a_look_is_what_the_model_says_and_leaves_it_in_training() -> None:
     model = new_grammar_model(0).train()
-    look = replay.look(model, 0.00123456)
+    look = training_replay.look(model, 0.00123456)
     assert model.training
     model.eval()
     english, french = vocabularies()

@@ -2,14 +2,11 @@
 
 A sequence holds eight random ids; at each place the model is asked for the id that stands there after sorting.
 Measured for post-norm and pre-norm, and for post-norm without the residual, at two learning rates, with a linear
-warm-up and without:
-
-python -m transformer_edu.experiments.depth --layers 12
+warm-up and without.
 """
 
-import argparse
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +16,13 @@ from torch import nn
 
 from transformer_edu.embedding import InputEmbedding, ProjectionLayer
 from transformer_edu.encoder import Encoder, EncoderLayer
+from transformer_edu.experiments import experiment
+from transformer_edu.experiments.removed_parts import NoResidual, take_out
 from transformer_edu.normalization import LayerNorm
 from transformer_edu.positional import PositionalEncoding
+from transformer_edu.residual import ResidualConnection
 from transformer_edu.support.seeds import seeded
-from transformer_edu.support.shapes import Float, Int, Tensor
-from transformer_edu.support.threads import one_thread
+from transformer_edu.support.shapes import Int, Tensor
 from transformer_edu.support.validation import check_choice, check_number, check_positive_integer
 from transformer_edu.transformer import xavier_initialize
 
@@ -39,25 +38,11 @@ SEEDS = (0, 1, 2)
 PLACEMENTS = ("post", "pre", "no residual")
 
 
-class Straight(nn.Module):
-    """What is left of a post-norm residual connection without the residual: LayerNorm(Sublayer(x))."""
-
-    def __init__(self, d_model: int) -> None:
-        super().__init__()
-        self.norm = LayerNorm(d_model)
-
-    def forward(
-        self, x: Float[Tensor, "batch seq d_model"], sublayer: Callable[[Tensor], Tensor]
-    ) -> Float[Tensor, "batch seq d_model"]:
-        """Run `sublayer` on x (batch, seq, d_model) and normalize what comes out."""
-        return self.norm(sublayer(x))
-
-
 def new_sorter(placement: str, num_layers: int, seed: int = 0) -> nn.Sequential:
     """An untrained encoder that gives each place a score for each id; its weights depend on `seed` alone.
 
     Args:
-        placement: "post" or "pre", where the norm stands; or "no residual": post-norm without the bypass.
+        placement: "post" or "pre", where the norm stands; or "no residual": post-norm without the residual connection.
         num_layers: layers of the encoder.
         seed: of the weights, Xavier-uniform as in `build_transformer`.
     """
@@ -73,9 +58,8 @@ def new_sorter(placement: str, num_layers: int, seed: int = 0) -> nn.Sequential:
             ProjectionLayer(D_MODEL, VOCAB_SIZE),
         )
         xavier_initialize(model)
-    for layer in layers if placement == "no residual" else []:
-        layer.register_module("attend_residual", Straight(D_MODEL))
-        layer.register_module("feed_forward_residual", Straight(D_MODEL))
+    if placement == "no residual":
+        take_out(model, ResidualConnection, lambda _: NoResidual(D_MODEL))
     return model
 
 
@@ -155,6 +139,7 @@ def settings() -> Iterator[dict[str, Any]]:
                         }
 
 
+@experiment("depth")
 def record_depth(every: int = 25) -> dict[str, Any]:
     """All settings from three seeds: the mean loss of each `every` steps, and the share of right tokens."""
     runs = []
@@ -166,25 +151,3 @@ def record_depth(every: int = 25) -> dict[str, Any]:
             runs.append({**setting, "seed": seed, "accuracy": round(outcome.accuracy, 4), "losses": losses})
     parameters = {str(n): sum(p.numel() for p in new_sorter("post", n).parameters()) for n in DEPTHS}
     return {"steps": STEPS, "every": every, "warmup_steps": WARMUP_STEPS, "parameters": parameters, "runs": runs}
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """The command: every placement at one depth, with and without a warm-up."""
-    parser = argparse.ArgumentParser(description="Train encoders of one depth to sort.")
-    parser.add_argument("--layers", type=int, default=6)
-    parser.add_argument("--rate", type=float, default=0.003)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--steps", type=int, default=STEPS)
-    options = parser.parse_args(arguments)
-    with one_thread():
-        for placement in PLACEMENTS:
-            for warmup_steps in (0, WARMUP_STEPS):
-                outcome = train_sorter(placement, options.layers, rate=options.rate, warmup_steps=warmup_steps,
-                                       seed=options.seed, steps=options.steps)  # fmt: skip
-                last = outcome.losses[-25:]
-                print(f"{placement:12s} warm-up {warmup_steps:3d} steps   loss {sum(last) / len(last):.3f}   "
-                      f"right tokens {outcome.accuracy:.1%}")  # fmt: skip
-
-
-if __name__ == "__main__":
-    main()

@@ -1,12 +1,9 @@
 """Does √d_model matter? Three kinds of embedding tables, with the factor and without (chapter 3).
 
 Each is the start of a grammar model that is trained for the first 300 of the recipe's 1000 steps, then
-asked for 200 held-out sentences:
-
-python -m transformer_edu.experiments.embedding_scale --start xavier
+asked for 200 held-out sentences.
 """
 
-import argparse
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -18,9 +15,9 @@ from torch import nn
 from transformer_edu.data import encode_pairs, held_out_pairs, iterate_batches, train_pairs, vocabularies
 from transformer_edu.data.vocabulary import IdPair
 from transformer_edu.embedding import InputEmbedding
+from transformer_edu.experiments import experiment
 from transformer_edu.support.seeds import seeded
 from transformer_edu.support.shapes import Float, Int, Tensor
-from transformer_edu.support.threads import one_thread
 from transformer_edu.support.validation import check_boolean, check_choice, check_positive_integer
 from transformer_edu.training.evaluate import exact_match
 from transformer_edu.training.grammar_model import BATCH_SIZE, SMOOTHING, grammar_config, grammar_learning_rate
@@ -31,7 +28,6 @@ STEPS = 300
 SENTENCES = 200  # held out
 SEEDS = (0, 1, 2)
 STARTS = ("N(0, 1)", "Xavier", "N(0, 1/d)")  # nn.Embedding's own; build_transformer's; variance 1/d_model
-SHORT_NAMES = dict(zip(("normal", "xavier", "small"), STARTS, strict=True))  # for the command
 TYINGS = ("none", "target")
 
 
@@ -123,6 +119,7 @@ def settings() -> Iterator[dict[str, Any]]:
                 yield {"start": start, "factor": factor, "tying": tying}
 
 
+@experiment("embedding-scale")
 def record_embedding_scale() -> dict[str, Any]:
     """All settings from three seeds. About seven minutes of one thread."""
     runs = []
@@ -131,23 +128,3 @@ def record_embedding_scale() -> dict[str, Any]:
             outcome = asdict(train_from(**setting, seed=seed, steps=STEPS))
             runs.append({**setting, "seed": seed, **{name: round(value, 4) for name, value in outcome.items()}})
     return {"steps": STEPS, "sentences": SENTENCES, "d_model": grammar_config().d_model, "runs": runs}
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """The command: one start, with the factor and without."""
-    parser = argparse.ArgumentParser(description="Train the grammar model with and without the factor √d_model.")
-    parser.add_argument("--start", choices=SHORT_NAMES, default="xavier", help="what the embedding is drawn from")
-    parser.add_argument("--tying", choices=TYINGS, default="none")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--steps", type=int, default=STEPS)
-    options = parser.parse_args(arguments)
-    start = SHORT_NAMES[options.start]
-    with one_thread():
-        for factor in (True, False):
-            outcome = train_from(start, factor, options.tying, seed=options.seed, steps=options.steps)
-            print(f"{start:10s} {'times √d_model' if factor else 'plain':15s} word / position {outcome.balance:5.2f}   "
-                  f"loss {outcome.first_loss:5.2f} -> {outcome.loss:.2f}   right {outcome.accuracy:.1%}")  # fmt: skip
-
-
-if __name__ == "__main__":
-    main()

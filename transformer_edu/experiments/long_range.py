@@ -1,11 +1,8 @@
 """Remember a token across a distance: recurrence, convolution and self-attention at one budget (chapter 2).
 
 A sequence holds `distance` + 1 random tokens; at the last place the model is asked for the first one.
-
-python -m transformer_edu.experiments.long_range --distance 16
 """
 
-import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +11,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from transformer_edu.experiments import experiment
 from transformer_edu.experiments.long_range_models import MAX_LEN, VOCAB_SIZE, Convolution, Recurrent, SelfAttention
 from transformer_edu.support.seeds import seeded
 from transformer_edu.support.shapes import Int, Tensor
-from transformer_edu.support.threads import one_thread
 from transformer_edu.support.validation import check_choice, check_number, check_positive_integer
 
 __all__ = [
@@ -38,6 +35,7 @@ __all__ = [
     "train_contender",
 ]
 
+SEEDS = (0, 1, 2)
 DISTANCES = (2, 4, 8, 16, 32, 64, 128)  # tokens
 STEPS = 600  # at most: a model that has learnt the task stops earlier
 BATCH_SIZE = 64
@@ -142,13 +140,14 @@ def _run(name: str, distance: int, seed: int, steps: int) -> dict[str, Any]:
     return {**run, "accuracy": round(outcome.accuracy, 4), "steps": outcome.steps}
 
 
+@experiment("long-range")
 def record_long_range(
-    seeds: Sequence[int],
+    seeds: Sequence[int] = SEEDS,
     distances: Sequence[int] = DISTANCES,
     steps: int = STEPS,
     patient_steps: int = PATIENT_STEPS,
 ) -> dict[str, Any]:
-    """What every contender scores at every distance from every seed, and after how many steps (`runs`).
+    """What every contender scores at every distance from every seed, after how many steps (`runs`). About six minutes.
 
     `patient`: the recurrent ones at one distance with more steps; `commonest`: `commonest_token_accuracy`.
     """
@@ -162,20 +161,3 @@ def record_long_range(
         "runs": [_run(name, d, seed, steps) for name in CONTENDERS for d in distances for seed in seeds],
         "patient": [_run(name, PATIENT_DISTANCE, seed, patient_steps) for name in PATIENT for seed in seeds],
     }
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """The command: train every contender at one distance, and print how each did."""
-    parser = argparse.ArgumentParser(description="Recall a token across a distance with five architectures.")
-    parser.add_argument("--distance", type=int, default=16)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--steps", type=int, default=STEPS)
-    options = parser.parse_args(arguments)
-    with one_thread():
-        for name in CONTENDERS:
-            outcome = train_contender(name, options.distance, options.seed, options.steps)
-            print(f"{name:20s} {outcome.accuracy:6.1%} right after {outcome.steps} steps")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,4 @@
-"""Parts taken out of the translator, and the beginning of its training repeated (chapter 15).
-
-python tools/make_recordings.py --only real-ablations      # reads Multi30k's files
-"""
+"""Parts taken out of the translator, and the beginning of its training repeated (chapter 15)."""
 
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -11,7 +8,8 @@ from typing import Any
 
 import torch
 
-from transformer_edu.experiments.ablation import without_feed_forward, without_norm, without_positions
+from transformer_edu.experiments import experiment
+from transformer_edu.experiments.removed_parts import without_feed_forward, without_norm, without_positions
 from transformer_edu.transformer import Transformer
 from transformer_edu.translator.distributed import Processes
 from transformer_edu.translator.settings import TrainingSettings
@@ -22,7 +20,7 @@ STEPS = 2000
 
 
 @dataclass(frozen=True)
-class RealAblation:
+class Multi30kAblation:
     """What is taken out of the default recipe of `transformer-edu train`: by a change of the model or of settings."""
 
     part: str
@@ -31,16 +29,16 @@ class RealAblation:
 
 
 ABLATIONS = (
-    RealAblation("nothing"),
-    RealAblation("positions", without_positions),
-    RealAblation("feed-forward", without_feed_forward),
-    RealAblation("layer norm", without_norm),
-    RealAblation("several heads", settings={"num_heads": 1}),
-    RealAblation("dropout 0.1 for 0.3", settings={"dropout": 0.1}),
+    Multi30kAblation("nothing"),
+    Multi30kAblation("positions", without_positions),
+    Multi30kAblation("feed-forward", without_feed_forward),
+    Multi30kAblation("layer norm", without_norm),
+    Multi30kAblation("several heads", settings={"num_heads": 1}),
+    Multi30kAblation("dropout 0.1 for 0.3", settings={"dropout": 0.1}),
 )
 
 
-def run_real_ablation(ablation: RealAblation, steps: int = STEPS, **settings: Any) -> dict[str, Any]:
+def run_multi30k_ablation(ablation: Multi30kAblation, steps: int = STEPS, **settings: Any) -> dict[str, Any]:
     """Train with one thread for so many steps, and evaluate once.
 
     Args:
@@ -65,7 +63,8 @@ def run_real_ablation(ablation: RealAblation, steps: int = STEPS, **settings: An
         return {"part": ablation.part, **trainer.progress.evaluations[-1]}
 
 
-def record_real_ablations(processes: int = 2) -> dict[str, Any]:
-    """All of them, seed 0, two at a time: about half an hour on two cores."""
+@experiment("multi30k-ablation")
+def record_multi30k_ablation(processes: int = 2) -> dict[str, Any]:
+    """All of them, seed 0, two at a time: about half an hour on two cores. Reads Multi30k's files."""
     with ProcessPoolExecutor(processes, mp_context=torch.multiprocessing.get_context("spawn")) as pool:
-        return {"steps": STEPS, "seed": 0, "runs": list(pool.map(run_real_ablation, ABLATIONS))}
+        return {"steps": STEPS, "seed": 0, "runs": list(pool.map(run_multi30k_ablation, ABLATIONS))}

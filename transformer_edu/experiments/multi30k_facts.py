@@ -1,7 +1,4 @@
-"""Facts about Multi30k, and one set of translations scored in right and wrong ways (chapter 15).
-
-python tools/make_recordings.py --only multi30k      # reads Multi30k's files
-"""
+"""Facts about Multi30k, and one set of translations scored in right and wrong ways (chapter 15)."""
 
 import math
 import re
@@ -18,6 +15,7 @@ from transformer_edu.data.multi30k import SPLITS, multi30k_pairs
 from transformer_edu.data.parallel import TextPair
 from transformer_edu.data.token_budget import epoch_batches, padding_waste, token_budget_batches
 from transformer_edu.data.tokenizer import Tokenizer
+from transformer_edu.experiments import experiment
 from transformer_edu.training.evaluate import lowercase_bleu
 from transformer_edu.translator.translator import Translation, Translator
 
@@ -25,13 +23,14 @@ WORDS = ("schläft", "nicht", "schläft nicht", "Regen", "Herrchen", "Enten", "E
 MAX_TOKENS = 1280  # of a training batch
 
 
-def record_real_text(folder: str | Path | None = None) -> dict[str, Any]:
-    """See `text_facts`, `ways_to_score` and `how_sure`. About two minutes of one thread.
+@experiment("multi30k-facts")
+def record_multi30k_facts(folder: str | Path | None = None) -> dict[str, Any]:
+    """See `text_facts`, `ways_to_score` and `how_sure`. About two minutes of one thread. Reads Multi30k's files.
 
     Args:
         folder: where Multi30k's files are; None: see `multi30k_pairs`.
     """
-    translator = pretrained.load("multi30k-de-en")
+    translator = pretrained.load_translator()
     texts = {split: multi30k_pairs(split, folder, "de", "en") for split in SPLITS}
     test = texts["test_2016_flickr"]
     found = [best[0] for best in translator.translate_all([german for german, _ in test])]

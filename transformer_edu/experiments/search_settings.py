@@ -1,7 +1,4 @@
-"""What beam size and length penalty do to the translations of the shipped model (chapter 14).
-
-python tools/make_recordings.py --only search-settings      # reads Multi30k's validation set
-"""
+"""What beam size and length penalty do to the translations of the shipped model (chapter 14)."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,19 +8,21 @@ from sacrebleu.metrics import BLEU
 
 from transformer_edu import pretrained
 from transformer_edu.data.multi30k import multi30k_pairs
+from transformer_edu.experiments import experiment
 from transformer_edu.translator.translator import Translation, Translator
 
 BEAM_SIZES = (1, 2, 4, 8, 16)
 LENGTH_PENALTIES = (0.0, 1.0)
 
 
+@experiment("search-settings")
 def record_search_settings(
     folder: str | Path | None = None,
     beam_sizes: Sequence[int] = BEAM_SIZES,
     length_penalties: Sequence[float] = LENGTH_PENALTIES,
     sentences: int | None = None,
 ) -> dict[str, Any]:
-    """Scores of the validation set for each setting. About six minutes of one thread.
+    """Scores of the validation set for each setting. About six minutes of one thread. Reads Multi30k's files.
 
     Args:
         folder: where Multi30k's files are; None: see `multi30k_pairs`.
@@ -34,7 +33,7 @@ def record_search_settings(
     Returns:
         "sentences", "signature" (of the score), and under "settings" one dict each, see `score`.
     """
-    translator = pretrained.load("multi30k-de-en")
+    translator = pretrained.load_translator()
     pairs = multi30k_pairs("val", folder, "de", "en")[:sentences]
     settings = []
     for beam_size in beam_sizes:

@@ -5,15 +5,14 @@ Tensors may require a gradient and live on any device. Nothing here calls `plt.s
 
 from transformer_edu.plots.architecture import plot_architecture
 from transformer_edu.plots.attention import plot_attention, plot_attention_heads, plot_attention_over_training
-from transformer_edu.plots.bars import plot_bars, plot_weight_rows
+from transformer_edu.plots.bars import plot_bars
 from transformer_edu.plots.distributions import plot_distributions
 from transformer_edu.plots.gradients import plot_gradient_norms
-from transformer_edu.plots.groups import plot_groups
 from transformer_edu.plots.lines import plot_lines
 from transformer_edu.plots.matrices import plot_matrices
 from transformer_edu.plots.parameters import plot_parameter_counts
 from transformer_edu.plots.positions import plot_encoding, plot_position_similarity, plot_waves
-from transformer_edu.plots.rotations import plot_position_pairs, plot_rotation
+from transformer_edu.plots.rotations import plot_rotation
 from transformer_edu.plots.training import plot_schedule, plot_training
 
 __all__ = [
@@ -25,15 +24,12 @@ __all__ = [
     "plot_distributions",
     "plot_encoding",
     "plot_gradient_norms",
-    "plot_groups",
     "plot_lines",
     "plot_matrices",
     "plot_parameter_counts",
-    "plot_position_pairs",
     "plot_position_similarity",
     "plot_rotation",
     "plot_schedule",
     "plot_training",
     "plot_waves",
-    "plot_weight_rows",
 ]

@@ -1,30 +1,23 @@
 """Bars with their numbers printed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from torch import Tensor
 
-from transformer_edu.plots.cells import CHARACTER
-from transformer_edu.plots.inputs import as_labels, as_mapping, as_weights
+from transformer_edu.plots.inputs import as_labels, as_mapping
 from transformer_edu.plots.style import (
     COLOURS,
     INK,
     PLAIN_TICKS,
     QUIET,
-    TYPE_SIZE,
     WIDTH,
     book_style,
     number,
-    quiet_grid,
 )
 from transformer_edu.support.validation import check_number, check_positive_integer
-
-MAX_COLUMNS = 3
-SMALLEST_BAR = 0.18  # inches: room that a number needs at least
 
 
 @book_style
@@ -91,40 +84,3 @@ def check_errors(
         if error < 0:
             raise ValueError(f"errors[{name!r}] must not be negative, got {error}")
     return errors
-
-
-@book_style
-def plot_weight_rows(weights: Mapping[str, Tensor], labels: Sequence[str]) -> Figure:
-    """Several rows of softmax weights side by side, on one scale from 0 to 1.
-
-    Args:
-        weights: name -> (k,), each in [0, 1].
-        labels: one label for each of the k weights.
-    """
-    rows = {name: as_weights(f"weights[{name!r}]", row, 1) for name, row in as_mapping("weights", weights).items()}
-    for name, row in rows.items():
-        names = as_labels(f"labels (for weights[{name!r}])", labels, len(row))
-    columns = min(len(rows), MAX_COLUMNS)
-    lines = -(-len(rows) // columns)
-    room = (WIDTH - 0.8) / columns / len(names)  # inches for one bar
-    turned = max(map(len, names)) * CHARACTER > room - 0.04
-    level = room >= 0.38  # numbers stand level above their bars, or turned
-    height = lines * (1.9 if level else 2.1) + 0.3 + (CHARACTER * max(map(len, names)) if turned else 0)
-    figure, grid = plt.subplots(
-        lines, columns, figsize=(WIDTH, height), sharex=True, sharey=True, squeeze=False, layout="constrained"
-    )
-    for axes, (name, row) in zip(grid.flat, rows.items(), strict=False):
-        bars = axes.bar(range(len(row)), row, color=COLOURS[0], width=0.75)
-        if room >= SMALLEST_BAR:
-            axes.bar_label(bars, [number(value) for value in row], padding=3, fontsize=TYPE_SIZE - 1,
-                           rotation=0 if level else 90)  # fmt: skip
-        axes.set_title(name)
-        axes.set(ylim=(0, 1.16 if level else 1.35), yticks=(0, 0.5, 1))
-        axes.set_xticks(range(len(names)), names, rotation=90 if turned else 0)
-        axes.tick_params(axis="x", length=0)
-        axes.yaxis.set_major_formatter(PLAIN_TICKS)
-        quiet_grid(axes)
-    for axes in grid.flat[len(rows) :]:
-        axes.set_axis_off()
-    figure.supylabel("weight", fontsize=TYPE_SIZE)
-    return figure

@@ -4,7 +4,6 @@ Across is column 2i (the sine), up is column 2i + 1 (the cosine), so position 0 
 hand turns clockwise. In these axes that is a turn by -kθ in the mathematical, counter-clockwise sense.
 """
 
-from collections.abc import Sequence
 from numbers import Integral
 
 import matplotlib.pyplot as plt
@@ -13,39 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from transformer_edu.plots.inputs import as_finite, as_indices
-from transformer_edu.plots.style import COLOURS, GRID, QUIET, SIGNED_TICKS, TYPE_SIZE, WIDTH, book_style, number
+from transformer_edu.plots.inputs import as_finite
+from transformer_edu.plots.style import COLOURS, GRID, QUIET, SIGNED_TICKS, book_style, number
 from transformer_edu.support.validation import check_number, check_positive_integer
-
-MAX_COLUMNS = 3
-
-
-@book_style
-def plot_position_pairs(table: Tensor, pairs: Sequence[int], positions: Sequence[int]) -> Figure:
-    """Column 2i against column 2i + 1 at some positions, a panel for each pair i; each point says its position.
-
-    Args:
-        table: (max_len, d_model), d_model even.
-        pairs: numbers i in 0 .. d_model / 2 - 1.
-        positions: rows of the table, in the order in which the dotted path joins them.
-    """
-    values = as_finite("table", table, 2)
-    if values.shape[1] % 2:
-        raise ValueError(f"table must have an even number of columns (pairs), got shape {values.shape}")
-    chosen = as_indices("pairs", pairs, values.shape[1] // 2)
-    rows = as_indices("positions", positions, len(values))
-    columns = min(len(chosen), MAX_COLUMNS)
-    lines = -(-len(chosen) // columns)
-    size = (WIDTH, lines * (WIDTH / columns + 0.35)) if columns > 1 else (4.2, 4.4)
-    figure, grid = plt.subplots(lines, columns, figsize=size, squeeze=False, layout="constrained")
-    for axes, pair in zip(grid.flat, chosen, strict=False):
-        points = values[rows, 2 * pair : 2 * pair + 2]  # (positions, 2)
-        draw_clock_face(axes, float(np.linalg.norm(points, axis=1).max()))
-        draw_positions(axes, points, rows)
-        axes.set(title=f"pair {pair}", xlabel=f"column {2 * pair}", ylabel=f"column {2 * pair + 1}")
-    for axes in grid.flat[len(chosen) :]:
-        axes.set_axis_off()
-    return figure
 
 
 @book_style
@@ -92,19 +61,6 @@ def draw_clock_face(axes: Axes, radius: float = 1.0) -> None:
     axes.set(xlim=(-edge, edge), ylim=(-edge, edge), aspect="equal", xticks=(-1, 0, 1), yticks=(-1, 0, 1))
     axes.xaxis.set_major_formatter(SIGNED_TICKS)
     axes.yaxis.set_major_formatter(SIGNED_TICKS)
-
-
-def draw_positions(axes: Axes, points: np.ndarray, positions: list[int]) -> None:
-    """Points joined in order, each with its position written just outside, where numbers would not touch."""
-    axes.plot(*points.T, color=COLOURS[0], marker="o", markersize=6, linewidth=1, linestyle=":")
-    lengths = np.linalg.norm(points, axis=1, keepdims=True)
-    places = points * (1 + 0.24 / np.maximum(lengths, 0.1))
-    written: list[int] = []
-    for index in [0, len(points) - 1, *range(1, len(points) - 1)]:
-        if all(np.linalg.norm(places[index] - places[other]) > 0.26 for other in written):
-            across, up = places[index]
-            axes.text(across, up, str(positions[index]), ha="center", va="center", fontsize=TYPE_SIZE - 1)
-            written.append(index)
 
 
 def draw_hand(axes: Axes, vector: np.ndarray, label: str, colour: str, dash: str) -> None:

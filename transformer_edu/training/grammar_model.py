@@ -1,6 +1,6 @@
 """The one recipe of the book's small English-French model: chapter 13 runs it, and so does this command:
 
-python -m transformer_edu.training.grammar_model --seed 0
+python -m transformer_edu.training.grammar_model --seed 0      # writes to the folder grammar-model
 """
 
 import argparse
@@ -134,7 +134,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Train the small English-French model of the book.")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=STEPS)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "pretrained", help="folder to write to")
+    parser.add_argument("--out", type=Path, default=Path("grammar-model"), help="folder to write to (%(default)s)")
     options = parser.parse_args(arguments)
     with one_thread():
         model, history = train_grammar_model(options.seed, steps=options.steps)

@@ -1,9 +1,5 @@
-"""How long does one training step take, against the length of the sequence? (chapter 2)
+"""How long does one training step take, against the length of the sequence? (chapter 2)"""
 
-python -m transformer_edu.experiments.step_time
-"""
-
-import argparse
 import time
 from collections.abc import Sequence
 from statistics import median
@@ -13,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from transformer_edu.experiments import experiment
 from transformer_edu.experiments.long_range import CONTENDERS, new_contender, sequences
 from transformer_edu.support.threads import one_thread
 from transformer_edu.support.validation import check_positive_integer
@@ -45,6 +42,7 @@ def step_seconds(model: nn.Module, length: int, batch_size: int = BATCH_SIZE, re
     return median(taken[1:])
 
 
+@experiment("step-times")
 def record_step_times(lengths: Sequence[int] = LENGTHS) -> dict[str, Any]:
     """Milliseconds of one step for every contender at every length."""
     times = [
@@ -53,19 +51,3 @@ def record_step_times(lengths: Sequence[int] = LENGTHS) -> dict[str, Any]:
         for length in lengths
     ]
     return {"batch_size": BATCH_SIZE, "times": times}
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """The command: a table of milliseconds, one row a model, one column a length."""
-    parser = argparse.ArgumentParser(description="Time one training step against the length of the sequence.")
-    parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
-    options = parser.parse_args(arguments)
-    times = record_step_times(options.lengths)["times"]
-    print(f"{'milliseconds':20s}" + "".join(f"{length:9d}" for length in options.lengths))
-    for name in CONTENDERS:
-        row = [entry["milliseconds"] for entry in times if entry["model"] == name]
-        print(f"{name:20s}" + "".join(f"{milliseconds:9.1f}" for milliseconds in row))
-
-
-if __name__ == "__main__":
-    main()

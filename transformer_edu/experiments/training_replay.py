@@ -1,7 +1,4 @@
-"""Training, moment by moment: the recipe of chapter 13 and two runs at other learning rates, as the replay shows them.
-
-python tools/make_recordings.py --only training-replay
-"""
+"""Training, moment by moment: the recipe of chapter 13 and two runs at other learning rates, as the figure shows it."""
 
 import base64
 from collections.abc import Callable, Sequence
@@ -22,6 +19,7 @@ from transformer_edu.data import (
 )
 from transformer_edu.data.examples import RUNNING_SENTENCE, RUNNING_TRANSLATION
 from transformer_edu.decoding.greedy import evaluation_mode, greedy_search
+from transformer_edu.experiments import experiment
 from transformer_edu.inspection.record import record_attention
 from transformer_edu.support.shapes import Float, Tensor
 from transformer_edu.training.evaluate import exact_match
@@ -61,6 +59,7 @@ PLANS = (
 )
 
 
+@experiment("training-replay")
 def record_replay(plans: Sequence[Plan] = PLANS, moments: Sequence[int] = MOMENTS) -> dict[str, Any]:
     """Every run with the same weights, batches and dropout, as plain JSON values. About four minutes of one thread.
 
