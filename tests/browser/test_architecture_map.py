@@ -35,7 +35,7 @@ def open_map(tmp_path: Path, strict_page: StrictPage) -> Open:
 
 def computed(source: str = RUNNING_SENTENCE, target: str = RUNNING_TRANSLATION) -> dict[str, torch.Tensor]:
     """Every activation (seq, d_model), the logits, and the weights under "weights NAME" (heads, q_len, k_len)."""
-    shipped = pretrained.load("grammar")
+    shipped = pretrained.load_grammar()
     ids = torch.tensor([shipped.source_vocabulary.encode(source)])
     so_far = torch.tensor([shipped.target_vocabulary.encode(target, add_bos=True)])
     with torch.no_grad(), record_activations(shipped.model) as activations, record_attention(shipped.model) as maps:
@@ -80,7 +80,7 @@ def assert_numbers(page: Page, name: str, expected: dict[str, torch.Tensor], at:
 
 def test_every_block_on_the_way_shows_what_pytorch_computes_and_counts(open_map: Open) -> None:
     page, expected = open_map(block="encoder.embedding"), computed()
-    model = pretrained.load("grammar").model
+    model = pretrained.load_grammar().model
     forward = page.get_by_role("button", name="Next block")
     counts = {}
     for number, name in enumerate(path(2)):
@@ -191,7 +191,7 @@ def test_whole_figure_by_keyboard_alone(open_map: Open) -> None:
 
 
 def test_another_sentence_recorded_live(open_map: Open) -> None:
-    figure = ArchitectureMap.of_translator(pretrained.load("grammar"), "the black cats sleep", block="decoder.0.cross")
+    figure = ArchitectureMap.of_translator(pretrained.load_grammar(), "the black cats sleep", block="decoder.0.cross")
     page = open_map(figure)
     expected = computed("the black cats sleep", "les chats noirs dorment")
     for at, word in enumerate(["les", "chats", "noirs", "dorment", "end"]):

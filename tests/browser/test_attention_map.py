@@ -19,7 +19,7 @@ WRITTEN = [*RUNNING_TRANSLATION.split(), "end"]
 @pytest.fixture(scope="module")
 def model_maps() -> dict[str, Tensor]:
     """Every attention of the shipped model on the running sentence: (heads, q_len, k_len)."""
-    shipped = pretrained.load("grammar")
+    shipped = pretrained.load_grammar()
     source = torch.tensor([shipped.source_vocabulary.encode(RUNNING_SENTENCE)])
     target = torch.tensor([shipped.target_vocabulary.encode(RUNNING_TRANSLATION, add_bos=True)])
     with torch.no_grad(), record_attention(shipped.model) as maps:
@@ -133,23 +133,6 @@ def test_whole_figure_by_keyboard_alone(page: Page, model_maps: dict[str, Tensor
     page.keyboard.press("ArrowDown")
     assert_shown(page, model_maps["encoder.0.self"][0])
     expect(page.get_by_role("status")).to_contain_text("Encoder self attention, layer 1, head 1. While it reads")
-
-
-def test_training_slider_walks_through_the_snapshots(tmp_path: Path, strict_page: StrictPage) -> None:
-    page = opened(AttentionMap.over_training(), tmp_path, strict_page)
-    stored = recordings.load("training-snapshots")["data"]["snapshots"]
-    tab_to(page, "input[type=range]")
-    page.keyboard.press("Home")
-    for frame in stored:
-        assert_shown(page, torch.tensor(frame["cross_attention"]["decoder.1.cross"], dtype=torch.float64).mean(dim=0))
-        assert page.locator("[data-fact=exact]").get_attribute("data-value") == f"{frame['exact_match']:g}"
-        if frame["loss"] is not None:
-            assert float(page.locator("[data-fact=loss]").get_attribute("data-value") or "nan") == frame["loss"]
-        assert page.locator("input[type=range]").get_attribute("aria-valuetext") == str(frame["step"])
-        page.keyboard.press("ArrowRight")
-    expect(page.locator("[aria-live]")).to_contain_text(
-        f"After {stored[-1]['step']} training steps: loss {stored[-1]['loss']:.3f}"
-    )
 
 
 def test_word_that_the_next_map_lacks_gives_way_to_the_last_one(page: Page) -> None:

@@ -18,7 +18,7 @@ from transformer_edu.widgets.cache_stepper_data import rows_of_each_step, withou
 MOST_TABS = 12
 
 STORED = 0.5e-4 + 2e-6  # half a unit of the recording, and float32's rounding
-SHIPPED = pretrained.load("grammar")
+SHIPPED = pretrained.load_grammar()
 READS = ["start", *RUNNING_TRANSLATION.split()]
 STEPS, WORDS = len(READS), len(RUNNING_SENTENCE.split())
 CACHED = {True: "with cache", False: "without cache"}

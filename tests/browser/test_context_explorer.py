@@ -16,7 +16,7 @@ from transformer_edu.widgets import ContextExplorer
 
 MOST_TABS = 12
 
-SHIPPED = pretrained.load("grammar")
+SHIPPED = pretrained.load_grammar()
 COW = "the small black cow does not sleep"
 DOG = "the small black dog does not sleep"
 OBJECT = "the cow watches the small black cat"

@@ -14,7 +14,7 @@ from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, pretrained, r
 from transformer_edu.widgets import DecoderStepper
 
 STORED = 0.5e-4 + 2e-6  # half a unit of the recording, and float32's rounding
-SHIPPED = pretrained.load("grammar")
+SHIPPED = pretrained.load_grammar()
 FRENCH = SHIPPED.target_vocabulary
 SOURCE = torch.tensor([SHIPPED.source_vocabulary.encode(RUNNING_SENTENCE)])
 END = FRENCH.eos_id

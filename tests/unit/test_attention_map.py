@@ -37,7 +37,7 @@ def test_default_is_the_running_sentence_where_the_word_orders_cross() -> None:
 
 
 def test_shown_weights_are_those_of_the_shipped_model() -> None:
-    shipped = pretrained.load("grammar")
+    shipped = pretrained.load_grammar()
     source = torch.tensor([shipped.source_vocabulary.encode(RUNNING_SENTENCE)])
     target = torch.tensor([shipped.target_vocabulary.encode("le petit chat noir ne dort pas", add_bos=True)])
     with torch.no_grad(), record_attention(shipped.model) as recorded:

@@ -13,7 +13,7 @@ from transformer_edu.widgets import DecoderStepper, assets, make_figure
 from transformer_edu.widgets.decoder_stepper import find_node
 from transformer_edu.widgets.decoder_stepper_data import record_branches
 
-SHIPPED = pretrained.load("grammar")
+SHIPPED = pretrained.load_grammar()
 
 
 def tree() -> dict[str, Any]:

@@ -14,7 +14,7 @@ from tests.properties.models import BOS, EOS, force_scores, small_model
 from transformer_edu import RUNNING_SENTENCE, Transformer, greedy_search, pretrained
 from transformer_edu.decoding.cost import DecodingWork, cache_numbers, decoding_work, step_work
 
-SHIPPED = pretrained.load("grammar")
+SHIPPED = pretrained.load_grammar()
 SOURCE = torch.tensor([SHIPPED.source_vocabulary.encode(RUNNING_SENTENCE)])
 PROJECTIONS = ("query_projection", "key_projection", "value_projection")
 

@@ -16,7 +16,7 @@ REFERENCES = [english for _, english in PAIRS]
 
 @pytest.fixture(scope="module")
 def translator():
-    return pretrained.load("multi30k-de-en")
+    return pretrained.load_translator()
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_parts_are_ordered_by_how_sure_the_model_was(found):
 
 def test_recorded_facts_agree_with_the_shipped_scores():
     data = recordings.load("multi30k")["data"]
-    shipped = pretrained.scores("multi30k-de-en")["scores"]
+    shipped = pretrained.translator_scores()["scores"]
     assert data["scores"]["lowercased, tokenized"] == shipped["bleu_lowercase"]["score"]
     assert data["scores"]["standard: case counts"] == shipped["bleu"]["score"]
     assert data["pairs"] == {"train": 29000, "val": 1014, "test_2016_flickr": 1000}

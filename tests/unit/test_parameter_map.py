@@ -34,7 +34,7 @@ def test_groups_add_up_to_the_model(options: dict[str, Any]) -> None:
 def test_presets_are_the_papers_models_and_the_books() -> None:
     assert sum(group_sizes(ParameterMap("base").config()).values()) == 63_082_496
     assert sum(group_sizes(ParameterMap("big").config()).values()) == 214_245_376
-    shipped = pretrained.load("grammar").model.config
+    shipped = pretrained.load_grammar().model.config
     assert tuple(getattr(shipped, name) for name in FIELDS) == PRESETS["book"]
 
 

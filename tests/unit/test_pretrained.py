@@ -1,7 +1,9 @@
-"""The shipped model: small, documented, and able to do what the book says."""
+"""The shipped grammar model: small, documented, able to do what the book says, and loaded without the translator."""
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import torch
 
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, pretrained
 from transformer_edu.data import encode_pairs, held_out_pairs, vocabularies
+from transformer_edu.pretrained import grammar
 from transformer_edu.training import exact_match, read_extra
 from transformer_edu.training import grammar_model as recipe
 
@@ -18,7 +21,7 @@ FOLDER = Path(pretrained.__file__).parent
 
 @pytest.fixture(scope="module")
 def shipped():
-    return pretrained.load("grammar")
+    return pretrained.load_grammar()
 
 
 def test_running_sentence_is_translated(shipped):
@@ -53,9 +56,10 @@ def test_shipped_model_belongs_to_this_recipe_and_grammar(shipped):
     assert not shipped.model.training
 
 
-def test_unknown_model_is_refused_with_the_list_of_known_ones():
-    with pytest.raises(ValueError, match="name must be one of 'grammar', 'multi30k-de-en', got 'grammer'"):
-        pretrained.load("grammer")
+def test_the_translators_code_is_not_loaded_with_the_grammars_model(root):
+    code = "import sys; from transformer_edu import pretrained; pretrained.load_grammar(); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
+    assert not {"tokenizers", "transformer_edu.translator"} & set(done.stdout.split())
 
 
 @pytest.mark.parametrize(("sentence", "says"), [("the blue cat sleeps", "blue"), ("", "none"), (" . ", "none")])
@@ -67,17 +71,17 @@ def test_unknown_words_are_refused_by_name(shipped, sentence, says):
 def test_weights_that_are_not_the_cards_are_refused(tmp_path, monkeypatch):
     for name in ("grammar.safetensors", "grammar.json"):
         shutil.copy(FOLDER / name, tmp_path)
-    monkeypatch.setattr(pretrained, "_FOLDER", tmp_path)
+    monkeypatch.setattr(grammar, "_FOLDER", tmp_path)
     card = json.loads((tmp_path / "grammar.json").read_text())
     (tmp_path / "grammar.json").write_text(json.dumps({**card, "weights_sha256": "0" * 64}))
     with pytest.raises(ValueError, match=r"grammar\.safetensors must be the file that grammar\.json describes"):
-        pretrained.load("grammar")
+        pretrained.load_grammar()
 
 
 def test_command_writes_a_model_that_loads(tmp_path, monkeypatch, capsys):
     recipe.main(["--seed", "5", "--steps", "2", "--out", str(tmp_path)])
-    monkeypatch.setattr(pretrained, "_FOLDER", tmp_path)
-    card = pretrained.load("grammar").card
+    monkeypatch.setattr(grammar, "_FOLDER", tmp_path)
+    card = pretrained.load_grammar().card
     assert card["command"].endswith("--seed 5 --steps 2")
     assert card["training"]["steps"] == 2
     assert "held out" in capsys.readouterr().out
@@ -105,37 +109,3 @@ def test_the_recipe_has_learnt_half_the_grammar_after_a_third_of_its_steps():
     """At step 330 the recorded run is past 85 %; this one may be anywhere above one half."""
     model, _ = recipe.train_grammar_model(seed=0, steps=330, progress=False)
     assert recipe.held_out_score(model, 200)["exact_match"] > 0.5
-
-
-def test_log_of_the_translator_tells_what_its_card_tells():
-    log = pretrained.training_log("multi30k-de-en")
-    evaluations = {row["step"]: row["validation_bleu"] for row in log if "validation_bleu" in row}
-    card = pretrained.load("multi30k-de-en").card
-    assert max(evaluations) == card["training"]["steps"]
-    chosen = card["weights"]["chosen"].removeprefix("step ")
-    assert (
-        evaluations[int(chosen)]
-        == max(evaluations.values())
-        == card["weights"]["tried"][f"step {chosen}"]["validation_bleu"]
-    )
-
-
-@pytest.mark.parametrize("search", ["beam", "greedy"])
-def test_scores_belong_to_the_shipped_weights(search):
-    result = pretrained.scores("multi30k-de-en", search)
-    assert result["model"]["weights_sha256"] == pretrained.load("multi30k-de-en").card["weights_sha256"]
-    assert len(result["translations"]) == result["sentences"] == 1000
-    assert result["scores"]["bleu_lowercase"]["score"] >= 39
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: pretrained.training_log("grammar"), "name must be one of 'multi30k-de-en', got 'grammar'"),
-        (lambda: pretrained.scores("nobody"), "name must be one of 'multi30k-de-en', got 'nobody'"),
-        (lambda: pretrained.scores("multi30k-de-en", "sampling"), "search must be one of 'beam', 'greedy'"),
-    ],
-)
-def test_what_was_not_recorded_is_named(call, words):
-    with pytest.raises(ValueError, match=words):
-        call()

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from transformer_edu.pretrained import TRANSLATORS, load
+from transformer_edu import pretrained
 from transformer_edu.saving.card import MAX_LENGTH_PENALTY
 from transformer_edu.support.device import pick_device
 from transformer_edu.translator.translator import Translator, load_translator
@@ -17,7 +17,7 @@ SEARCH = ("beam_size", "length_penalty", "max_len")
 
 def add_search_options(parser: argparse.ArgumentParser) -> None:
     """How to search; what is not given is what was best on the model's validation text."""
-    parser.add_argument("--model", default=TRANSLATORS[0], help="a folder written by train, or a shipped model's name")
+    parser.add_argument("--model", default=pretrained.TRANSLATOR, help="a folder written by train, or a shipped model")
     parser.add_argument("--beam-size", type=whole_number(1), help="partial sentences to follow; 1 is greedy search")
     parser.add_argument(
         "--length-penalty",
@@ -79,8 +79,6 @@ def open_model(name: str) -> Translator:
     """A folder or a shipped model, on the device that `pick_device` names."""
     if os.path.isdir(name):
         return load_translator(name, pick_device())
-    if name in TRANSLATORS:
-        return load(name, pick_device())
-    raise FileNotFoundError(
-        f"model must be a folder written by train, or one of {', '.join(TRANSLATORS)}, got {_short(name)}"
-    )
+    if name == pretrained.TRANSLATOR:
+        return pretrained.load_translator(pick_device())
+    raise FileNotFoundError(f"model must be a folder written by train, or {pretrained.TRANSLATOR}, got {_short(name)}")
