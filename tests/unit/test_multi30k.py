@@ -1,80 +1,166 @@
-"""Multi30k from a folder that the user names, and from the cache."""
+"""Multi30k from a folder that the user names, and from the cache, which is filled from a server."""
 
+import errno
 import gzip
+import hashlib
 import os
-from collections.abc import Iterator
-from pathlib import Path
+import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tests.unit.file_server import BAD_ANSWERS, TEXTS, Server, good, packed, running_server, use_small_texts
-from transformer_edu.data import multi30k as module
-from transformer_edu.data import multi30k_pairs
-from transformer_edu.data.fetch import DownloadError, fetch
-from transformer_edu.data.multi30k import FOLDER_VARIABLE, HOME, LANGUAGES, SPLITS, cache_folder
+from transformer_edu.data import multi30k, multi30k_pairs
+from transformer_edu.data.multi30k import FOLDER_VARIABLE, LANGUAGES, SPLITS, cache_folder, download
 
+TEXTS = {
+    "de": ["Ein Hund läuft.", "Zwei Mädchen lachen. ", "Äpfel"],
+    "en": ["A dog runs.", "Two girls laugh.", "Apples"],
+}
 PAIRS = list(zip(TEXTS["de"], TEXTS["en"], strict=True))
 
 
-@pytest.fixture(autouse=True)
-def published(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """Three lines as the validation split, except where the real copy is read; a cache of the test's own."""
-    if "corpus_folder" not in request.fixturenames:
-        use_small_texts(monkeypatch)
+def packed(language, end="\n", encoding="utf-8"):
+    return gzip.compress("".join(line + end for line in TEXTS[language]).encode(encoding), mtime=0)
+
+
+@pytest.fixture
+def small_text(monkeypatch, tmp_path):
+    """Three lines as the published validation split, and a cache of the test's own."""
+    monkeypatch.setitem(SPLITS, "val", 3)
+    for language, lines in TEXTS.items():
+        monkeypatch.setitem(multi30k.TEXT_SHA256, f"val.{language}", multi30k.digest(lines))
+        checksum = hashlib.sha256(packed(language)).hexdigest()
+        monkeypatch.setitem(multi30k.PACKED_SHA256, f"val.{language}.gz", checksum)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
 
 
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with running_server() as running:
-        yield running
+class Handler(SimpleHTTPRequestHandler):
+    """Files of a folder. One whose name is in `broken` is announced whole and broken off."""
+
+    def __init__(self, *given, requests, broken, **named):
+        self.requests, self.broken = requests, broken
+        super().__init__(*given, **named)
+
+    def do_GET(self):
+        self.requests.append(self.path[1:])
+        super().do_GET()
+
+    def copyfile(self, source, outputfile):
+        outputfile.write(source.read()[: -20 if self.path[1:] in self.broken else None])
+
+    def log_message(self, *given):
+        pass
 
 
 @pytest.fixture
-def at_home(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
-    """The local server in the place of the published home."""
-    monkeypatch.setattr(module, "fetch", lambda url, *limits: fetch(url.replace(HOME, server.home), *limits))
-    return server
+def home(small_text, tmp_path, monkeypatch):
+    """A server in the place of the published home, and the folder that it serves."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    for language in LANGUAGES:
+        (folder / f"val.{language}.gz").write_bytes(packed(language))
+    folder_home = Home(folder)
+    handler = partial(Handler, directory=str(folder), requests=folder_home.requests, broken=folder_home.broken)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        monkeypatch.setattr(multi30k, "HOME", f"http://127.0.0.1:{server.server_address[1]}/")
+        monkeypatch.setattr("time.sleep", lambda seconds: None)  # between two tries
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield folder_home
+        server.shutdown()
+        thread.join()
 
 
-def test_the_cache_is_filled_once_and_then_used(at_home):
+class Home:
+    def __init__(self, folder):
+        self.folder, self.requests, self.broken = folder, [], set()
+
+
+def test_the_cache_is_filled_once_and_then_used(home):
     assert multi30k_pairs("val") == PAIRS
-    assert at_home.requests == ["/raw/val.de.gz", "/raw/val.en.gz"]
     assert sorted(os.listdir(cache_folder())) == ["val.de.gz", "val.en.gz"]
     assert multi30k_pairs("val", source="en", target="de") == [(english, german) for german, english in PAIRS]
-    assert len(at_home.requests) == 2
+    assert home.requests == ["val.de.gz", "val.en.gz"]
 
 
-def test_a_damaged_file_in_the_cache_is_downloaded_again(at_home):
+def test_a_damaged_file_in_the_cache_is_downloaded_again(home):
     multi30k_pairs("val")
     (cache_folder() / "val.en.gz").write_bytes(packed("en")[:30])
     assert multi30k_pairs("val") == PAIRS
-    assert at_home.requests[2:] == ["/raw/val.en.gz"]
+    assert home.requests[2:] == ["val.en.gz"]
 
 
-def test_a_failed_download_names_the_way_without_network_and_the_next_call_works(at_home):
-    at_home.answer = BAD_ANSWERS["404"][0]
-    with pytest.raises(DownloadError, match=rf"404.*Or name a folder that has the files.*{FOLDER_VARIABLE}"):
-        multi30k_pairs("val")
-    at_home.answer = good
+BAD_ANSWERS = {
+    "no such file": (lambda home: (home.folder / "val.de.gz").unlink(), "404 Client Error"),
+    "another file": (
+        lambda home: (home.folder / "val.de.gz").write_bytes(packed("en")),
+        rf"\(val\.de\.gz\) does not match .*{hashlib.sha256(packed('de')).hexdigest()}",
+    ),
+    "cut off": (lambda home: (home.folder / "val.de.gz").write_bytes(packed("de")[:-20]), "does not match"),
+    "broken off": (lambda home: home.broken.add("val.de.gz"), "IncompleteRead|Connection broken"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_ANSWERS)
+def test_a_bad_answer_is_a_line_that_names_the_file_and_leaves_what_was_there(home, case, monkeypatch):
+    spoil, reason = BAD_ANSWERS[case]
+    spoil(home)
+    for before in (None, b"old"):
+        if before:
+            (cache_folder() / "val.de.gz").write_bytes(before)
+        with pytest.raises(OSError, match=rf"val\.de\.gz cannot be downloaded.*({reason}).*{FOLDER_VARIABLE}") as error:
+            multi30k_pairs("val")
+        assert "\n" not in str(error.value)
+        assert [file.read_bytes() for file in cache_folder().iterdir()] == ([before] if before else [])
+    assert home.requests == ["val.de.gz"] * 6, "three tries each time"
+    (home.folder / "val.de.gz").write_bytes(packed("de"))
+    home.broken.clear()
     assert multi30k_pairs("val") == PAIRS
 
 
+def test_a_server_that_nobody_hears_from_and_a_full_disk_are_told_too(home, monkeypatch, tmp_path):
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "move", lambda *given: full())
+        with pytest.raises(OSError, match=r"val\.de\.gz cannot be downloaded.*No space left on device"):
+            multi30k_pairs("val")
+    assert os.listdir(cache_folder()) == []
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(OSError, match=r"val\.de\.gz cannot be downloaded to .*file"):
+        download("val", "de", tmp_path / "file" / "deeper")
+    monkeypatch.setattr(multi30k, "HOME", "http://127.0.0.1:9/")  # where nothing listens
+    with pytest.raises(OSError, match=r"val\.de\.gz cannot be downloaded.*refused"):
+        multi30k_pairs("val")
+
+
+def full():
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_processes_that_download_at_once_end_with_one_whole_file(home, tmp_path):
+    with ThreadPoolExecutor(8) as pool:
+        paths = list(pool.map(lambda _: download("val", "en", tmp_path / "new"), range(8)))
+    assert {path.read_bytes() for path in paths} == {packed("en")}
+    assert os.listdir(tmp_path / "new") == ["val.en.gz"]
+
+
 @pytest.mark.parametrize("by", ["argument", "environment"])
-def test_nothing_is_downloaded_into_a_folder_that_the_user_named(at_home, tmp_path, monkeypatch, by):
+def test_nothing_is_downloaded_into_a_folder_that_the_user_named(home, tmp_path, monkeypatch, by):
     folder = tmp_path / "mine"
     folder.mkdir()
     if by == "environment":
         monkeypatch.setenv(FOLDER_VARIABLE, str(folder))
-    with pytest.raises(
-        FileNotFoundError, match=r"mine must hold val\.de\.gz .*To get it: .*download.*by hand from http"
-    ):
-        multi30k_pairs("val", folder if by == "argument" else None)
+    given = str(folder) if by == "argument" else None
+    missing = r"mine must hold val\.de\.gz .*To get it: .*download.*by hand from http"
+    with pytest.raises(FileNotFoundError, match=missing):
+        multi30k_pairs("val", given)
     (folder / "val.de.gz").write_bytes(packed("de", end="\r\n"))
     (folder / "val.en").write_text("\n".join(TEXTS["en"]), encoding="utf-8-sig")
-    assert multi30k_pairs("val", str(folder) if by == "argument" else None) == PAIRS
-    assert at_home.requests == []
+    assert multi30k_pairs("val", given) == PAIRS
+    assert home.requests == []
 
 
 @pytest.mark.parametrize(
@@ -87,41 +173,21 @@ def test_nothing_is_downloaded_into_a_folder_that_the_user_named(at_home, tmp_pa
     ],
     ids=["cut off", "Latin-1", "fewer lines", "altered"],
 )
-def test_a_wrong_file_in_a_folder_that_the_user_named_is_reported_and_kept(tmp_path, content, reason):
+def test_a_wrong_file_in_a_folder_that_the_user_named_is_reported_and_kept(small_text, tmp_path, content, reason):
     (tmp_path / "val.de.gz").write_bytes(content)
     with pytest.raises(ValueError, match=reason):
         multi30k_pairs("val", tmp_path)
     assert (tmp_path / "val.de.gz").read_bytes() == content
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"split": "test"}, r"split must be one of 'train', 'val', 'test_2016_flickr', got 'test'"),
-        ({"split": "val", "source": "fr"}, "source must be one of 'de', 'en', got 'fr'"),
-        ({"split": "val", "target": "fr"}, "target must be one of 'de', 'en', got 'fr'"),
-        ({"split": "val", "target": "de"}, "source and target must be two languages, got 'de' for both"),
-    ],
-)
-def test_bad_arguments_are_named(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        multi30k_pairs(**arguments)
-
-
-def test_the_cache_is_where_the_environment_says(monkeypatch, tmp_path):
-    assert cache_folder() == tmp_path / "cache" / "transformer_edu" / "multi30k"
-    for nowhere in ("", "relative"):
-        monkeypatch.setenv("XDG_CACHE_HOME", nowhere)
-        assert cache_folder() == Path.home() / ".cache" / "transformer_edu" / "multi30k"
-
-
 @pytest.mark.parametrize("split", SPLITS)
-def test_the_real_copy_is_the_published_text_packed_or_unpacked(corpus_folder, tmp_path, split):
+def test_the_real_copy_is_what_is_published_packed_or_unpacked(corpus_folder, tmp_path, split):
     pairs = multi30k_pairs(split, corpus_folder)
     assert len(pairs) == {"train": 29_000, "val": 1_014, "test_2016_flickr": 1_000}[split]
     for language in LANGUAGES:
-        with gzip.open(corpus_folder / f"{split}.{language}.gz") as stream:
-            (tmp_path / f"{split}.{language}").write_bytes(stream.read())
+        file = corpus_folder / f"{split}.{language}.gz"
+        assert hashlib.sha256(file.read_bytes()).hexdigest() == multi30k.PACKED_SHA256[file.name]
+        (tmp_path / f"{split}.{language}").write_bytes(gzip.decompress(file.read_bytes()))
     assert multi30k_pairs(split, tmp_path) == pairs
 
 
@@ -130,12 +196,3 @@ def test_the_real_first_pair_is_known(corpus_folder, monkeypatch):
     german, english = multi30k_pairs("train")[0]
     assert german == "Zwei junge weiße Männer sind im Freien in der Nähe vieler Büsche."
     assert english == "Two young, White males are outside near many bushes."
-
-
-def test_a_single_changed_letter_in_the_real_text_is_noticed(corpus_folder, tmp_path):
-    for language in LANGUAGES:
-        with gzip.open(corpus_folder / f"val.{language}.gz") as stream:
-            text = stream.read()
-        (tmp_path / f"val.{language}").write_bytes(text if language == "de" else text.replace(b"A", b"a", 1))
-    with pytest.raises(ValueError, match=r"val\.en is not the published text"):
-        multi30k_pairs("val", tmp_path)

@@ -120,15 +120,13 @@ def utf8_hint(error: UnicodeDecodeError) -> str:
     return f"(byte 0x{byte:02x}): save it as UTF-8, or convert it, as in `iconv -f latin1 -t utf-8`"
 
 
-def unpack(content: bytes, name: str, max_bytes: int | None = None) -> bytes:
-    """What a gzip file holds. ValueError, with the line, when it is cut off, damaged, or holds over `max_bytes`."""
+def unpack(content: bytes, name: str) -> bytes:
+    """What a gzip file holds. ValueError, with the line, when it is cut off or damaged."""
     text = bytearray()
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
             while part := stream.read1(CHUNK):
                 text += part
-                if max_bytes is not None and len(text) > max_bytes:
-                    raise ValueError(f"{name} must hold at most {max_bytes:,} bytes of text, got more")
     except EOFError as error:
         raise ValueError(f"{name} is cut off: its compressed data ends in line {_line(text)}; get it again") from error
     except (gzip.BadGzipFile, zlib.error) as error:
