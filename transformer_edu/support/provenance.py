@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 ROOT = Path(__file__).resolve().parents[2]
+THIS = "transformer_edu/support/provenance.py"
 
 
 def provenance(command: str) -> dict[str, Any]:
@@ -23,9 +24,12 @@ def provenance(command: str) -> dict[str, Any]:
 
 
 def current_commit() -> str | None:
-    """The commit of the code, with "+changes" if the package or the tools differ from it; None outside a repository."""
-    commit = _git("rev-parse", "HEAD")
-    if not commit:
+    """The commit of the code, with "+changes" if the package or the tools differ from it.
+
+    None outside this project's repository: installed inside another one, the commit would be somebody else's.
+    """
+    top, _, commit = _git("rev-parse", "--show-toplevel", "HEAD").partition("\n")
+    if not commit or Path(top).resolve() != ROOT or not _git("ls-files", "--", THIS):
         return None
     changed = _git("status", "--porcelain", "--", "transformer_edu/*.py", "tools/*.py")
     return commit + ("+changes" if changed else "")
