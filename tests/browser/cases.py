@@ -131,7 +131,6 @@ CASES = {
             source_name=HOSTILE,
         ),
     ),
-    "attention-map-over-training": Case(make=AttentionMap.over_training),
     "attention-stepper": Case(
         make=AttentionStepper,
         hostile=lambda: AttentionStepper(tokens=[HOSTILE, "</script><b>black", "&lt;cat&gt;"]),

@@ -11,7 +11,8 @@ from tests.browser.figure_page import opened
 from tests.browser.keyboard import tab_to_name
 from transformer_edu.data.token_budget import epoch_batches
 from transformer_edu.widgets import BatchPacker
-from transformer_edu.widgets.batch_packer import LIMITS, ORDERS, cells_of, plan, token_counts
+from transformer_edu.widgets.batch_packer import LIMITS
+from transformer_edu.widgets.batch_packer_data import ORDERS, cells_of, plan, token_counts
 
 MOST_TABS = 12
 

@@ -14,7 +14,7 @@ from tests.browser.figure_page import matrix, opened
 from tests.browser.keyboard import tab_to_name
 from transformer_edu import causal_mask, padding_mask
 from transformer_edu.widgets import MaskLab
-from transformer_edu.widgets.mask_lab import attention_of_scores
+from transformer_edu.widgets.mask_lab_data import attention_of_scores
 
 MOST_TABS = 30
 

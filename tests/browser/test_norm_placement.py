@@ -14,8 +14,15 @@ from tests.browser.conftest import StrictPage
 from tests.browser.figure_page import opened, slide, values
 from tests.browser.keyboard import tab_to
 from transformer_edu.widgets import NormPlacement
-from transformer_edu.widgets.norm_placement import BLACK, CAT
-from transformer_edu.widgets.norm_placement_data import PLACEMENTS, draw_networks, median_curves, norm, passage
+from transformer_edu.widgets.norm_placement_data import (
+    BLACK,
+    CAT,
+    PLACEMENTS,
+    draw_networks,
+    median_curves,
+    norm,
+    passage,
+)
 
 MOST_TABS = 15
 
@@ -71,7 +78,7 @@ def test_every_curve_agrees_with_autograd(page: Page, depth: int) -> None:
     assert_curves(page, depth)
     for placement in ("post", "pre"):
         choose(page, placement)
-        expected = median_curves(X, OTHER, depth, placement)["bypass"]
+        expected = median_curves(X, OTHER, depth, placement)["residual"]
         torch.testing.assert_close(curve(page, "signal", "bypass"), expected, atol=1e-4, rtol=0)
 
 
@@ -91,7 +98,8 @@ def test_default_state_says_what_the_medians_are(page: Page) -> None:
     assert "Every layer ends in a norm, so the stream leaves it with length 2.83, always." in words
     assert f"{curves['signal'][-1]:.2f} at the last layer’s output" in words
     assert f"{curves['signal'][0]:.2f} at the first layer’s input" in words
-    assert f"Along the bypass alone {curves['bypass'][0]:.2f}, because the bypass leads through all 12 norms." in words
+    alone = f"{curves['residual'][0]:.2f}"
+    assert f"Along the bypass alone {alone}, because the bypass leads through all 12 norms." in words
     expect(page.locator(".te-place-point")).to_have_count(13)
 
 
@@ -101,7 +109,7 @@ def test_words_of_the_other_placements_follow_the_numbers(page: Page) -> None:
     pre, none = (median_curves(X, OTHER, 24, placement) for placement in ("pre", "none"))
     words = page.locator(".te-place-sentence")
     expect(words).to_contain_text(f"from length {pre['length'][0]:.2f} to {pre['length'][-1]:.2f}")
-    expect(words).to_contain_text(f"Along the bypass alone it is {pre['bypass'][0]:.2f} at every layer, unchanged.")
+    expect(words).to_contain_text(f"Along the bypass alone it is {pre['residual'][0]:.2f} at every layer, unchanged.")
     choose(page, "none")
     expect(words).to_contain_text(
         f"cosine {none['likeness'][0]:.2f} before, {none['likeness'][-1]:.3f} after 24 layers"

@@ -15,8 +15,7 @@ from tests.browser.keyboard import tab_to
 from tests.unit.test_search_tree import BOS_ID, EOS_ID, MAX_LEN, TOKENS, small_model
 from transformer_edu.decoding.beam import Hypothesis, beam_search
 from transformer_edu.widgets import SearchTree
-from transformer_edu.widgets.search_tree import HAND_LANGUAGE
-from transformer_edu.widgets.search_tree_data import ALPHAS, BEAM_SIZES, record_search_tree
+from transformer_edu.widgets.search_tree_data import ALPHAS, BEAM_SIZES, HAND_LANGUAGE, record_search_tree
 
 CLOSE = 1e-4
 

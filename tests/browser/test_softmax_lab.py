@@ -12,7 +12,7 @@ from tests.browser.conftest import StrictPage
 from tests.browser.figure_page import opened, values
 from tests.browser.keyboard import focused, tab_to_name
 from transformer_edu.widgets import SoftmaxLab
-from transformer_edu.widgets.softmax_lab import DRAWS
+from transformer_edu.widgets.softmax_lab_data import DRAWS
 
 MOST_TABS = 15
 

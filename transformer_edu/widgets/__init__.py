@@ -1,8 +1,14 @@
 """Interactive figures that work with a kernel and without one.
 
+A figure is NAME.py (its state and words), js/NAME.js (what it draws), a test, and one line below. What it shows beyond
+its options (a recording, sentences, matrices) is made and checked in NAME_data.py; the options are checked in NAME.py,
+both with `inputs`.
+
 >>> AttentionStepper(step=2)
 <figure attention-stepper>
 """
+
+# ruff: noqa: F401  # a figure is imported here for others
 
 import json
 from pathlib import Path
@@ -28,32 +34,6 @@ from transformer_edu.widgets.position_explorer import PositionExplorer
 from transformer_edu.widgets.search_tree import SearchTree
 from transformer_edu.widgets.softmax_lab import SoftmaxLab
 from transformer_edu.widgets.training_replay import TrainingReplay
-
-__all__ = [
-    "ArchitectureMap",
-    "AttentionMap",
-    "AttentionStepper",
-    "BatchPacker",
-    "CacheStepper",
-    "ContextExplorer",
-    "DecoderStepper",
-    "Figure",
-    "HeadSplitter",
-    "MaskLab",
-    "MergeStepper",
-    "NormCube",
-    "NormPlacement",
-    "ParameterMap",
-    "PathLengthRacer",
-    "PositionExplorer",
-    "SearchTree",
-    "SoftmaxLab",
-    "TrainingReplay",
-    "bertviz_head_view",
-    "bertviz_model_view",
-    "figure_from_file",
-    "make_figure",
-]
 
 
 def make_figure(name: str, **state: object) -> Figure:

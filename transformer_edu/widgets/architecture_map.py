@@ -8,10 +8,9 @@ import traitlets
 from transformer_edu import recordings
 from transformer_edu.support.validation import check_choice
 from transformer_edu.widgets.architecture_map_data import check_trace, path, record_trace
-from transformer_edu.widgets.attention_map_data import check_index, first_crossing, mean_row
-from transformer_edu.widgets.base import Figure
-
-ORDINARY = {"<bos>": "start", "<eos>": "end"}
+from transformer_edu.widgets.attention_weights import first_crossing, mean_row
+from transformer_edu.widgets.base import Figure, spoken
+from transformer_edu.widgets.inputs import check_index
 
 
 class ArchitectureMap(Figure):
@@ -83,9 +82,9 @@ class ArchitectureMap(Figure):
             f"Map of a Transformer: an encoder stack of {sizes['num_layers']} layers on the left, a decoder stack of "
             f"{sizes['num_layers']} on the right, an arrow with the encoder's output from one to the other, "
             f"embeddings and positional encodings below, projection and softmax above; {sum(counts.values()):,} "
-            f"parameters. Open is {spoken(self.block)} with {counts[self.block]:,} parameters and its numbers for "
-            f"“{' '.join(sentence)}”; followed are “{sentence[self.source_token]}” and the position at which "
-            f"“{ORDINARY.get(written, written)}” is written."
+            f"parameters. Open is {block_in_words(self.block)} with {counts[self.block]:,} parameters and its numbers "
+            f"for “{' '.join(sentence)}”; followed are “{sentence[self.source_token]}” and the position at which "
+            f"“{spoken(written)}” is written."
         )
 
 
@@ -100,7 +99,7 @@ def meeting(trace: Mapping[str, Any]) -> tuple[int, int]:
     return row, weights.index(max(weights))
 
 
-def spoken(block: str) -> str:
+def block_in_words(block: str) -> str:
     """A block's name in words: "decoder.1.after_cross" -> "the decoder's add & norm after cross-attention, layer 2"."""
     if "." not in block:
         return {"logits": "the projection", "softmax": "the softmax"}[block]

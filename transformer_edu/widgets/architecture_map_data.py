@@ -1,7 +1,5 @@
 """What an architecture map shows: one sentence's numbers at every block of an encoder-decoder Transformer."""
 
-import re
-from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -9,9 +7,10 @@ from torch import Tensor, nn
 
 from transformer_edu.data.vocabulary import EOS
 from transformer_edu.inspection.record import record_activations, record_attention
-from transformer_edu.support.validation import check_choice, check_positive_integer
+from transformer_edu.support.modes import evaluation_mode
+from transformer_edu.training.loop import device_of
 from transformer_edu.transformer import Transformer
-from transformer_edu.widgets.attention_map_data import MAX_TOKENS
+from transformer_edu.widgets.inputs import MAX_TOKENS, check_recording, check_sentence, check_translator
 
 BEST = 5  # most likely words kept for each position
 WIDEST = 128  # numbers in a row that a heatmap can show
@@ -26,7 +25,6 @@ MODULES = {  # block of a layer -> the module that holds its parameters
     "after_feed_forward": "feed_forward_residual",
 }
 SIZES = ("d_model", "num_heads", "d_ff", "num_layers", "source_vocab_size", "target_vocab_size")
-WHOLE_NUMBERS = re.compile(r"-?\d+(?: -?\d+)*")
 KEYS = ("source_tokens", "target_tokens", "sizes", "parameters", "activations", "weights", "candidates")
 
 
@@ -46,15 +44,18 @@ def record_trace(translator: Any, source: str, target: str | None = None) -> dic
     string: exact to 0.005 and 0.00005, small, and readable.
 
     Args:
-        translator: what `pretrained.load` gives: a model and its two vocabularies.
+        translator: what `pretrained.load_grammar` gives: a model and its two vocabularies.
         source, target: sentences of words that the vocabularies know, at most 24 tokens; target None is the
             translator's own translation.
     """
-    model, english, french = (_part(translator, name) for name in ("model", "source_vocabulary", "target_vocabulary"))
+    check_translator(translator)
+    model, english, french = translator.model, translator.source_vocabulary, translator.target_vocabulary
     check_model(model)
-    words = check_sentence("source", source, english, MAX_TOKENS)
-    written = check_sentence("target", translator.translate(source) if target is None else target, french)
-    device = next(model.parameters()).device
+    words = check_sentence("source", source, english)
+    written = check_sentence(
+        "target", translator.translate(source) if target is None else target, french, MAX_TOKENS - 1
+    )
+    device = device_of(model)
     ids = torch.tensor([english.encode(words)], device=device)
     so_far = torch.tensor([french.encode(written, add_bos=True)], device=device)
     logits, activations, maps = run(model, ids, so_far)
@@ -72,13 +73,13 @@ def record_trace(translator: Any, source: str, target: str | None = None) -> dic
 
 def run(model: Transformer, source: Tensor, target: Tensor) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
     """Logits (1, seq, vocab), activations and attention weights of one pass in evaluation mode."""
-    was_training = model.training
-    model.eval()
-    try:
-        with torch.no_grad(), record_activations(model) as activations, record_attention(model) as maps:
-            logits = model(source, target)
-    finally:
-        model.train(was_training)
+    with (
+        torch.no_grad(),
+        evaluation_mode(model),
+        record_activations(model) as activations,
+        record_attention(model) as maps,
+    ):
+        logits = model(source, target)
     return logits, activations, maps
 
 
@@ -127,59 +128,11 @@ def check_model(model: Any) -> None:
         )
 
 
-def check_sentence(name: str, sentence: Any, vocabulary: Any, longest: int = MAX_TOKENS - 1) -> list[str]:
-    """The words of a sentence that the vocabulary knows."""
-    if not isinstance(sentence, str):
-        raise TypeError(f"{name} must be a sentence (str), got {sentence!r} of type {type(sentence).__name__}")
-    words = sentence.split()
-    if not 1 <= len(words) <= longest:
-        raise ValueError(f"{name} must be 1 to {longest} words, got {len(words)}: {sentence!r}")
-    unknown = vocabulary.unknown_words(sentence)
-    if unknown:
-        raise ValueError(f"{name} must consist of words that the model knows, got {unknown} in {sentence!r}")
-    return words
-
-
 def check_trace(trace: Any) -> dict[str, Any]:
-    """A trace whose parts fit each other, as a plain dict; raises naming the part that does not."""
-    if not isinstance(trace, Mapping) or set(trace) != set(KEYS):
-        what = sorted(trace) if isinstance(trace, Mapping) else repr(trace)
-        raise TypeError(f"trace must be a dict with {', '.join(KEYS)}, as record_trace makes, got {what}")
-    sizes = trace["sizes"]
-    check_choice("the names in trace['sizes']", sorted(sizes), [sorted(SIZES)])
-    for name in SIZES:
-        check_positive_integer(f"trace['sizes'][{name!r}]", sizes[name])
-    if sizes["d_model"] > WIDEST:
-        raise ValueError(f"d_model must be at most {WIDEST} for its numbers to be drawn, got {sizes['d_model']}")
-    blocks = path(sizes["num_layers"])
-    q_len = {"encoder": len(trace["source_tokens"]), "decoder": len(trace["target_tokens"])}
-    check_choice("the blocks of trace['parameters']", list(trace["parameters"]), [blocks])
-    check_choice("the blocks of trace['activations']", list(trace["activations"]), [blocks[:-2]])
-    for name, rows in trace["activations"].items():
-        _check_rows(f"trace['activations'][{name!r}]", rows, q_len[name[:7]], sizes["d_model"])
-    attentions = [name for name in blocks if name.endswith((".self", ".cross"))]
-    check_choice("the blocks of trace['weights']", sorted(trace["weights"]), [sorted(attentions)])
-    for name, heads in trace["weights"].items():
-        k_len = q_len["encoder" if name.endswith("cross") else name[:7]]
-        for head in heads:
-            _check_rows(f"trace['weights'][{name!r}]", head, q_len[name[:7]], k_len)
-    if len(trace["candidates"]) != q_len["decoder"]:
-        raise ValueError(f"trace['candidates'] must have {q_len['decoder']} lists, got {len(trace['candidates'])}")
-    return dict(trace)
-
-
-def _check_rows(name: str, rows: list[str], height: int, width: int) -> None:
-    """Rows of whole numbers, each in one string."""
-    found = {len(row.split()) if WHOLE_NUMBERS.fullmatch(row) else row for row in rows}
-    if len(rows) != height or found != {width}:
-        raise ValueError(f"{name} must be {height} rows of {width} whole numbers, got {len(rows)} of {found}"[:300])
-
-
-def _part(translator: Any, name: str) -> Any:
-    """An attribute of the translator, or an error that says what a translator is."""
-    if not hasattr(translator, name):
-        raise TypeError(
-            f"translator must have model, source_vocabulary and target_vocabulary, as pretrained.load gives, "
-            f"got {type(translator).__name__} without {name}"
+    """A recorded trace that can be drawn."""
+    shown = check_recording("trace", trace, KEYS, "record_trace")
+    if shown["sizes"]["d_model"] > WIDEST:
+        raise ValueError(
+            f"d_model must be at most {WIDEST} for its numbers to be drawn, got {shown['sizes']['d_model']}"
         )
-    return getattr(translator, name)
+    return shown

@@ -5,19 +5,10 @@ from typing import Any, ClassVar
 
 import traitlets
 
-from transformer_edu import recordings
-from transformer_edu.widgets.attention_map_data import (
-    check_candidates,
-    check_index,
-    check_maps,
-    check_snapshots,
-    check_words,
-    choose_map,
-    first_crossing,
-    map_name,
-    mean_row,
-)
-from transformer_edu.widgets.base import Figure
+from transformer_edu.widgets.attention_map_data import check_candidates, choose_map, recorded
+from transformer_edu.widgets.attention_weights import check_maps, check_tokens, first_crossing, map_name, mean_row
+from transformer_edu.widgets.base import Figure, spoken
+from transformer_edu.widgets.inputs import check_index
 
 
 class AttentionMap(Figure):
@@ -32,9 +23,6 @@ class AttentionMap(Figure):
         target_tokens: the words that the decoder *writes*, one for each row of its maps. The row that writes word i
             has word i-1 as its input; the first has the begin token.
         candidates: for each target token the most probable next words, best first: [[word, probability], ...].
-        snapshots: in place of `maps`, states of one model in training, each a dict with "step", "maps" and, where
-            known, "loss", "exact_match" and "translation".
-        snapshot: which of them is shown first; None is the last.
         attention: "encoder self", "decoder self" or "cross". layer: counts from 0; None is the last.
         head: counts from 0; None is the mean of the heads.
         token: the row chosen, counts from 0; None is the first where the two word orders cross.
@@ -47,8 +35,6 @@ class AttentionMap(Figure):
     source_tokens = traitlets.List(traitlets.Unicode()).tag(sync=True)
     target_tokens = traitlets.List(traitlets.Unicode()).tag(sync=True)
     candidates = traitlets.List(traitlets.List()).tag(sync=True)
-    snapshots = traitlets.List(traitlets.Dict()).tag(sync=True)
-    snapshot = traitlets.Int().tag(sync=True)
     attention = traitlets.Unicode().tag(sync=True)
     layer = traitlets.Int().tag(sync=True)
     head = traitlets.Int(allow_none=True).tag(sync=True)
@@ -63,8 +49,6 @@ class AttentionMap(Figure):
         target_tokens: Sequence[str] | None = None,
         *,
         candidates: Sequence[Sequence[Any]] = (),
-        snapshots: Sequence[Mapping[str, Any]] = (),
-        snapshot: int | None = None,
         attention: str = "cross",
         layer: int | None = None,
         head: int | None = None,
@@ -72,26 +56,19 @@ class AttentionMap(Figure):
         source_name: str = "source",
         target_name: str = "target",
     ) -> None:
-        if maps is None and not snapshots:
-            own = {"source_tokens": source_tokens, "target_tokens": target_tokens, "candidates": candidates or None}
-            _check_none_given(**own, snapshot=snapshot)
+        if maps is None:
+            _check_none_given(source_tokens=source_tokens, target_tokens=target_tokens, candidates=candidates or None)
             chosen = {"attention": attention, "layer": layer, "head": head, "token": token}
-            return self.__init__(**recorded("running-sentence", "attention") | chosen)  # type: ignore[misc]
-        source, target = check_words("source_tokens", source_tokens), check_words("target_tokens", target_tokens)
-        frames = check_snapshots(snapshots, source, target)
-        if maps and frames:
-            raise ValueError("maps and snapshots must not both be given: a snapshot has its own maps")
-        at = max(len(frames) - 1, 0) if snapshot is None else check_index("snapshot", snapshot, len(frames) or 1)
-        shown = {} if frames else check_maps("maps", maps, source, target)
-        weights, layer = choose_map(frames[at]["maps"] if frames else shown, attention, layer)
+            return self.__init__(**recorded("running-sentence") | chosen)  # type: ignore[misc]
+        source, target = check_tokens("source_tokens", source_tokens), check_tokens("target_tokens", target_tokens)
+        shown = check_maps("maps", maps, source, target)
+        weights, layer = choose_map(shown, attention, layer)
         head = None if head is None else check_index("head", head, len(weights))
         super().__init__(
             maps=shown,
             source_tokens=source,
             target_tokens=target,
             candidates=check_candidates(candidates, target),
-            snapshots=frames,
-            snapshot=at,
             attention=attention,
             layer=layer,
             head=head,
@@ -103,54 +80,27 @@ class AttentionMap(Figure):
     @classmethod
     def of_recording(cls, name: str = "running-sentence", **options: Any) -> "AttentionMap":
         """The shipped model's attention on a recorded sentence; `options` are those of the constructor."""
-        return cls(**recorded(name, "attention") | options)
-
-    @classmethod
-    def over_training(cls, name: str = "training-snapshots", **options: Any) -> "AttentionMap":
-        """The cross-attention of one model at several moments of its training, with a slider for the step."""
-        return cls(**recorded(name, "snapshots") | options)
+        return cls(**recorded(name) | options)
 
     def alt_text(self) -> str:
         """Which attention is shown, and where the chosen word looks."""
         reads = self.attention == "encoder self"
         words = self.source_tokens if reads else self.target_tokens
-        started = ["start", *self.target_tokens[:-1]]
+        started = [spoken("<bos>"), *self.target_tokens[:-1]]
         keys = started if self.attention == "decoder self" else self.source_tokens
-        ranked = sorted(zip(self._row(), keys, strict=True), key=lambda pair: -pair[0])
+        row = mean_row(self.maps[map_name(self.attention, self.layer)], self.head, self.token)
+        ranked = sorted(zip(row, keys, strict=True), key=lambda pair: -pair[0])
         looks = ", ".join(f"{word} {weight:.2f}" for weight, word in ranked if weight >= 0.005)
         head = "the mean of its heads" if self.head is None else f"head {self.head + 1}"
-        moment = f" after {self.snapshots[self.snapshot]['step']} training steps" if self.snapshots else ""
         return (
-            f"Attention of a translation model{moment} on “{' '.join(self.source_tokens)}”: "
+            f"Attention of a translation model on “{' '.join(self.source_tokens)}”: "
             f"{self.attention} attention, layer {self.layer + 1}, {head}, as lines between words and as a matrix. "
             f"While it {'reads' if reads else 'writes'} {spoken(words[self.token])} it looks at {looks}."
         )
-
-    def _row(self) -> list[float]:
-        """The chosen word's weights, one for each key."""
-        maps = self.snapshots[self.snapshot]["maps"] if self.snapshots else self.maps
-        return mean_row(maps[map_name(self.attention, self.layer)], self.head, self.token)
 
 
 def _check_none_given(**own: Any) -> None:
     """The figure of the book's sentence has its own words: others need the attention that belongs to them."""
     given = [name for name, value in own.items() if value is not None]
     if given:
-        raise ValueError(f"maps (or snapshots) must be given with {', '.join(given)}: weights belong to their words")
-
-
-def spoken(word: str) -> str:
-    """The end token in words."""
-    return "the end" if word == "<eos>" else word
-
-
-def recorded(name: str, key: str) -> dict[str, Any]:
-    """What the constructor needs of a recording that has "attention" or "snapshots"."""
-    data: dict[str, Any] = recordings.load(name)["data"]
-    if key not in data:
-        raise ValueError(f"name must be a recording with {key!r}, got {name!r}, which has {', '.join(data)}")
-    shown: dict[str, Any] = {"source_tokens": data["source_tokens"], "target_tokens": data["predicted_tokens"]}
-    shown |= {"source_name": "English", "target_name": "French"}
-    if key == "snapshots":
-        return shown | {"snapshots": [{**frame, "maps": frame["cross_attention"]} for frame in data["snapshots"]]}
-    return shown | {"maps": data["attention"], "candidates": [step["best"] for step in data.get("steps", [])]}
+        raise ValueError(f"maps must be given with {', '.join(given)}: weights belong to their words")

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import anywidget
+import traitlets
 
 from transformer_edu.support.files import write_atomically
 from transformer_edu.widgets import assets
 
+SPOKEN = {"<bos>": "start", "<eos>": "the end", "<unk>": "an unknown word"}
 INHERITED_TRAITS = frozenset(anywidget.AnyWidget.class_trait_names())
 
 
@@ -63,3 +65,13 @@ class Figure(anywidget.AnyWidget):
             return None
         data, metadata = bundle
         return data | {"text/html": self.html(), "text/plain": repr(self)}, metadata
+
+
+def matrix_trait() -> traitlets.List:
+    """A matrix as a list of rows: plain JSON."""
+    return traitlets.List(traitlets.List()).tag(sync=True)
+
+
+def spoken(word: str) -> str:
+    """A token in words, for alt texts."""
+    return SPOKEN.get(word, word)

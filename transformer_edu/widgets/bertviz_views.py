@@ -20,8 +20,9 @@ from typing import Any
 
 from transformer_edu.support.validation import check_choice
 from transformer_edu.widgets.assets import script_json
-from transformer_edu.widgets.attention_map_data import KINDS, check_index, check_maps, check_words, map_name
+from transformer_edu.widgets.attention_weights import KINDS, check_maps, check_tokens, map_name
 from transformer_edu.widgets.bertviz_script import TITLES, VIEW, Grid, Texts, enclose, run_bertviz
+from transformer_edu.widgets.inputs import check_index
 
 FOLDER = Path(__file__).parent
 FALLBACK = (
@@ -112,8 +113,8 @@ def read(
     """For each kind of attention that is given: its weights with 4 decimals, and the words on the left and right."""
     keys = list(maps) if isinstance(maps, Mapping) else []
     names = [key for key in keys if isinstance(key, str)]
-    reads = check_words("source", source) if source is not None or needs(names, "encoder", ".cross") else []
-    writes = check_words("target", target) if target is not None or needs(names, "decoder") else []
+    reads = check_tokens("source", source) if source is not None or needs(names, "encoder", ".cross") else []
+    writes = check_tokens("target", target) if target is not None or needs(names, "decoder") else []
     first_batch = {key: without_batch(value) for key, value in maps.items()} if keys else maps
     checked = check_maps("maps", first_batch, reads, writes)
     grids = {kind: grid for kind in KINDS if (grid := layers_of(kind, checked))}

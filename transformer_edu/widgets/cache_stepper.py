@@ -7,15 +7,14 @@ import traitlets
 
 from transformer_edu import recordings
 from transformer_edu.decoding.cost import cache_numbers, decoding_work, step_work
-from transformer_edu.support.validation import check_boolean, check_positive_integer
-from transformer_edu.widgets.attention_map_data import check_index
-from transformer_edu.widgets.base import Figure
+from transformer_edu.support.validation import check_boolean
+from transformer_edu.widgets.base import Figure, spoken
 from transformer_edu.widgets.cache_stepper_data import check_keys, record_keys
+from transformer_edu.widgets.inputs import check_index, check_range
 
 DEFAULT_STEP = 6  # five tokens to look back at, and a key that would have changed without the causal mask
 DEFAULT_TOKEN = 2  # "petit"
 SHORTEST, LONGEST = 8, 512  # of the slider
-SPOKEN = {"<bos>": "start", "<eos>": "end"}
 
 
 class CacheStepper(Figure):
@@ -56,16 +55,16 @@ class CacheStepper(Figure):
         check_boolean("cached", cached)
         super().__init__(
             recorded=data,
-            step=min(DEFAULT_STEP, steps) if step is None else _from_one("step", step, 1, steps),
+            step=min(DEFAULT_STEP, steps) if step is None else check_range("step", step, 1, steps),
             cached=cached,
             token=min(DEFAULT_TOKEN, steps - 1) if token is None else check_index("token", token, steps),
             layer=layers - 1 if layer is None else check_index("layer", layer, layers),
-            length=_from_one("length", length, SHORTEST, LONGEST),
+            length=check_range("length", length, SHORTEST, LONGEST),
         )
 
     @classmethod
     def of_translator(cls, translator: Any, sentence: str, **options: Any) -> "CacheStepper":
-        """A translator (as `pretrained.load` gives) on a sentence of your own, recorded now."""
+        """A translator (as `pretrained.load_grammar` gives) on a sentence of your own, recorded now."""
         return cls(record_keys(translator, sentence), **options)
 
     def alt_text(self) -> str:
@@ -73,7 +72,7 @@ class CacheStepper(Figure):
         data, source_length = self.recorded, len(self.recorded["source"])
         steps, layers = len(data["reads"]), len(data["masked"])
         shown = (data["reads"][self.step - 1], data["writes"][self.step - 1], data["reads"][self.token])
-        reads, writes, compared = (SPOKEN.get(word, word) for word in shown)
+        reads, writes, compared = map(spoken, shown)
         now = [step_work(self.step, source_length, cached=way).projected_rows for way in (True, False)]
         total = [decoding_work(self.step, source_length, cached=way).projected_rows for way in (True, False)]
         size = cache_numbers(self.step, source_length, data["d_model"], layers)
@@ -84,11 +83,3 @@ class CacheStepper(Figure):
             f"{layers} layer{'s' if layers > 1 else ''} holds {size:,} numbers. The key of “{compared}” is the same at "
             f"every step. Below, the same counts for longer sentences."
         )
-
-
-def _from_one(name: str, value: Any, low: int, high: int) -> int:
-    """A whole number from `low` to `high`."""
-    check_positive_integer(name, value, minimum=low)
-    if value > high:
-        raise ValueError(f"{name} must be from {low} to {high}, got {value}")
-    return int(value)

@@ -1,20 +1,21 @@
 """What a cache stepper shows: the keys of the decoder's tokens at every step, with and without the causal mask."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from transformer_edu.decoding.greedy import evaluation_mode, greedy_search
-from transformer_edu.widgets.attention_map_data import check_words
+from transformer_edu.decoding.greedy import greedy_search
+from transformer_edu.support.modes import evaluation_mode
+from transformer_edu.widgets.inputs import check_recording, check_sentence, check_translator
 
 UNIT = 1e-4  # all numbers of a key are whole multiples of it
 SHOWN_DIMENSIONS = 4  # of d_model: the first of head 1
 MAX_STEPS = 16
-FACTS = ("source", "reads", "writes", "d_model", "unit", "largest_change", "largest_change_without_mask")
-KEYS = ("masked", "unmasked")
+CHANGES = ("largest_change", "largest_change_without_mask")
+KEYS = ("source", "reads", "writes", "d_model", "unit", *CHANGES, "masked", "unmasked")
 
 Rows = list[dict[str, Tensor]]  # one entry for each step: by projection, (step, d_model)
 
@@ -29,19 +30,18 @@ def record_keys(translator: Any, sentence: str) -> dict[str, Any]:
         and without it. `largest_change` and `largest_change_without_mask`: how far any number of any key or value, in
         any layer, ever moved from the step at which its token was first read.
     """
-    unknown = translator.source_vocabulary.unknown_words(sentence)
-    if unknown or not sentence.split():
-        raise ValueError(f"sentence must consist of words that the model knows, got {unknown or sentence!r}")
-    french, source = translator.target_vocabulary, torch.tensor([translator.source_vocabulary.encode(sentence)])
+    check_translator(translator)
+    words = check_sentence("sentence", sentence, translator.source_vocabulary)
+    french, source = translator.target_vocabulary, torch.tensor([translator.source_vocabulary.encode(words)])
     ids = greedy_search(translator.model, source, french.bos_id, french.eos_id, MAX_STEPS + 1)  # (1, steps + 1)
-    words = [french.word(index) for index in ids[0].tolist()]
+    written = [french.word(index) for index in ids[0].tolist()]
     masked = rows_of_each_step(translator.model, source, ids[:, :-1])
     with without_mask(layer.self_attention for layer in translator.model.decoder.layers):
         unmasked = rows_of_each_step(translator.model, source, ids[:, :-1])
     return {
-        "source": sentence.split(),
-        "reads": words[:-1],
-        "writes": words[1:],
+        "source": words,
+        "reads": written[:-1],
+        "writes": written[1:],
         "d_model": translator.model.config.d_model,
         "unit": UNIT,
         "largest_change": largest_change(masked),
@@ -120,31 +120,5 @@ def _shown(steps: Rows, layers: int) -> list[list[list[list[int]]]]:
 
 
 def check_keys(given: Any) -> dict[str, Any]:
-    """A recording with all that the figure needs, one key for each token that a step reads."""
-    if not isinstance(given, Mapping):
-        raise TypeError(f"recorded must be a dict, as record_keys makes it, got {type(given).__name__}")
-    missing = [name for name in (*FACTS, *KEYS) if name not in given]
-    if missing:
-        raise ValueError(f"recorded must have {', '.join((*FACTS, *KEYS))}, got none of {', '.join(missing)}")
-    check_words("recorded['source']", given["source"])
-    if not given["reads"] or len(given["reads"]) != len(given["writes"]):
-        raise ValueError(
-            f"recorded must have as many 'reads' as 'writes', one for each step, "
-            f"got {len(given['reads'])} and {len(given['writes'])}"
-        )
-    for name in KEYS:
-        for number, layer in enumerate(given[name]):
-            _check_layer(f"recorded[{name!r}][{number}]", layer, len(given["reads"]))
-    if not given["masked"] or len(given["masked"]) != len(given["unmasked"]):
-        raise ValueError(
-            f"recorded must have as many layers 'masked' as 'unmasked', "
-            f"got {len(given['masked'])} and {len(given['unmasked'])}"
-        )
-    return {name: given[name] for name in (*FACTS, *KEYS)}
-
-
-def _check_layer(name: str, layer: Sequence[Any], steps: int) -> None:
-    """Step after step one key more."""
-    lengths = [len(step) for step in layer]
-    if lengths != list(range(1, steps + 1)):
-        raise ValueError(f"{name} must hold 1 key at step 1, 2 at step 2, … {steps} at step {steps}, got {lengths}")
+    """A recording with all that the figure needs."""
+    return check_recording("recorded", given, KEYS, "record_keys")

@@ -7,14 +7,9 @@ from typing import Any, ClassVar
 import traitlets
 
 from transformer_edu import recordings
-from transformer_edu.widgets.attention_map_data import check_index
 from transformer_edu.widgets.base import Figure
-from transformer_edu.widgets.context_explorer_data import (
-    check_vectors_of_sentences,
-    record_vectors,
-    shared_pairs,
-    vector_at,
-)
+from transformer_edu.widgets.context_explorer_data import check_vectors, record_vectors, shared_pairs, vector_at
+from transformer_edu.widgets.inputs import check_index
 
 
 class ContextExplorer(Figure):
@@ -45,7 +40,7 @@ class ContextExplorer(Figure):
         word: str | None = None,
         pair: Sequence[int] | None = None,
     ) -> None:
-        data = check_vectors_of_sentences(recordings.load("context-vectors")["data"] if vectors is None else vectors)
+        data = check_vectors(recordings.load("context-vectors")["data"] if vectors is None else vectors)
         first = check_index("first", first, len(data["sentences"]))
         second = check_index("second", second, len(data["sentences"]))
         words = (data["sentences"][first], data["sentences"][second])
@@ -62,7 +57,7 @@ class ContextExplorer(Figure):
 
     @classmethod
     def of_translator(cls, translator: Any, sentences: Sequence[str], **options: Any) -> "ContextExplorer":
-        """A translator (as `pretrained.load` gives) on sentences of your own, recorded now."""
+        """A translator (as `pretrained.load_grammar` gives) on sentences of your own, recorded now."""
         return cls(record_vectors(translator, sentences), **options)
 
     def alt_text(self) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_edu.decoding.greedy import evaluation_mode
 from transformer_edu.inspection.record import record_activations
-from transformer_edu.widgets.attention_map_data import check_words
+from transformer_edu.support.modes import evaluation_mode
+from transformer_edu.widgets.inputs import check_recording, check_sentence, check_translator
 
 UNIT = 1e-4  # all vectors are whole multiples of it
 KEYS = ("levels", "unit", "sentences", "translations", "embeddings", "positions", "layers")
@@ -23,6 +23,7 @@ def record_vectors(translator: Any, sentences: Sequence[str]) -> dict[str, Any]:
         their `translations`. `embeddings`: for each word the vector that the lookup gives, already times √d_model.
         `positions`: what is added at each place. `layers`: [sentence][layer][word] the vectors after each layer.
     """
+    check_translator(translator)
     if isinstance(sentences, str) or len(sentences) < 2:
         raise ValueError(f"sentences must be at least two sentences, got {sentences!r}")
     recorded = [_activations(translator, sentence) for sentence in sentences]
@@ -50,10 +51,8 @@ def record_vectors(translator: Any, sentences: Sequence[str]) -> dict[str, Any]:
 
 def _activations(translator: Any, sentence: str) -> dict[str, Tensor]:
     """What every block of the encoder puts out for one sentence, each (seq, d_model)."""
-    unknown = translator.source_vocabulary.unknown_words(sentence)
-    if unknown or not sentence.split():
-        raise ValueError(f"sentences must consist of words that the model knows, got {unknown or 'none'}: {sentence!r}")
-    source = torch.tensor([translator.source_vocabulary.encode(sentence)])  # (1, seq)
+    words = check_sentence("sentences", sentence, translator.source_vocabulary)
+    source = torch.tensor([translator.source_vocabulary.encode(words)])  # (1, seq)
     with torch.no_grad(), evaluation_mode(translator.model), record_activations(translator.model) as activations:
         translator.model.encode(source)
     return {name: value[0] for name, value in activations.items()}
@@ -80,39 +79,6 @@ def vector_at(data: Mapping[str, Any], sentence: int, level: int, place: int) ->
     return [number * data["unit"] for number in numbers]
 
 
-def check_vectors_of_sentences(given: Any) -> dict[str, Any]:
-    """A recording with all that the figure needs, every vector of one length."""
-    if not isinstance(given, Mapping):
-        raise TypeError(f"vectors must be a dict, as record_vectors makes it, got {type(given).__name__}")
-    missing = [key for key in KEYS if key not in given]
-    if missing:
-        raise ValueError(f"vectors must have {', '.join(KEYS)}, got none of {', '.join(missing)}")
-    sentences = [check_words(f"vectors['sentences'][{i}]", words) for i, words in enumerate(given["sentences"])]
-    for key in ("translations", "layers"):
-        if len(given[key]) != len(sentences):
-            raise ValueError(f"vectors[{key!r}] must be {len(sentences)}, one a sentence, got {len(given[key])}")
-    for i, words in enumerate(sentences):
-        for other in sentences[:i]:
-            if not shared_pairs(words, other):
-                raise ValueError(
-                    f"vectors['sentences'] must share a word, got {' '.join(other)!r}, {' '.join(words)!r}"
-                )
-        _check_lengths(given, i)
-    return {key: given[key] for key in KEYS}
-
-
-def _check_lengths(data: Mapping[str, Any], sentence: int) -> None:
-    """Every word of a sentence has a vector of the same length at every level."""
-    words, d_model = data["sentences"][sentence], len(data["positions"][0])
-    shapes = [len(layer) for layer in data["layers"][sentence]]
-    if shapes != [len(words)] * (len(data["levels"]) - len(FIRST_LEVELS)):
-        raise ValueError(f"vectors['layers'][{sentence}] must hold {len(words)} vectors for each layer, got {shapes}")
-    if len(data["positions"]) < len(words) or any(word not in data["embeddings"] for word in words):
-        raise ValueError(f"vectors must have an embedding and a position for each word of {' '.join(words)!r}")
-    lengths = {
-        len(vector_at(data, sentence, level, i)) for level in range(len(data["levels"])) for i in range(len(words))
-    }
-    if lengths != {d_model}:
-        raise ValueError(
-            f"vectors must all have d_model={d_model} numbers, got {sorted(lengths)} in {' '.join(words)!r}"
-        )
+def check_vectors(given: Any) -> dict[str, Any]:
+    """A recording with all that the figure needs."""
+    return check_recording("vectors", given, KEYS, "record_vectors")

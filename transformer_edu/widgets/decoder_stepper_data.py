@@ -10,12 +10,15 @@ import torch
 from torch import Tensor
 
 from transformer_edu.data.vocabulary import BOS_ID, EOS_ID, PAD_ID
-from transformer_edu.decoding.greedy import evaluation_mode
 from transformer_edu.inspection.record import record_attention
+from transformer_edu.support.modes import evaluation_mode
+from transformer_edu.widgets.inputs import check_recording, check_sentence, check_translator
 
 UNIT = 1e-4  # all numbers of a node are whole multiples of it
 SHOWN_DIMENSIONS = 4  # of the newest position's output vector
-MAX_TOKENS = 16  # of the decoder's input, the begin token counted
+MAX_INPUT = 16  # tokens of the decoder's input, the begin token counted
+COLUMNS = ("parent", "word", "self", "cross", "output", "next", "p")  # a list each, with an entry for every node
+FACTS = ("source", "words", "translation", "d_model", "unit", "largest_change", "more")
 
 Prefix = tuple[int, ...]  # ids of the decoder's input, the begin token first
 
@@ -46,22 +49,18 @@ class _Recorder:
     """Runs the decoder on one prefix after another and keeps what it saw."""
 
     def __init__(self, translator: Any, sentence: str) -> None:
+        check_translator(translator)
         self.model, self.french = translator.model, translator.target_vocabulary
-        self.sentence = sentence
-        unknown = translator.source_vocabulary.unknown_words(sentence)
-        if unknown or not sentence.split():
-            raise ValueError(f"sentence must consist of words that the model knows, got {unknown or sentence!r}")
-        self.source = torch.tensor([translator.source_vocabulary.encode(sentence)])  # (1, source_seq)
+        self.words = check_sentence("sentence", sentence, translator.source_vocabulary)
+        self.source = torch.tensor([translator.source_vocabulary.encode(self.words)])  # (1, source_seq)
         self.seen: dict[Prefix, dict[str, Any]] = {}
         with torch.no_grad(), evaluation_mode(self.model):
             self.memory = self.model.encode(self.source)
 
     def target_ids(self, text: str) -> list[int]:
         """Ids of the words that a branch is made to begin with."""
-        unknown = self.french.unknown_words(text)
-        if unknown or not text.split():
-            raise ValueError(f"also must hold beginnings in words that the model writes, got {unknown or text!r}")
-        ids: list[int] = self.french.encode(text)
+        words = check_sentence("also", text, self.french, MAX_INPUT - 1)
+        ids: list[int] = self.french.encode(words)
         return ids
 
     def explore(self, start: Prefix, width: int) -> None:
@@ -74,7 +73,7 @@ class _Recorder:
 
     def follow(self, prefix: Prefix) -> Iterator[Prefix]:
         """Every prefix on the greedy way from this one to the end."""
-        while prefix[-1] != EOS_ID and len(prefix) <= MAX_TOKENS:
+        while prefix[-1] != EOS_ID and len(prefix) <= MAX_INPUT:
             yield prefix
             prefix = (*prefix, self.ranked(prefix)[0])
 
@@ -103,7 +102,7 @@ class _Recorder:
         number = {word: index for index, word in enumerate(used)}
         greedy = [*self.follow((BOS_ID,))][-1]
         return {
-            "source": self.sentence.split(),
+            "source": self.words,
             "translation": self.french.decode(greedy),
             "d_model": self.model.config.d_model,
             "unit": UNIT,
@@ -149,3 +148,8 @@ class _Recorder:
 def _units(values: Tensor) -> list[int]:
     """Numbers as whole multiples of UNIT."""
     return [round(value / UNIT) for value in values.tolist()]
+
+
+def check_branches(given: Any) -> dict[str, Any]:
+    """A tree of translations with all that the figure needs."""
+    return check_recording("branches", given, (*FACTS, *COLUMNS), "record_branches")

@@ -9,10 +9,9 @@ import traitlets
 from transformer_edu.attention import scaled_dot_product_attention
 from transformer_edu.data.examples import hand_example
 from transformer_edu.support.shapes import Tensor
-from transformer_edu.support.validation import check_choice, check_positive_integer
-from transformer_edu.widgets.attention_map_data import check_index, check_words
-from transformer_edu.widgets.attention_stepper import matrix_trait
-from transformer_edu.widgets.base import Figure
+from transformer_edu.support.validation import check_choice
+from transformer_edu.widgets.base import Figure, matrix_trait
+from transformer_edu.widgets.inputs import check_index, check_one_of, check_range, check_words
 
 STEPS = ("project", "split", "scores", "weights", "mix", "merge", "output")
 HEADS = (1, 2, 4)
@@ -58,19 +57,15 @@ class HeadSplitter(Figure):
         head: int = 0,
     ) -> None:
         hand = hand_example()
-        words = check_words("tokens", list(hand.tokens) if tokens is None else tokens)
-        if len(words) != len(hand.tokens):
-            raise ValueError(f"tokens must be {len(hand.tokens)} strings, got {len(words)}: {tokens!r}")
-        check_positive_integer("num_heads", num_heads)
-        check_positive_integer("step", step)
-        check_choice("num_heads", num_heads, HEADS)
-        check_choice("step", step, range(1, len(STEPS) + 1))
+        count = len(hand.tokens)
+        words = check_words("tokens", hand.tokens if tokens is None else tokens, count, count)
+        check_one_of("num_heads", num_heads, HEADS)
         check_choice("part", part, ("q", "k", "v"))
         super().__init__(
             tokens=words,
             **{name: getattr(hand, name).int().tolist() for name in MATRICES},
             num_heads=num_heads,
-            step=step,
+            step=check_range("step", step, 1, len(STEPS)),
             part=part,
             token=check_index("token", token, len(words)),
             key=check_index("key", key, len(words)),

@@ -1,21 +1,26 @@
 """Who may look at whom: padding and causal masks at work on a batch of two, and what wrong masks leak or break."""
 
-import math
-import random
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 import traitlets
 
-from transformer_edu.attention import scaled_dot_product_attention
 from transformer_edu.masks import causal_mask
-from transformer_edu.support.shapes import Tensor
 from transformer_edu.support.validation import check_boolean, check_choice
-from transformer_edu.widgets.attention_map_data import check_index
 from transformer_edu.widgets.base import Figure
+from transformer_edu.widgets.inputs import check_index
+from transformer_edu.widgets.mask_lab_data import (
+    KINDS,
+    LONGEST,
+    SOURCE,
+    TARGET,
+    attention_of_scores,
+    check_lengths,
+    check_sentences,
+    made_up_scores,
+)
 
-KINDS = {"encoder": "encoder self-attention", "decoder": "decoder self-attention", "cross": "cross-attention"}
 MISTAKES = {
     "none": "the masks as ticked",
     "flipped": "the causal mask the wrong way round",
@@ -24,11 +29,7 @@ MISTAKES = {
     "queries": "the padding mask on the axis of the queries",
     "blind": "a query that may look at nothing, through a plain softmax",
 }
-LONGEST = 6
 PAD = "<pad>"
-SOURCE = (("the", "black", "cat", "does", "not", "sleep"), ("the", "dog", "sees", "the", "small", "cat"))
-TARGET = (("<bos>", "le", "chat", "noir", "ne", "dort"), ("<bos>", "le", "chien", "voit", "le", "petit"))
-SEED = 6
 
 
 class MaskLab(Figure):
@@ -85,10 +86,10 @@ class MaskLab(Figure):
         _check_fit(kind, padding, causal, mistake)
         super().__init__(
             kind=kind,
-            source=_sentences("source", source),
-            target=_sentences("target", target),
-            source_lengths=_lengths("source_lengths", source_lengths),
-            target_lengths=_lengths("target_lengths", target_lengths),
+            source=check_sentences("source", source),
+            target=check_sentences("target", target),
+            source_lengths=check_lengths("source_lengths", source_lengths),
+            target_lengths=check_lengths("target_lengths", target_lengths),
             scores=made_up_scores(),
             sentence=check_index("sentence", sentence, 2),
             query=check_index("query", query, LONGEST),
@@ -130,21 +131,6 @@ class MaskLab(Figure):
         return attention_of_scores(scores[None], mask[None])[0].tolist()
 
 
-def attention_of_scores(scores: Tensor, mask: Tensor) -> Tensor:
-    """Weights (q_len, k_len) of `scaled_dot_product_attention` whose scaled scores are `scores`."""
-    size = scores.shape[-1]
-    identity = torch.eye(size, dtype=scores.dtype)
-    weights: Any = scaled_dot_product_attention(scores * math.sqrt(size), identity, identity, mask)[1]
-    return weights
-
-
-def made_up_scores() -> dict[str, list[list[list[float]]]]:
-    """For each kind and each of the two sentences 6 × 6 scores from -2 to 2 with one decimal, always the same."""
-    draw = random.Random(SEED).random
-    square = range(LONGEST)
-    return {kind: [[[round(4 * draw() - 2, 1) for _ in square] for _ in square] for _ in range(2)] for kind in KINDS}
-
-
 def _check_fit(kind: str, padding: bool, causal: bool, mistake: str) -> None:
     if kind == "cross" and causal:
         raise ValueError("causal must be False in cross-attention, whose keys are a sentence that is there as a whole")
@@ -157,22 +143,3 @@ def _check_fit(kind: str, padding: bool, causal: bool, mistake: str) -> None:
             f"mistake {mistake!r} goes with the masks that belong to {kind!r}: leave padding and causal at their "
             f"defaults, got padding={padding} and causal={causal}"
         )
-
-
-def _sentences(name: str, given: Any) -> list[list[str]]:
-    expected = f"{name} must be two lists of {LONGEST} strings, got {given!r}"
-    if isinstance(given, str) or not isinstance(given, Sequence) or any(isinstance(row, str) for row in given):
-        raise TypeError(expected)
-    rows = [list(row) for row in given]
-    if [len(row) for row in rows] != [LONGEST, LONGEST]:
-        raise ValueError(expected)
-    if not all(isinstance(word, str) for row in rows for word in row):
-        raise TypeError(expected)
-    return rows
-
-
-def _lengths(name: str, given: Sequence[int]) -> list[int]:
-    lengths = list(given)
-    if len(lengths) != 2:
-        raise ValueError(f"{name} must be two whole numbers from 0 to {LONGEST}, got {given!r}")
-    return [check_index(name, length, LONGEST + 1) for length in lengths]

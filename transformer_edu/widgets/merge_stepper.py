@@ -7,6 +7,7 @@ import traitlets
 
 from transformer_edu.data.byte_pairs import Pair, apply_merges, learn_merges
 from transformer_edu.widgets.base import Figure
+from transformer_edu.widgets.inputs import check_range, check_text
 
 TEXT = "old cat older cats old cat older cats small cat smaller cats smallest cat old older smaller smaller"
 NEW_WORD = "bolder"
@@ -32,11 +33,11 @@ class MergeStepper(Figure):
     new_word = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, text: str = TEXT, *, step: int | None = None, new_word: str = NEW_WORD) -> None:
-        merges = _merges_of(_text(text))
+        merges = _merges_of(_check_text(text))
         super().__init__(
             text=text,
-            step=min(6, len(merges)) if step is None else _step(step, len(merges)),
-            new_word=_new_word(new_word),
+            step=min(6, len(merges)) if step is None else check_range("step", step, 0, len(merges)),
+            new_word=check_text("new_word", new_word, 0, LONGEST_NEW_WORD),
         )
 
     def alt_text(self) -> str:
@@ -63,27 +64,9 @@ def _merges_of(text: str) -> list[Pair]:
     return learn_merges(Counter(text.split()), len(text) + MOST_CHARACTERS)
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"text must be a str, got {value!r} of type {type(value).__name__}")
-    if not 1 <= len(value) <= MOST_CHARACTERS:
-        raise ValueError(f"text must have 1 to {MOST_CHARACTERS} characters, got {len(value)}: {value!r}")
-    if not 1 <= len(set(value.split())) <= MOST_WORDS:
-        raise ValueError(f"text must have 1 to {MOST_WORDS} different words, got {len(set(value.split()))}: {value!r}")
-    return value
-
-
-def _new_word(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"new_word must be a str, got {value!r} of type {type(value).__name__}")
-    if len(value) > LONGEST_NEW_WORD:
-        raise ValueError(f"new_word must have at most {LONGEST_NEW_WORD} characters, got {len(value)}: {value!r}")
-    return value
-
-
-def _step(value: Any, merges: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"step must be a whole number, the merges made, got {value!r}")
-    if not 0 <= value <= merges:
-        raise ValueError(f"step must be from 0 to {merges}, the number of merges that the text allows, got {value}")
-    return value
+def _check_text(value: Any) -> str:
+    text = check_text("text", value, 1, MOST_CHARACTERS)
+    different = len(set(text.split()))
+    if not 1 <= different <= MOST_WORDS:
+        raise ValueError(f"text must have 1 to {MOST_WORDS} different words, got {different}: {text!r}")
+    return text

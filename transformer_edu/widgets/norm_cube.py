@@ -8,10 +8,17 @@ import torch.nn.functional as F
 import traitlets
 from torch import Tensor
 
-from transformer_edu.data.examples import hand_example
-from transformer_edu.support.validation import check_boolean, check_choice, check_positive_integer
+from transformer_edu.support.validation import check_boolean, check_choice
 from transformer_edu.widgets.base import Figure
-from transformer_edu.widgets.norm_cube_data import Edit, Number, check_edits, check_place, check_sentences
+from transformer_edu.widgets.inputs import check_one_of, check_range
+from transformer_edu.widgets.norm_cube_data import (
+    Edit,
+    Number,
+    check_edits,
+    check_place,
+    check_sentences,
+    example_sentences,
+)
 
 NORMS = ("layer", "batch", "rms")
 MODES = ("training", "evaluation")
@@ -20,11 +27,6 @@ MAX_POSITIONS = 5
 EPS = 1e-5
 MOMENTUM = 0.1
 VISIBLE = 0.005  # a move that two decimals show
-# Chosen, not drawn: features and sentences differ in scale, so that it matters over which numbers a norm averages.
-OTHERS: tuple[tuple[tuple[str, ...], tuple[tuple[int, ...], ...]], ...] = (
-    (("a", "small", "dog"), ((8, 1, 0, 1), (4, 6, 0, 1), (9, 0, 3, 2))),
-    (("it", "does", "not", "sleep"), ((0, 1, 0, 0), (1, 0, 1, 0), (0, 2, 1, 0), (2, 0, 0, 1))),
-)
 DEFAULT_EDIT = (1, 1, 1, 12.0)  # sentence 2, "small", second feature: 6 becomes 12
 
 
@@ -73,13 +75,13 @@ class NormCube(Figure):
         selected: Sequence[int] | None = None,
     ) -> None:
         own = example_sentences() if sentences is None else check_sentences(sentences)
-        for name, value, choices in (("norm", norm, NORMS), ("mode", mode, MODES), ("batches", batches, BATCHES)):
-            check_choice(name, value, choices)
+        check_choice("norm", norm, NORMS)
+        check_choice("mode", mode, MODES)
+        check_one_of("batches", batches, BATCHES)
         check_choice("other", other, (None, *range(1, len(own))))
         check_boolean("leave_out", leave_out)
         longest = max(len(own[index]["tokens"]) for index in {0, other or 0})
-        check_positive_integer("padding", padding, minimum=0)
-        check_choice("padding", padding, range(MAX_POSITIONS - longest + 1))
+        padding = check_range("padding", padding, 0, MAX_POSITIONS - longest)
         if edits is None:
             edits = [DEFAULT_EDIT] if sentences is None else []
         changes = check_edits(edits, own)
@@ -146,13 +148,6 @@ class NormCube(Figure):
         for _ in range(self.batches):
             F.batch_norm(rows, mean, variance, training=True, momentum=MOMENTUM)  # changes both in place
         return mean, variance
-
-
-def example_sentences() -> list[dict[str, Any]]:
-    """The hand example and two sentences of other scales."""
-    hand = hand_example()
-    first = {"tokens": list(hand.tokens), "x": hand.x.tolist()}
-    return check_sentences([first, *({"tokens": list(tokens), "x": x} for tokens, x in OTHERS)])
 
 
 def _first_place(edits: list[list[Number]], other: int | None) -> list[int]:

@@ -1,12 +1,13 @@
 """How many steps until the last token has heard of the first: recurrence, convolution, attention."""
 
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import traitlets
 
-from transformer_edu.support.validation import check_boolean, check_choice
+from transformer_edu.support.validation import check_boolean
 from transformer_edu.widgets.base import Figure
+from transformer_edu.widgets.inputs import check_one_of, check_range
 
 FEWEST, MOST = 4, 64
 SIZES = (32, 64, 128, 256, 512, 1024)
@@ -33,10 +34,10 @@ class PathLengthRacer(Figure):
     step = traitlets.Int().tag(sync=True)
 
     def __init__(self, n: int = 16, d: int = 64, *, dilated: bool = False, step: int | None = None) -> None:
-        tokens = _whole("n", n, FEWEST, MOST)
-        check_choice("d", d, SIZES)
+        n = check_range("n", n, FEWEST, MOST)
+        check_one_of("d", d, SIZES)
         check_boolean("dilated", dilated)
-        super().__init__(n=tokens, d=d, dilated=dilated, step=tokens if step is None else _whole("step", step, 0, n))
+        super().__init__(n=n, d=d, dilated=dilated, step=n if step is None else check_range("step", step, 0, n))
 
     def alt_text(self) -> str:
         """Who has arrived, and what a layer costs."""
@@ -80,11 +81,3 @@ def attention_price(n: int, d: int) -> tuple[float, float]:
     """
     costs = multiply_adds(n, d)
     return costs["attention"] / costs["recurrent"], 2 * n * n * d / costs["attention"]
-
-
-def _whole(name: str, value: Any, low: int, high: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} must be a whole number from {low} to {high}, got {value!r}")
-    if not low <= value <= high:
-        raise ValueError(f"{name} must be from {low} to {high}, got {value}")
-    return value

@@ -1,12 +1,12 @@
 """The sinusoidal positional encoding as a table, as clocks, as waves, and as a dot product."""
 
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import traitlets
 
-from transformer_edu.support.validation import check_choice, check_number, check_positive_integer
 from transformer_edu.widgets.base import Figure
+from transformer_edu.widgets.inputs import check_index, check_one_of, check_real
 
 SIZES = (4, 8, 16, 32, 64)
 LENGTHS = (32, 64, 128)
@@ -46,21 +46,22 @@ class PositionExplorer(Figure):
         offset: int = 3,
         pair: int = 1,
     ) -> None:
-        _check_one_of("d_model", d_model, SIZES)
-        _check_one_of("positions", positions, LENGTHS)
-        check_number("base", base)
-        if not LOWEST_BASE <= base <= HIGHEST_BASE:
-            raise ValueError(f"base must be from {LOWEST_BASE:g} to {HIGHEST_BASE:g}, got {base}")
-        for name, value in (("position", position), ("offset", offset), ("pair", pair)):
-            check_positive_integer(name, value, minimum=0)
+        check_one_of("d_model", d_model, SIZES)
+        check_one_of("positions", positions, LENGTHS)
+        check_index("position", position, positions)
+        check_index("offset", offset, positions)
+        check_index("pair", pair, d_model // 2)
         if position + offset >= positions:
             raise ValueError(
                 f"position + offset must be at most {positions - 1}, the last row, got {position} + {offset}"
             )
-        if pair >= d_model // 2:
-            raise ValueError(f"pair must be from 0 to {d_model // 2 - 1} for d_model={d_model}, got {pair}")
         super().__init__(
-            d_model=d_model, base=float(base), positions=positions, position=position, offset=offset, pair=pair
+            d_model=d_model,
+            base=check_real("base", base, LOWEST_BASE, HIGHEST_BASE),
+            positions=positions,
+            position=position,
+            offset=offset,
+            pair=pair,
         )
 
     def alt_text(self) -> str:
@@ -73,8 +74,3 @@ class PositionExplorer(Figure):
             f"columns as a clock with a hand for each of the two positions, the waves of pair {self.pair}, and the "
             f"dot product of the two rows, {product:.2f}, on its curve against the offset {self.offset}."
         )
-
-
-def _check_one_of(name: str, value: Any, choices: tuple[int, ...]) -> None:
-    check_positive_integer(name, value)
-    check_choice(name, value, choices)

@@ -13,8 +13,10 @@ import torch
 from torch import Tensor
 
 from transformer_edu.decoding.beam import Hypothesis, length_normalizer
-from transformer_edu.decoding.greedy import evaluation_mode
+from transformer_edu.support.modes import evaluation_mode
 from transformer_edu.support.validation import check_number, check_positive_integer
+from transformer_edu.training.loop import device_of
+from transformer_edu.widgets.inputs import check_index, check_recording
 
 BEAM_SIZES = (1, 2, 3, 4)
 ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -22,13 +24,30 @@ TOP = 6  # likeliest next tokens kept of each prefix
 DIGITS = 5  # of a log-probability, after the point
 BOS, EOS = 0, 1  # places of the begin and end token in a tree's list of tokens
 
+FACTS = ("source", "space", "tokens", "max_len", "beam_sizes", "alphas")
+COLUMNS = ("parent", "token", "next", "log_probs", "rest")  # a list each, with an entry for every prefix
+
+# A language of five words, made up: the end of a prefix, and the probabilities of what follows. The longest end counts.
+# Greedy search takes "a" (0.5), after which no noun is likely; "the" (0.4) leads to "cat" (0.9) and to more in the end.
+HAND_TOKENS = ("<bos>", "<eos>", "a", "the", "black", "cat", "dog", "sleeps")
+HAND_LANGUAGE: dict[tuple[str, ...], dict[str, float]] = {
+    ("<bos>",): {"a": 0.50, "the": 0.40, "black": 0.10},
+    ("a",): {"cat": 0.38, "black": 0.34, "dog": 0.28},
+    ("the",): {"cat": 0.90, "black": 0.06, "dog": 0.04},
+    ("the", "cat"): {"<eos>": 0.47, "sleeps": 0.45, "black": 0.08},
+    ("black",): {"cat": 0.80, "dog": 0.20},
+    ("cat",): {"sleeps": 0.60, "<eos>": 0.40},
+    ("dog",): {"sleeps": 0.70, "<eos>": 0.30},
+    ("sleeps",): {"<eos>": 1.0},
+}
+
 Prefix = tuple[int, ...]  # ids, the begin token first
 Partial = tuple[Prefix, float]  # the beginning of an answer, and the sum of its tokens' log-probabilities
 Look = Callable[[Prefix], Sequence[tuple[int, float]]]  # a prefix's next tokens with log-probabilities, likeliest first
 
 
 def search(look: Look, bos_id: int, eos_id: int, max_len: int, *, beam_size: int, alpha: float) -> list[Hypothesis]:
-    """The answers of `transformer_edu.decoding.beam.beam_search`, best first, for whatever gives the next tokens of a prefix."""
+    """The answers of `beam_search`, best first, for whatever gives the next tokens of a prefix."""
     beam: list[Partial] = [((bos_id,), 0.0)]
     best: list[Hypothesis] = []
     while beam and not _is_done(beam, best, max_len, beam_size, alpha):
@@ -146,7 +165,7 @@ def record_model(
         source_ids: the sentence that it reads, ids (source_seq,).
         options: `beam_sizes`, `top`, `alphas`, `source`, `space` of `record_search_tree`.
     """
-    device = next(model.parameters()).device
+    device = device_of(model)
     with torch.no_grad(), evaluation_mode(model):
         source = torch.as_tensor(source_ids, dtype=torch.long, device=device).reshape(1, -1)  # (1, source_seq)
         memory = model.encode(source)
@@ -165,6 +184,23 @@ def _rest(pairs: Sequence[tuple[int, float]]) -> float:
     return max(0.0, round(1 - math.fsum(math.exp(value) for _, value in pairs), DIGITS))
 
 
+def hand_tree(max_len: int = 8) -> dict[str, Any]:
+    """The tree of the made-up language."""
+
+    def next_log_probs(prefix: list[int]) -> list[float]:
+        words = tuple(HAND_TOKENS[token] for token in prefix)
+        known = next(words[at:] for at in range(len(words)) if words[at:] in HAND_LANGUAGE)
+        row = HAND_LANGUAGE[known]
+        return [math.log(row[word]) if word in row else -math.inf for word in HAND_TOKENS]
+
+    return record_search_tree(next_log_probs, 0, 1, HAND_TOKENS, max_len)
+
+
+def check_tree(given: Any) -> dict[str, Any]:
+    """A recorded tree with all that the figure needs."""
+    return check_recording("tree", given, (*FACTS, *COLUMNS), "record_search_tree")
+
+
 def _check(
     bos_id: int,
     eos_id: int,
@@ -174,10 +210,8 @@ def _check(
     alphas: Sequence[float],
     top: int,
 ) -> None:
-    for name, value in (("bos_id", bos_id), ("eos_id", eos_id)):
-        check_positive_integer(name, value, minimum=0)
-        if value >= len(tokens):
-            raise ValueError(f"{name} must be an id below {len(tokens)}, the number of tokens, got {value}")
+    check_index("bos_id", bos_id, len(tokens))
+    check_index("eos_id", eos_id, len(tokens))
     if bos_id == eos_id:
         raise ValueError(f"bos_id and eos_id must differ, got {bos_id} for both")
     check_positive_integer("max_len", max_len, minimum=2)

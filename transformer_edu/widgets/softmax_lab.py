@@ -6,33 +6,21 @@ from typing import Any, ClassVar
 
 import traitlets
 
-from transformer_edu.support.validation import check_choice
 from transformer_edu.widgets.base import Figure
-from transformer_edu.widgets.lists import as_lists
+from transformer_edu.widgets.inputs import check_one_of, check_real
+from transformer_edu.widgets.softmax_lab_data import DRAWS, check_scores, draws_of_length
 
 SIZES = (4, 16, 64, 256, 1024)
 COLDEST, HOTTEST = 0.1, 10.0
-MAX_KEYS = 8
-MAX_SCORE = 100.0
-# torch.randn(6, 6, generator=torch.Generator().manual_seed(43263)), rounded to one decimal. The seed was looked for:
-# in the first draw the winner leads by 0.6, as is common; in the third the first two are almost tied.
-DRAWS = (
-    (-0.3, 1.4, -1.5, 0.1, 0.8, 0.5),
-    (-0.1, 0.9, -0.2, -0.8, -0.2, -1.4),
-    (-2.0, 1.0, 0.3, -0.8, 0.9, -0.1),
-    (-1.2, -2.2, -0.5, -1.1, 1.6, 0.7),
-    (-1.5, -0.5, 0.8, -0.3, -0.2, 0.2),
-    (-0.3, 1.9, 0.3, 0.6, -0.1, -0.7),
-)
 
 
 class SoftmaxLab(Figure):
     """One row of attention scores through the softmax, without and with the division by √d_k, side by side.
 
-    `scores` are q · k / √d_k for each key: numbers with a spread of about one, as random queries and keys give. The
-    figure multiplies them by √d_k (so large are q · k themselves), divides again on one side, then by `temperature`
-    (0.1 to 10) on both, and shows the weights and their derivatives with respect to the scores. `d_k` is one of 4, 16,
-    64, 256, 1024.
+    `scores` are q · k / √d_k for each key: numbers with a standard deviation of about one, as random queries and keys
+    give. The figure multiplies them by √d_k (so large are q · k themselves), divides again on one side, then by
+    `temperature` (0.1 to 10) on both, and shows the weights and their derivatives with respect to the scores. `d_k` is
+    one of 4, 16, 64, 256, 1024.
 
     Vaswani et al. 2017, section 3.2.1 and its footnote 4.
     """
@@ -45,23 +33,23 @@ class SoftmaxLab(Figure):
     temperature = traitlets.Float().tag(sync=True)
 
     def __init__(self, scores: Any = None, *, d_k: int = 64, temperature: float | int = 1.0) -> None:
-        numbers = _scores(DRAWS[0] if scores is None else scores)
-        check_choice("d_k", d_k, SIZES)
+        numbers = check_scores(DRAWS[0] if scores is None else scores)
+        check_one_of("d_k", d_k, SIZES)
         super().__init__(
             scores=numbers,
-            draws=[list(draw[: len(numbers)]) for draw in DRAWS] if len(numbers) <= len(DRAWS[0]) else [numbers],
+            draws=draws_of_length(numbers),
             d_k=d_k,
-            temperature=_temperature(temperature),
+            temperature=check_real("temperature", temperature, COLDEST, HOTTEST),
         )
 
     def alt_text(self) -> str:
-        """Both largest shares, and the size of both gradients."""
+        """Both largest shares, and the norms of both gradients."""
         raw, scaled = (_shares(self.scores, divisor * self.temperature) for divisor in (1 / math.sqrt(self.d_k), 1.0))
         return (
             f"The same {len(self.scores)} scores through the softmax twice, for d_k = {self.d_k} and temperature "
-            f"{self.temperature:g}. Without scaling the largest weight is {max(raw):.3f} and the gradient has the size "
-            f"{_gradient_size(raw):.4f}; divided by the root of d_k they are {max(scaled):.3f} and "
-            f"{_gradient_size(scaled):.4f}."
+            f"{self.temperature:g}. Without scaling the largest weight is {max(raw):.3f} and the gradient has the norm "
+            f"{_gradient_norm(raw):.4f}; divided by the root of d_k they are {max(scaled):.3f} and "
+            f"{_gradient_norm(scaled):.4f}."
         )
 
 
@@ -72,27 +60,6 @@ def _shares(scores: Sequence[float], divisor: float) -> list[float]:
     return [power / sum(powers) for power in powers]
 
 
-def _gradient_size(weights: Sequence[float]) -> float:
+def _gradient_norm(weights: Sequence[float]) -> float:
     """Frobenius norm of ∂w_i/∂s_j = w_i (1[i = j] - w_j)."""
     return math.sqrt(sum((w * ((i == j) - v)) ** 2 for i, w in enumerate(weights) for j, v in enumerate(weights)))
-
-
-def _scores(value: Any) -> list[float]:
-    numbers = as_lists("scores", value)
-    try:
-        numbers = [float(number) for number in numbers]
-    except (TypeError, ValueError, OverflowError) as error:
-        raise TypeError(f"scores must be a list of numbers, got {value!r}") from error
-    if not 2 <= len(numbers) <= MAX_KEYS:
-        raise ValueError(f"scores must be 2 to {MAX_KEYS} numbers, got {len(numbers)}: {value!r}")
-    if not all(abs(number) <= MAX_SCORE for number in numbers):
-        raise ValueError(f"scores must be finite, from -{MAX_SCORE:g} to {MAX_SCORE:g}, got {value!r}")
-    return numbers
-
-
-def _temperature(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"temperature must be a number from {COLDEST} to {HOTTEST}, got {value!r}")
-    if not COLDEST <= value <= HOTTEST:
-        raise ValueError(f"temperature must be from {COLDEST} to {HOTTEST}, got {value}")
-    return float(value)

@@ -6,12 +6,9 @@ from typing import Any, ClassVar
 import traitlets
 
 from transformer_edu import recordings
-from transformer_edu.support.validation import check_choice, check_positive_integer
-from transformer_edu.widgets.attention_map_data import check_index
-from transformer_edu.widgets.base import Figure
+from transformer_edu.widgets.base import Figure, spoken
+from transformer_edu.widgets.inputs import check_index, check_one_of
 from transformer_edu.widgets.training_replay_data import best_head, check_replay, turning_point, weights_at
-
-SPOKEN = {"<eos>": "the end", "<unk>": "an unknown word"}
 
 
 class TrainingReplay(Figure):
@@ -49,8 +46,7 @@ class TrainingReplay(Figure):
         run = check_index("run", run, len(data["runs"]))
         if step is None:
             step = data["moments"][turning_point(data, run)]
-        check_positive_integer("step", step, minimum=0)
-        check_choice("step", step, data["moments"])
+        check_one_of("step", step, data["moments"])
         layers = len(data["maps"])
         layer = layers - 1 if layer is None else check_index("layer", layer, layers)
         head = best_head(data, run, layer) if head is None else check_index("head", head, data["heads"])
@@ -61,7 +57,7 @@ class TrainingReplay(Figure):
         data = self.replay
         run, at = data["runs"][self.run], data["moments"].index(self.step)
         look = run["moments"][at]
-        words = " ".join(SPOKEN.get(word, word) for word in look["written"] if word != "<eos>")
+        words = " ".join(spoken(word) for word in look["written"] if word != "<eos>")
         likely = max(range(len(look["p"])), key=lambda i: look["p"][i])
         row = weights_at(data, self.run, at, self.layer, self.head)[likely]
         most = max(range(len(row)), key=lambda i: row[i])
@@ -71,6 +67,6 @@ class TrainingReplay(Figure):
             f"loss and learning rate, held-out loss {look['loss']:.2f}, {100 * look['exact']:.0f} % of unseen "
             f"sentences right. For “{' '.join(data['source_tokens'])}” it writes “{words}”. A matrix of "
             f"cross-attention, layer {self.layer + 1}, head {self.head + 1}, with the probability of each right next "
-            f"word: most for {SPOKEN.get(word, word)}, {look['p'][likely]:.2f}, looking at "
+            f"word: most for {spoken(word)}, {look['p'][likely]:.2f}, looking at "
             f"{data['source_tokens'][most]} with {row[most]:.2f}."
         )
