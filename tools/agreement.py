@@ -17,15 +17,16 @@ import io
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
 from nbformat import NotebookNode
 
+from transformer_edu.widgets.stills import without_stills
+
 NUMBER = re.compile(r"(?<![\w.])[-−+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d*)?(?:[eE][-+]?\d+)?")
 STATE = re.compile(r'(<script type="application/json">)(.*?)(?=</script>)', re.DOTALL)
-STILL = re.compile(r'<img class="te-still"[^>]*>')
 STEPS = 2  # of 255, that a pixel may be lighter or darker
 
 
@@ -40,7 +41,7 @@ def agree(a: str, b: str) -> bool:
 
 
 def _without_states(text: str) -> tuple[str, list[str]]:
-    plain = STATE.sub(r"\1", STILL.sub("<!--still-->", text))
+    plain = STATE.sub(r"\1", without_stills(text))
     return plain, [state for _, state in STATE.findall(text)]
 
 
@@ -137,18 +138,13 @@ def same_picture(a: str, b: str) -> bool:
     return one.shape == other.shape and bool((abs(one - other) <= STEPS).all())
 
 
-def settle(
-    fresh: list[NotebookNode], stored: list[NotebookNode], clean: Callable[[str], str] = lambda text: text
-) -> None:
-    """Give each fresh output that agrees with the stored one in its place the stored one's very content.
-
-    `clean` takes out of a text what is not compared.
-    """
+def settle(fresh: list[NotebookNode], stored: list[NotebookNode]) -> None:
+    """Give each fresh output that agrees with the stored one in its place the stored one's very content."""
     for new, old in zip(fresh, stored, strict=False):
         if new.output_type == old.output_type == "stream" and new.name == old.name:
-            new.text = old.text if agree(clean(new.text), clean(old.text)) else new.text
+            new.text = old.text if agree(new.text, old.text) else new.text
         for kind in new.get("data", {}).keys() & old.get("data", {}).keys():
             x, y = new.data[kind], old.data[kind]
             if isinstance(x, str) and isinstance(y, str):
-                same = same_picture(x, y) if kind == "image/png" else agree(clean(x), clean(y))
+                same = same_picture(x, y) if kind == "image/png" else agree(x, y)
                 new.data[kind] = y if same else x

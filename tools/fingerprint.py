@@ -3,22 +3,27 @@
 It covers the chapter's code cells except the first (setup) cell, and the source of every module of the package that
 the code reaches. Names are followed statically: `from transformer_edu import MultiHeadAttention` leads through
 `transformer_edu/__init__.py` to attention.py and on to what attention.py imports, so a change in one module re-runs
-only the chapters that use it. A file that a module or a cell names in a string (a script, weights, a recording)
-counts as source too.
+only the chapters that use it. A data file that a module or a cell names in a string (weights, a recording), or that
+bears a module's name, counts as source too.
+
+A module counts with its syntax tree, so that comments, docstrings and layout re-run nothing; one whose text a cell
+prints (`inspect.getsource`, `help`, `__doc__`) counts with its text. Scripts and styles of the figures do not count:
+they run in the reader's browser, and no stored output holds a line of them. (A still does: see take_stills.py.)
 """
 
 import ast
 import hashlib
-import re
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
 
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
 PACKAGE = "transformer_edu"
-DATA_SUFFIXES = {".js", ".css", ".json", ".safetensors", ".txt", ".csv"}
-JS_IMPORT = re.compile(r"""(?:from|import)\s*["'](\.{1,2}/[^"']+\.js)["']""")
+DATA_SUFFIXES = {".js", ".css", ".json", ".jsonl", ".safetensors", ".txt", ".csv"}
+FRONT_END = {"js", "css"}  # folders of the figures' scripts and styles
+PRINTS_TEXT = {"getsource", "getsourcelines", "getdoc", "help"}
+ASKS_IPYTHON = {"pinfo", "pinfo2", "psource", "pdoc", "pfile"}
 
 
 class Sources:
@@ -31,20 +36,31 @@ class Sources:
         for path in sorted((root / PACKAGE).rglob("*.py")):
             parts = path.relative_to(root).with_suffix("").parts
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-            self.files[name], self.trees[name] = path, ast.parse(path.read_text(encoding="utf-8"))
+            self.files[name] = path
+            self.trees[name] = without_docstrings(ast.parse(path.read_text(encoding="utf-8")))
+        found = ((root / PACKAGE).rglob(f"*{suffix}") for suffix in DATA_SUFFIXES)
+        self.data = [path for paths in found for path in paths if FRONT_END.isdisjoint(path.relative_to(root).parts)]
 
-    def reached_by(self, code: list[str]) -> set[Path]:
-        """Return every file of the package that the given pieces of code reach, through any number of imports."""
+    def reached_by(self, code: list[str]) -> dict[Path, bytes]:
+        """Return every file of the package that the given pieces of code reach, each with what of it counts."""
         tree = ast.parse("\n".join(plain_python(piece) for piece in code))
-        pending, seen, files = self.modules_of(tree, PACKAGE), set[str](), self.named_files(tree, self.root / PACKAGE)
-        while pending:
-            name = pending.pop()
-            if name in seen:
-                continue
-            seen.add(name)
-            pending |= self.modules_of(self.trees[name], name)
-            files |= {self.files[name]} | self.data_of(name)
-        return files
+        modules = self.modules_reached(self.modules_of(tree, PACKAGE))
+        printed = self.printed_by(tree)
+        data = self.named_files(tree, self.root / PACKAGE).union(*map(self.data_of, modules))
+        counts = {path: path.read_bytes() for path in data}
+        for name in modules:
+            as_text = printed is None or name in printed
+            meaning = self.files[name].read_bytes() if as_text else repr(structure(self.trees[name])).encode()
+            counts[self.files[name]] = meaning
+        return counts
+
+    def modules_reached(self, pending: set[str]) -> set[str]:
+        """Return the given modules, and all that they lead to through any number of imports."""
+        seen = set[str]()
+        while pending := pending - seen:
+            seen |= pending
+            pending = set().union(*(self.modules_of(self.trees[name], name) for name in pending))
+        return seen
 
     def modules_of(self, tree: ast.AST, module: str) -> set[str]:
         """Return the package's modules that one piece of source uses: its imports, and attributes of imported ones."""
@@ -77,6 +93,20 @@ class Sources:
                 found.add(aliases[node.id])
         return found
 
+    def printed_by(self, tree: ast.Module) -> set[str] | None:
+        """Return the modules whose text the code prints; None if only running it would tell which."""
+        imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+        own = {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+        found = set[str]()
+        for expression in shown_expressions(tree):
+            names = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
+            binding = [only(node, names) for node in imports]
+            bound = {(item.asname or item.name).split(".")[0] for node in binding for item in node.names}
+            if not names or names - bound - own:
+                return None
+            found |= self.modules_of(ast.Module([*binding, ast.Expr(expression)], []), PACKAGE)
+        return found
+
     def origin(self, node: ast.ImportFrom, module: str) -> str | None:
         """Return the absolute name of the module that a `from ... import` reads, or None outside the package."""
         if not node.level:
@@ -96,65 +126,70 @@ class Sources:
                 origin = self.origin(node, module)
                 original = next(item.name for item in node.names if (item.asname or item.name) == name)
                 return self.resolve(origin, original) if origin and origin != module else {module}
-        return self.lazily(module, name) or {module}
-
-    def lazily(self, module: str, name: str) -> set[str]:
-        """Resolve a name that a package loads on first use, from a table in its source: {"name": "submodule"}."""
-        for node in ast.walk(self.trees[module]):
-            if not isinstance(node, ast.Dict):
-                continue
-            for key, value in zip(node.keys, node.values, strict=True):
-                words = {n.value for n in ast.walk(value) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
-                if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                    for pair in ((key.value, words), *((word, {key.value}) for word in words)):
-                        if pair[0] == name:
-                            absolute = {w if w.startswith(PACKAGE) else f"{module}.{w.lstrip('.')}" for w in pair[1]}
-                            if absolute & self.files.keys():
-                                return absolute & self.files.keys()
-        return set()
+        return {module}
 
     def is_package(self, module: str) -> bool:
         """Tell whether a module is a folder with an __init__.py."""
         return module in self.files and self.files[module].name == "__init__.py"
 
     def data_of(self, module: str) -> set[Path]:
-        """Return the data files that a module names, that bear its name, or that lie beside a package's __init__.py."""
+        """Return the data files beside or below a module that it names, or that bear its name."""
         path = self.files[module]
-        if path.name == "__init__.py" and path.parent == self.root / PACKAGE:
-            return set()
-        stem = path.stem.lstrip("_").replace("_", "-")
-        beside = {f for f in data_files(path.parent) if f.parent == path.parent and self.is_package(module)}
-        siblings = beside | {f for f in data_files(path.parent) if f.stem.replace("_", "-") == stem}
-        return with_imported_scripts(siblings | self.named_files(self.trees[module], path.parent))
+        own = {f for f in self.data if f.stem == path.stem and f.is_relative_to(path.parent)}
+        return own | self.named_files(self.trees[module], path.parent)
 
     def named_files(self, tree: ast.AST, folder: Path) -> set[Path]:
-        """Return the files below `folder`, or of the recordings, that a string in the source names."""
+        """Return the data files below `folder`, or of the recordings, that a string in the source names.
+
+        A recording may be named without its suffix, and a folder that holds nothing but data stands for all of it.
+        """
         words = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
-        recorded = {f for f in data_files(self.root / PACKAGE / "recordings") if f.stem in words or f.name in words}
-        quoted = {f for f in data_files(folder) if any(word.endswith(f.name) for word in words)}
-        return (
-            quoted
-            | recorded
-            | {f for f in data_files(self.root / PACKAGE / "recordings") if any(f.name in w for w in words)}
-        )
+        recordings, found = self.root / PACKAGE / "recordings", set[Path]()
+        for path in self.data:
+            recorded = path.parent == recordings
+            if recorded or path.is_relative_to(folder):
+                named = any(path.name in word for word in words) or (recorded and path.stem in words)
+                of_folder = path.parent.name in words and not (path.parent / "__init__.py").exists()
+                found |= {path} if named or of_folder else set()
+        return found
 
 
-@cache
-def data_files(folder: Path) -> tuple[Path, ...]:
-    """List the data files below a folder."""
-    return tuple(sorted(f for f in folder.rglob("*") if f.suffix in DATA_SUFFIXES)) if folder.is_dir() else ()
+def without_docstrings(tree: ast.Module) -> ast.Module:
+    """Take the docstrings out of a syntax tree."""
+    for node in ast.walk(tree):
+        documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        if documented and ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
+    return tree
 
 
-def with_imported_scripts(files: set[Path]) -> set[Path]:
-    """Add the scripts that scripts import from each other."""
-    pending, seen = set(files), set[Path]()
-    while pending:
-        path = pending.pop()
-        seen.add(path)
-        if path.suffix == ".js":
-            found = {(path.parent / name).resolve() for name in JS_IMPORT.findall(path.read_text(encoding="utf-8"))}
-            pending |= {f for f in found if f.is_file()} - seen
-    return seen
+def structure(node: object) -> object:
+    """A syntax tree as nested lists, the same for every version of Python (`ast.dump` writes each one's own)."""
+    if isinstance(node, ast.AST):
+        fields = [(name, structure(value)) for name, value in ast.iter_fields(node) if value not in (None, [])]
+        return [type(node).__name__, *fields]
+    return [structure(item) for item in node] if isinstance(node, list) else node
+
+
+def shown_expressions(tree: ast.AST) -> Iterator[ast.expr]:
+    """Yield what a reader is shown the text of: the arguments of `inspect.getsource` and its like, `X` of `X.__doc__`.
+
+    For `X?` and `X??` it is the string "X", which names nothing.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr == "__doc__":
+            yield node.value
+        elif isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            words = {part.value for part in node.args if isinstance(part, ast.Constant)}
+            if name in PRINTS_TEXT or (name == "run_line_magic" and not words.isdisjoint(ASKS_IPYTHON)):
+                yield from node.args
+
+
+def only(node: ast.Import | ast.ImportFrom, names: set[str]) -> ast.Import | ast.ImportFrom:
+    """Return an import reduced to what binds one of these names."""
+    kept = [item for item in node.names if (item.asname or item.name).split(".")[0] in names]
+    return ast.ImportFrom(node.module, kept, node.level) if isinstance(node, ast.ImportFrom) else ast.Import(kept)
 
 
 def plain_python(code: str) -> str:
@@ -168,6 +203,6 @@ def fingerprint(notebook: NotebookNode, root: Path, sources: Sources | None = No
     digest = hashlib.sha256()
     for cell in code[1:]:
         digest.update(cell.rstrip().encode() + b"\0")
-    for path in sorted((sources or Sources(root)).reached_by(code)):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    for path, content in sorted((sources or Sources(root)).reached_by(code).items()):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + content + b"\0")
     return digest.hexdigest()

@@ -1,19 +1,17 @@
 """What the chapters' conftest.py adds to nbval: the rule of `agreement`, and no limit that a busy machine can reach."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from agreement import settle
 from nbval.plugin import IPyNbCell
+from normalize import clean
 
-SANITIZE = Path(__file__).resolve().parent / "nbval_sanitize.cfg"
 PATIENCE = 3600.0  # seconds; a cell that hangs must end some day, and nothing else is to be limited by time
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compare by the rule; sanitize by our own file unless another one is named."""
-    config.option.nbval_sanitize_with = config.option.nbval_sanitize_with or str(SANITIZE)
+    """Compare by the rule."""
     config.option.nbval_cell_timeout = PATIENCE
     config.option.nbval_kernel_startup_timeout = PATIENCE
     IPyNbCell.compare_outputs = _by_the_rule(IPyNbCell.compare_outputs)
@@ -27,7 +25,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 def _by_the_rule(exact: Any) -> Any:
     def compare_outputs(self: Any, test: Any, ref: Any, skip_compare: Any = None) -> bool:
-        settle(test, ref, self.sanitize)
+        for output in test:
+            clean(output)
+        settle(test, ref)
         return bool(exact(self, test, ref, skip_compare))
 
     return compare_outputs

@@ -10,6 +10,8 @@ import struct
 
 from nbformat import NotebookNode
 
+from transformer_edu.widgets.bertviz_script import without_script
+
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
 PROGRESS = re.compile(r"\d+%\||\d+(\.\d+)?\s?(it|s|B|ex|batch|step)\w*/(s|it)\b|\r")
 KEPT_PNG_CHUNKS = {b"IHDR", b"PLTE", b"tRNS", b"pHYs", b"IDAT", b"IEND"}
@@ -19,11 +21,9 @@ LANGUAGE = {"name": "python", "file_extension": ".py", "mimetype": "text/x-pytho
 
 def normalize(notebook: NotebookNode) -> None:
     """Change a freshly run notebook in place; raise ValueError if a cell left a warning on stderr."""
-    fingerprints = notebook.metadata.get("transformer_edu", {})
     notebook.metadata = NotebookNode(
         kernelspec={"display_name": "Python 3", "language": "python", "name": "python3"},
         language_info=LANGUAGE,
-        transformer_edu=fingerprints,
     )
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     taken = set[str]()
@@ -83,10 +83,7 @@ def clean(output: NotebookNode) -> None:
         elif isinstance(value, str):
             data[kind] = ADDRESS.sub(" at 0x...", value)
     if "text/html" in data:
-        from transformer_edu.widgets.bertviz_script import VIEW, without_script  # here: it imports torch
-
-        if VIEW in data["text/html"]:
-            data["text/html"] = without_script(data["text/html"])
+        data["text/html"] = without_script(data["text/html"])
 
 
 def strip_png(encoded: str) -> str:

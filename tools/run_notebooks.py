@@ -10,10 +10,12 @@ rule of agreement.py is kept as it was stored. A chapter that fails keeps the ou
 """
 
 import argparse
+import json
 import os
 import re
 import sys
 import tempfile
+import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from pathlib import Path
@@ -29,9 +31,11 @@ from normalize import normalize
 from traitlets.config import Config
 
 from transformer_edu.support.files import write_atomically
+from transformer_edu.widgets.stills import NO_STILL
 
 ROOT = Path(__file__).resolve().parent.parent
-KEY = "transformer_edu"
+FINGERPRINTS = "outputs.json"  # beside the chapters: one line for each
+WRITING = threading.Lock()  # chapters that run side by side write the one file in turn
 HANG = 3600  # seconds; no busy machine takes that long to start a kernel
 ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -39,12 +43,23 @@ ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 def stale(paths: list[Path], root: Path = ROOT) -> list[Path]:
     """Return the chapters whose stored fingerprint is not that of their code and modules as they are now."""
     sources = Sources(root)
-    return [path for path in paths if is_stale(nbformat.read(path, as_version=4), root, sources)]
+    present = {path: fingerprint(nbformat.read(path, as_version=4), root, sources) for path in paths}
+    return [path for path in paths if stored_fingerprints(path.parent).get(path.stem) != present[path]]
 
 
-def is_stale(notebook: NotebookNode, root: Path, sources: Sources) -> bool:
-    """Compare the stored fingerprint of one chapter with the present one."""
-    return notebook.metadata.get(KEY, {}).get("fingerprint") != fingerprint(notebook, root, sources)
+def stored_fingerprints(folder: Path) -> dict[str, str]:
+    """Return each chapter's fingerprint of when its outputs were stored, by name."""
+    path = folder / FINGERPRINTS
+    stored: dict[str, str] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return stored
+
+
+def store_fingerprint(path: Path, mark: str) -> None:
+    """Write down that a chapter's outputs are those of `mark`; forget chapters that are no more."""
+    with WRITING:
+        marks = stored_fingerprints(path.parent) | {path.stem: mark}
+        kept = {name: mark for name, mark in marks.items() if path.with_name(f"{name}.ipynb").exists()}
+        write_atomically(path.with_name(FINGERPRINTS), (json.dumps(kept, indent=1, sort_keys=True) + "\n").encode())
 
 
 def execute(path: Path, root: Path = ROOT) -> float:
@@ -57,10 +72,10 @@ def execute(path: Path, root: Path = ROOT) -> float:
     stored = nbformat.reads(written.decode(), as_version=4)
     keep_what_agrees(notebook, stored)
     add_stills(notebook, stored)
-    notebook.metadata[KEY] = {"fingerprint": mark}
     if path.read_bytes() != written:
         raise RuntimeError("the file was edited while it ran; run it again")
     store(notebook, path)
+    store_fingerprint(path, mark)
     return time.perf_counter() - began
 
 
@@ -84,7 +99,7 @@ def keep_what_agrees(notebook: NotebookNode, stored: NotebookNode) -> None:
 def add_stills(notebook: NotebookNode, previous: NotebookNode) -> None:
     """Give each interactive figure a picture of its default state, kept from before while that is unchanged."""
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
-    if any("<!--still-->" in output.get("data", {}).get("text/html", "") for output in outputs):
+    if any(NO_STILL in output.get("data", {}).get("text/html", "") for output in outputs):
         from take_stills import insert_stills
 
         insert_stills(notebook, previous)

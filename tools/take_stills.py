@@ -10,23 +10,22 @@ Chromium: an installed one, or `python -m playwright install chromium`.
 """
 
 import argparse
-import base64
 import io
 import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
-from html import unescape
+from dataclasses import dataclass
 from pathlib import Path
 
-import bertviz_page
 import nbformat
+from bs4 import BeautifulSoup
 from nbformat import NotebookNode
 from PIL import Image
 
 from transformer_edu.support.files import write_atomically
-from transformer_edu.widgets import assets, bertviz_script, figure_from_file
+from transformer_edu.widgets import assets, bertviz_page, bertviz_script, figure_from_file
+from transformer_edu.widgets.stills import NO_STILL, STILL, png_of, without_stills
 
 ROOT = Path(__file__).resolve().parent.parent
 STILLS = ROOT / "book" / "stills"
@@ -40,15 +39,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-# A figure, or a view that bertviz draws: its head, alt text, still, the still's digest, and the rest.
-FIGURE = re.compile(
-    r'(<div class="te-(?:figure|bertviz)"[^>]* data-alt="([^"]*)">'
-    r'(?:<script type="application/json">[^<]*</script>|\n<style>.*?<div id="vis" class="bv-scroll">))'
-    r'(<!--still-->|<img class="te-still" data-digest="(\w+)"[^>]*>)(</div>|<p>.*?</script>\n</div>)',
-    re.DOTALL,
-)
-BEGINNING = re.compile(r'<div class="te-(?:figure|bertviz)"')
-SOURCE = re.compile(r' src="data:image/png;base64,([^"]*)"')
+BEGINNINGS = ('<div class="te-figure"', bertviz_script.VIEW)  # of an output that is a figure, or a view
 DIRECTIVE = re.compile(r"^(?:```+|:::+)\{interactive\} *([\w-]+)[^\n]*\n((?::\w+:[^\n]*\n)*)", re.MULTILINE)
 
 
@@ -84,9 +75,9 @@ def page_of(html: str, folder: Path) -> str:
     return bertviz_page.page(html, folder) if bertviz_script.VIEW in html else assets.standalone_page(html)
 
 
-def digest(found: re.Match[str]) -> str:
-    """Return what a figure's, or a view's, still has to carry while it is true."""
-    return bertviz_page.digest(bare(found)) if bertviz_script.VIEW in found[1] else assets.digest(bare(found))
+def digest(html: str) -> str:
+    """Return what the still of a figure, or of a view, has to carry while it is true."""
+    return bertviz_page.digest(html) if bertviz_script.VIEW in html else assets.digest(html)
 
 
 def shrink(png: bytes) -> bytes:
@@ -97,40 +88,45 @@ def shrink(png: bytes) -> bytes:
     return small.getvalue()
 
 
-def html_outputs(notebook: NotebookNode) -> Iterator[NotebookNode]:
-    """Yield the data of every output that can hold a figure."""
-    for cell in notebook.cells:
-        for output in cell.get("outputs", []):
-            if "text/html" in output.get("data", {}):
-                yield output.data
+@dataclass(frozen=True)
+class StoredFigure:
+    """A figure, or a view that bertviz draws, in an output of a chapter."""
+
+    data: NotebookNode
+    html: str  # without its still
+    alt: str
+    still: str  # its <img>, if it has one
+    mark: str  # the digest that this carries
+
+    def has_true_still(self) -> bool:
+        """Whether the still is whole, and shows the figure as it is now."""
+        return self.mark == digest(self.html) and self.has_whole_still()
+
+    def has_whole_still(self) -> bool:
+        """Whether there is a picture of which nothing is missing."""
+        return assets.is_whole_png(png_of(self.still))
 
 
-def bare(found: re.Match[str]) -> str:
-    """Return a figure's HTML without its still."""
-    return f"{found[1]}<!--still-->{found[5]}"
+def read_figure(data: NotebookNode) -> StoredFigure | None:
+    """Read the figure that an output is; None if its HTML is cut off, or is not as figures are written."""
+    written = data["text/html"]
+    html = without_stills(written)
+    figure = BeautifulSoup(written, "html.parser").select_one("[data-alt]")
+    if figure is None or html.count(NO_STILL) != 1 or not html.endswith("</div>"):
+        return None
+    still, image = STILL.search(written), figure.select_one(".te-still")
+    mark = str(image.get("data-digest", "")) if image else ""
+    return StoredFigure(data, html, str(figure["data-alt"]), still[0] if still else "", mark)
 
 
-def figures_in(notebook: NotebookNode) -> list[re.Match[str]]:
-    """Return the figures in a notebook's outputs; ValueError if one is cut off, or is not as figures are written."""
-    pages = [data["text/html"] for data in html_outputs(notebook)]
-    found = [match for html in pages for match in FIGURE.finditer(html)]
-    if (begun := sum(len(BEGINNING.findall(html)) for html in pages)) != len(found):
-        raise ValueError(f"{begun - len(found)} of {begun} stored figures are damaged; run the chapter again")
-    return found
-
-
-def is_whole(still: str) -> bool:
-    """Whether an <img> holds a picture of which nothing is missing."""
-    source = SOURCE.search(still)
-    try:
-        return source is not None and assets.is_whole_png(base64.b64decode(source[1], validate=True))
-    except ValueError:
-        return False
-
-
-def stored_stills(notebook: NotebookNode) -> dict[str, str]:
-    """Return the stills that a notebook holds, by digest, those that are whole."""
-    return {match[4]: match[3] for match in figures_in(notebook) if match[4] and is_whole(match[3])}
+def figures_in(notebook: NotebookNode) -> list[StoredFigure]:
+    """Return the figures in a notebook's outputs; ValueError if one is damaged."""
+    outputs = [output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", [])]
+    read = [read_figure(data) for data in outputs if data.get("text/html", "").startswith(BEGINNINGS)]
+    figures = [figure for figure in read if figure]
+    if damaged := len(read) - len(figures):
+        raise ValueError(f"{damaged} of {len(read)} stored figures are damaged; run the chapter again")
+    return figures
 
 
 def insert_stills(notebook: NotebookNode, previous: NotebookNode | None = None) -> int:
@@ -138,14 +134,16 @@ def insert_stills(notebook: NotebookNode, previous: NotebookNode | None = None) 
 
     Stills that are still true, in the notebook or in `previous` (the same notebook before it was run), are kept.
     """
-    known = stored_stills(notebook) | (stored_stills(previous) if previous else {})
-    missing = {digest(match): match for match in figures_in(notebook) if digest(match) not in known}
+    figures = figures_in(notebook)
+    before = figures + (figures_in(previous) if previous else [])
+    known = {figure.mark: figure.still for figure in before if figure.has_whole_still()}
+    missing = {digest(figure.html): figure for figure in figures if digest(figure.html) not in known}
     if missing:
-        pictures = take([bare(match) for match in missing.values()])
-        for (mark, match), png in zip(missing.items(), pictures, strict=True):
-            known[mark] = assets.still_image(png, unescape(match[2]), mark)
-    for data in html_outputs(notebook):
-        data["text/html"] = FIGURE.sub(lambda match: f"{match[1]}{known[digest(match)]}{match[5]}", data["text/html"])
+        pictures = take([figure.html for figure in missing.values()])
+        for (mark, figure), png in zip(missing.items(), pictures, strict=True):
+            known[mark] = assets.still_image(png, figure.alt, mark)
+    for figure in figures:
+        figure.data["text/html"] = figure.html.replace(NO_STILL, known[digest(figure.html)])
     return len(missing)
 
 
@@ -184,7 +182,7 @@ def update_notebook(path: Path, check: bool) -> int:
     """Bring the stills of one chapter up to date, and return how many were not."""
     notebook = nbformat.read(path, as_version=4)
     try:
-        stale = sum(digest(match) != match[4] or not is_whole(match[3]) for match in figures_in(notebook))
+        stale = sum(not figure.has_true_still() for figure in figures_in(notebook))
     except ValueError as error:
         raise SystemExit(f"{path.stem}: {error}") from error
     if stale and not check:

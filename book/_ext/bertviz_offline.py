@@ -11,11 +11,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from figures import NO_STILL, STILL, still_file
+from figures import stills_as_files
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
 from transformer_edu.widgets import bertviz_script
+from transformer_edu.widgets.stills import NO_STILL
 
 logger = logging.getLogger(__name__)
 FOLDER = "_static/bertviz/"
@@ -59,8 +60,7 @@ def prepare_page(app: Sphinx, pagename: str, templatename: str, context: dict[st
         logger.warning(
             "a view of bertviz's has no still, or no place for its script: run `make outputs`", location=pagename
         )
-    body = STILL.sub(lambda found: found[1] + still_file(app, context, found[2]), body)
-    context["body"] = bertviz_script.with_script(body, call)
+    context["body"] = bertviz_script.with_script(stills_as_files(app, context, body), call)
     folder = escape(context["pathto"](FOLDER + "d3.js", 1).removesuffix("d3.js"))
     tags = [f'<meta name="bertviz-libraries" content="{folder}">']
     tags += [f'<script src="{folder}{kind}.js"></script>' for kind in kinds]

@@ -11,7 +11,6 @@ In a Markdown page (`:state:` is a JSON file, relative to the repository; both o
     ```
 """
 
-import base64
 import hashlib
 import re
 from html import escape
@@ -26,11 +25,10 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from transformer_edu.widgets import assets
+from transformer_edu.widgets.stills import NO_STILL, SOURCE, STILL, png_of
 
 logger = logging.getLogger(__name__)
 WIDGET = re.compile(r'<div class="te-figure" data-widget="([\w-]+)"')
-STILL = re.compile(r'(<img class="te-still"[^>]*? )src="data:image/png;base64,([^"]*)"')
-NO_STILL = "<!--still-->"
 
 
 class Interactive(SphinxDirective):
@@ -96,7 +94,7 @@ def prepare_page(app: Sphinx, pagename: str, templatename: str, context: dict[st
         logger.warning("there is no figure called %r", name, location=pagename)
     if NO_STILL in body:
         logger.warning("an interactive figure has no still picture: run `make outputs`", location=pagename)
-    context["body"] = STILL.sub(lambda found: found[1] + still_file(app, context, found[2]), body)
+    context["body"] = stills_as_files(app, context, body)
     context["metatags"] = context.get("metatags", "") + head_tags(app, context, names)
 
 
@@ -112,12 +110,14 @@ def head_tags(app: Sphinx, context: dict[str, Any], names: list[str]) -> str:
     )
 
 
-def still_file(app: Sphinx, context: dict[str, Any], encoded: str) -> str:
+def stills_as_files(app: Sphinx, context: dict[str, Any], body: str) -> str:
+    """Write the stills that a page holds as data to _images, and let the page point there."""
+    return STILL.sub(lambda still: SOURCE.sub(lambda _: still_file(app, context, still[0]), still[0]), body)
+
+
+def still_file(app: Sphinx, context: dict[str, Any], still: str) -> str:
     """Write one still to _images and return the attributes that show it."""
-    try:
-        png = base64.b64decode(encoded, validate=True)
-    except ValueError:
-        png = b""
+    png = png_of(still)
     if not assets.is_whole_png(png):
         logger.warning("the still picture of a figure is damaged: run `make outputs`", location=context["pagename"])
     name = f"_images/still-{hashlib.sha256(png).hexdigest()[:12]}.png"

@@ -83,6 +83,6 @@ def test_nothing_stored_differs_from_run_to_run_or_names_the_machine(chapter: No
 
 
 def test_metadata_holds_nothing_of_the_run(chapter: NotebookNode) -> None:
-    assert set(chapter.metadata) <= {"kernelspec", "language_info", "transformer_edu"}
+    assert set(chapter.metadata) <= {"kernelspec", "language_info"}
     assert "version" not in chapter.metadata.language_info
     assert all("execution" not in cell.metadata for cell in chapter.cells)
