@@ -38,88 +38,49 @@ hang on the process's settings (gradients, autocast, default dtype and device, s
 `catalogue(component)` lists the known mistakes of one component, `components()` the components' names.
 """
 
+# ruff: noqa: F401 (each line below registers a component and hands its check out)
+from types import ModuleType
+
+from transformer_edu.checks import components as _folder
+from transformer_edu.checks.engine import CheckFailed, Component, Mistake
 from transformer_edu.checks.engine.laboratory import laboratory
 
 with laboratory():  # the tensors of the trials are made here and now, whatever the default dtype or device is
-    from transformer_edu.checks.components import (  # noqa: F401 (each fills a catalogue)
-        attention_mask_mistakes,
-        attention_mistakes,
-        batch_mistakes,
-        batch_norm_mistakes,
-        beam_mistakes,
-        beam_score_mistakes,
-        bleu_mistakes,
-        byte_pair_mistakes,
-        decoder_layer_cross_mistakes,
-        decoder_layer_mistakes,
-        encoder_layer_mistakes,
-        encoding_mistakes,
-        feed_forward_mistakes,
-        input_embedding_mistakes,
-        layer_norm_mistakes,
-        leak_check_mistakes,
-        loss_mistakes,
-        mask_mistakes,
-        parameter_mistakes,
-        residual_mistakes,
-        rotation_mistakes,
-        sampling_mistakes,
-        sampling_nucleus_mistakes,
-        search_mistakes,
-        table_mistakes,
-        target_mask_mistakes,
-        transformer_build_mistakes,
-        transformer_mistakes,
-    )
-    from transformer_edu.checks.components.attention import ATTENTION, check_scaled_dot_product_attention
-    from transformer_edu.checks.components.batches import PACK, check_pack
-    from transformer_edu.checks.components.beam_search import BEAM, check_beam_search
-    from transformer_edu.checks.components.byte_pair_merges import BYTE_PAIRS, check_byte_pair_merges
-    from transformer_edu.checks.components.corpus_bleu import BLEU, check_corpus_bleu
-    from transformer_edu.checks.components.decoder_layer import DECODER_LAYER, check_decoder_layer
-    from transformer_edu.checks.components.encoder_layer import ENCODER_LAYER, check_encoder_layer
-    from transformer_edu.checks.components.feed_forward import FEED_FORWARD, check_feed_forward
-    from transformer_edu.checks.components.greedy_search import SEARCH, check_greedy_search
-    from transformer_edu.checks.components.input_embedding import INPUT_EMBEDDING, check_input_embedding
-    from transformer_edu.checks.components.label_smoothing import LOSS, check_label_smoothing
-    from transformer_edu.checks.components.layer_norm import LAYER_NORM, check_layer_norm
-    from transformer_edu.checks.components.leak_check import FUTURE_TEST, check_future_test
-    from transformer_edu.checks.components.masked_batch_norm import BATCH_NORM, check_masked_batch_norm
-    from transformer_edu.checks.components.masks import (
-        CAUSAL,
-        PADDING,
-        TARGET,
-        check_causal_mask,
-        check_padding_mask,
-        check_target_mask,
-    )
-    from transformer_edu.checks.components.multi_head_split import HEADS, check_multi_head_split
-    from transformer_edu.checks.components.parameter_count import PARAMETERS, check_parameter_count
-    from transformer_edu.checks.components.positional_encoding import ENCODING, check_positional_encoding
-    from transformer_edu.checks.components.positions import (
-        ROTATION,
-        TABLE,
-        check_position_rotation,
-        check_sinusoidal_table,
-    )
-    from transformer_edu.checks.components.residual import RESIDUAL, check_residual
-    from transformer_edu.checks.components.sampling_probabilities import SAMPLING, check_sampling_probabilities
-    from transformer_edu.checks.components.shift import SHIFT, check_shift
-    from transformer_edu.checks.components.softmax import SOFTMAX, check_softmax
-    from transformer_edu.checks.components.transformer import TRANSFORMER, check_transformer
-    from transformer_edu.checks.components.warmup_schedule import SCHEDULE, check_warmup_schedule
-    from transformer_edu.checks.engine import CheckFailed, Component, Mistake
+    from transformer_edu.checks.components.attention import check_scaled_dot_product_attention
+    from transformer_edu.checks.components.batches import check_pack
+    from transformer_edu.checks.components.beam_search import check_beam_search
+    from transformer_edu.checks.components.byte_pair_merges import check_byte_pair_merges
+    from transformer_edu.checks.components.causal_mask import check_causal_mask
+    from transformer_edu.checks.components.corpus_bleu import check_corpus_bleu
+    from transformer_edu.checks.components.decoder_layer import check_decoder_layer
+    from transformer_edu.checks.components.encoder_layer import check_encoder_layer
+    from transformer_edu.checks.components.feed_forward import check_feed_forward
+    from transformer_edu.checks.components.greedy_search import check_greedy_search
+    from transformer_edu.checks.components.input_embedding import check_input_embedding
+    from transformer_edu.checks.components.label_smoothing import check_label_smoothing
+    from transformer_edu.checks.components.layer_norm import check_layer_norm
+    from transformer_edu.checks.components.leak_check import check_future_test
+    from transformer_edu.checks.components.masked_batch_norm import check_masked_batch_norm
+    from transformer_edu.checks.components.multi_head_split import check_multi_head_split
+    from transformer_edu.checks.components.padding_mask import check_padding_mask
+    from transformer_edu.checks.components.parameter_count import check_parameter_count
+    from transformer_edu.checks.components.position_rotation import check_position_rotation
+    from transformer_edu.checks.components.positional_encoding import check_positional_encoding
+    from transformer_edu.checks.components.residual import check_residual
+    from transformer_edu.checks.components.sampling_probabilities import check_sampling_probabilities
+    from transformer_edu.checks.components.shift import check_shift
+    from transformer_edu.checks.components.sinusoidal_table import check_sinusoidal_table
+    from transformer_edu.checks.components.softmax import check_softmax
+    from transformer_edu.checks.components.target_mask import check_target_mask
+    from transformer_edu.checks.components.transformer import check_transformer
+    from transformer_edu.checks.components.warmup_schedule import check_warmup_schedule
 
-_IN_ORDER = (
-    BYTE_PAIRS, INPUT_EMBEDDING, TABLE, ROTATION, ENCODING, LAYER_NORM, BATCH_NORM,
-    SOFTMAX, ATTENTION, CAUSAL, PADDING, TARGET, HEADS, FEED_FORWARD, RESIDUAL, ENCODER_LAYER, DECODER_LAYER,
-    FUTURE_TEST, TRANSFORMER, PARAMETERS, PACK, SHIFT, LOSS, SCHEDULE, SEARCH, SAMPLING, BEAM, BLEU,
-)  # fmt: skip
-_COMPONENTS: dict[str, Component] = {component.name: component for component in _IN_ORDER}
+_FOUND: list[Component] = [module.COMPONENT for module in vars(_folder).values() if isinstance(module, ModuleType)]
+_COMPONENTS = {one.name: one for one in sorted(_FOUND, key=lambda one: (one.chapter, one.name))}
 
 
 def components() -> list[str]:
-    """The names of the components that have a catalogue, in the order of the book."""
+    """The names of the components that have a catalogue, in the order of the chapters."""
     return list(_COMPONENTS)
 
 
@@ -128,39 +89,3 @@ def catalogue(component: str) -> list[Mistake]:
     if component not in _COMPONENTS:
         raise ValueError(f"component must be one of {', '.join(map(repr, _COMPONENTS))}, got {component!r}")
     return list(_COMPONENTS[component].mistakes)
-
-
-__all__ = [
-    "CheckFailed",
-    "Mistake",
-    "catalogue",
-    "check_beam_search",
-    "check_byte_pair_merges",
-    "check_causal_mask",
-    "check_corpus_bleu",
-    "check_decoder_layer",
-    "check_encoder_layer",
-    "check_feed_forward",
-    "check_future_test",
-    "check_greedy_search",
-    "check_input_embedding",
-    "check_label_smoothing",
-    "check_layer_norm",
-    "check_masked_batch_norm",
-    "check_multi_head_split",
-    "check_pack",
-    "check_padding_mask",
-    "check_parameter_count",
-    "check_position_rotation",
-    "check_positional_encoding",
-    "check_residual",
-    "check_sampling_probabilities",
-    "check_scaled_dot_product_attention",
-    "check_shift",
-    "check_sinusoidal_table",
-    "check_softmax",
-    "check_target_mask",
-    "check_transformer",
-    "check_warmup_schedule",
-    "components",
-]

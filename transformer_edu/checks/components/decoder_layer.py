@@ -1,14 +1,13 @@
 """Checks the wiring of a decoder layer; its known mistakes are in the two modules `decoder_layer*mistakes`."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from transformer_edu.checks.engine import Component, Trial, need_callable
-from transformer_edu.checks.engine.observe import inputs_afterwards, output
-from transformer_edu.checks.engine.side_effects import gradient_of
+from transformer_edu.checks.engine import Component, Trial, gradient_of, inputs_afterwards, output
 from transformer_edu.checks.engine.stubs import (
     attention,
     by_largest,
@@ -20,7 +19,11 @@ from transformer_edu.checks.engine.stubs import (
 )
 
 Function = Callable[[Tensor], Tensor]
+
+
 Attention = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
 Norms = tuple[Function, ...]  # three
 
 
@@ -30,8 +33,7 @@ def check_decoder_layer(fn: Callable[..., Any]) -> None:
     x is (batch, seq, d_model), memory (batch, source_seq, d_model). Both attentions are functions of query, key and
     value (self_attention masks by itself), feed_forward and the three norms (a tuple) are functions of one tensor.
     """
-    need_callable("fn", fn)
-    DECODER_LAYER.check(fn)
+    COMPONENT.check(fn=fn)
 
 
 def decoder_layer(
@@ -60,12 +62,20 @@ def _given(x: list[Any], memory: list[Any]) -> dict[str, Any]:
 
 
 TARGET = [[1.0, 0], [2, 1]]
+
+
 MEMORY = [[0.0, 2], [1, 3], [-1, 1]]
+
+
 MORE_TARGET = [[0.0, 3], [-1, 1]]
+
+
 MORE_MEMORY = [[1.0, 1], [2, -1], [0, 1]]
 
-DECODER_LAYER = Component(
+
+COMPONENT = Component(
     "decoder layer",
+    chapter=10,
     reference=decoder_layer,
     trials=[  # equal lengths first: there a mix-up of target and memory shows as numbers, not as a shape error
         Trial("two target tokens, two of the source", _given([TARGET], [MEMORY[:2]]), output),
@@ -76,3 +86,308 @@ DECODER_LAYER = Component(
     ],
     gradient=gradient_of("x", "memory"),
 )
+mistake = COMPONENT.mistake
+
+
+Layer = Callable[[Tensor, Tensor, Attention, Attention, Function, Norms], Tensor]
+
+
+Add = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+
+
+def right_second(x: Tensor, y: Tensor, memory: Tensor, attended: Tensor) -> Tensor:
+    """What goes into the second norm."""
+    return y + attended
+
+
+def right_third(x: Tensor, y: Tensor, z: Tensor, thought: Tensor) -> Tensor:
+    """What goes into the third norm."""
+    return z + thought
+
+
+def with_sums(second: Add = right_second, third: Add = right_third) -> Layer:
+    """The right layer with other sums."""
+
+    def layer(
+        x: Tensor,
+        memory: Tensor,
+        self_attention: Attention,
+        cross_attention: Attention,
+        feed_forward: Function,
+        norms: Norms,
+    ) -> Tensor:
+        y = norms[0](x + self_attention(x, x, x))
+        z = norms[1](second(x, y, memory, cross_attention(y, memory, memory)))
+        return norms[2](third(x, y, z, feed_forward(z)))
+
+    return layer
+
+
+def with_norms(choose: Callable[[Norms], Norms]) -> Layer:
+    """The right layer with other norms in its three places."""
+
+    def layer(x: Tensor, memory: Tensor, *parts: Any) -> Tensor:
+        self_attention, cross_attention, feed_forward, norms = parts
+        return decoder_layer(x, memory, self_attention, cross_attention, feed_forward, choose(norms))
+
+    return layer
+
+
+def nothing(x: Tensor) -> Tensor:
+    """What stands in a place where something is missing."""
+    return x
+
+
+def without(place: int) -> Callable[[Norms], Norms]:
+    """Leave one of the three norms out."""
+    return lambda norms: (*norms[:place], nothing, *norms[place + 1 :])
+
+
+mistake(
+    "the second addition adds the layer's input x, not y",
+    symptom="what self-attention has found reaches the output only as a query",
+    why="each residual connection adds its own sub-layer's input, and cross-attention's query is y.",
+    hint="What is the query of cross-attention? The same tensor has to be added to what comes out.",
+)(with_sums(second=lambda x, y, memory, attended: x + attended))
+mistake(
+    "the second addition adds the memory, not y",
+    symptom="a shape error; when both sentences are equally long, the target's words are replaced by the source's",
+    why="each residual connection adds its own sub-layer's input; the memory only brings keys and values.",
+    hint="The memory has one row for each source token. How many rows does your sum need?",
+)(with_sums(second=lambda x, y, memory, attended: memory + attended))
+mistake(
+    "the second bypass is missing: y is not added to what cross-attention brings",
+    symptom="the decoder forgets what it has written so far",
+    why="the output of cross-attention goes straight into the norm.",
+    hint="What should come out of this half if cross_attention returned only zeros?",
+)(with_sums(second=lambda x, y, memory, attended: attended))
+mistake(
+    "the third addition adds y, not z",
+    symptom="what cross-attention has found reaches the output only through the feed-forward network",
+    why="each residual connection adds its own sub-layer's input, and the feed-forward network's input is z.",
+    hint="What goes into the feed-forward network? The same tensor has to be added to what comes out.",
+)(with_sums(third=lambda x, y, z, thought: y + thought))
+mistake(
+    "the third addition adds the layer's input x, not z",
+    symptom="what both attentions have found reaches the output only through the feed-forward network",
+    why="each residual connection adds its own sub-layer's input, and the feed-forward network's input is z.",
+    hint="What goes into the feed-forward network? The same tensor has to be added to what comes out.",
+)(with_sums(third=lambda x, y, z, thought: x + thought))
+mistake(
+    "the third bypass is missing: z is not added",
+    symptom="deep stacks do not train; every layer has to pass everything through its feed-forward network",
+    why="the output of feed_forward goes straight into the norm.",
+    hint="What should come out if feed_forward returned only zeros?",
+)(with_sums(third=lambda x, y, z, thought: thought))
+mistake(
+    "the feed-forward network is missing",
+    symptom="fewer parameters than expected, and a higher loss",
+    why="z goes straight into the third norm.",
+    hint="Which argument of your function does the result not depend on?",
+)(with_sums(third=lambda x, y, z, thought: z))
+
+
+for place, after in enumerate(("self-attention", "cross-attention", "the feed-forward network")):
+    mistake(
+        f"the norm after {after} is missing",
+        symptom="the next part reads sums of any scale; training is less stable",
+        why=f"norms[{place}] is not called.",
+        hint=f"How many norms does a decoder layer have, and where did you use norms[{place}]?",
+    )(with_norms(without(place)))
+
+
+mistake(
+    "the first norm is used in all three places",
+    symptom="too few parameters; a state dict of another implementation does not fit",
+    why="each norm has a γ and β of its own.",
+    hint="Where did you use norms[1] and norms[2]?",
+)(with_norms(lambda norms: (norms[0], norms[0], norms[0])))
+mistake(
+    "the first norm is used twice, after self-attention and after cross-attention",
+    symptom="too few parameters; a state dict of another implementation does not fit",
+    why="each norm has a γ and β of its own.",
+    hint="Where did you use norms[1]?",
+)(with_norms(lambda norms: (norms[0], norms[0], norms[2])))
+mistake(
+    "the second norm is used twice, after cross-attention and after the feed-forward network",
+    symptom="too few parameters; a state dict of another implementation does not fit",
+    why="each norm has a γ and β of its own.",
+    hint="Where did you use norms[2]?",
+)(with_norms(lambda norms: (norms[0], norms[1], norms[1])))
+
+
+@mistake(
+    "it is a pre-norm layer; a post-norm one is asked for",
+    symptom="none by itself: this is the later variant, but its weights are others and it needs a final norm",
+    why="here each norm stands before its sub-layer; in the paper it stands after the sum.",
+    hint="Is the output of your layer normalized?",
+)
+def pre_norm(
+    x: Tensor,
+    memory: Tensor,
+    self_attention: Attention,
+    cross_attention: Attention,
+    feed_forward: Function,
+    norms: Norms,
+) -> Tensor:
+    h = norms[0](x)
+    y = x + self_attention(h, h, h)
+    z = y + cross_attention(norms[1](y), memory, memory)
+    return z + feed_forward(norms[2](z))
+
+
+Triple = tuple[Tensor, Tensor, Tensor]
+
+
+Read = Callable[[Tensor, Tensor, Tensor], Triple]
+
+
+def layer(
+    x: Tensor,
+    memory: Tensor,
+    self_attention: Attention,
+    cross_attention: Attention,
+    feed_forward: Function,
+    norms: Norms,
+    *,
+    reads: Read = lambda x, y, memory: (y, memory, memory),
+    self_reads: Callable[[Tensor, Tensor], Triple] = lambda x, memory: (x, x, x),
+) -> Tensor:
+    """The right layer, with the query, key and value of both attentions to choose."""
+    y = norms[0](x + self_attention(*self_reads(x, memory)))
+    z = norms[1](y + cross_attention(*reads(x, y, memory)))
+    return norms[2](z + feed_forward(z))
+
+
+mistake(
+    "cross-attention never looks at the memory: query, key and value are the target",
+    symptom="fluent translations that have nothing to do with the source",
+    why="cross_attention gets y three times, as self_attention gets x.",
+    hint="Which argument of your function does the result not depend on?",
+)(partial(layer, reads=lambda x, y, memory: (y, y, y)))
+mistake(
+    "keys and values of cross-attention are the layer's input x, not the memory",
+    symptom="fluent translations that have nothing to do with the source",
+    why="the query asks, the memory answers: keys and values are both the encoder's output.",
+    hint="Which argument of your function does the result not depend on?",
+)(partial(layer, reads=lambda x, y, memory: (y, x, x)))
+mistake(
+    "the values of cross-attention come from the target, not from the memory",
+    symptom="a shape error; when both sentences are equally long, weights for source words weigh target words",
+    why="keys and values belong together: what is found by its key is handed out by its value.",
+    hint="The weights have one column for each source token. How many rows must the value have?",
+)(partial(layer, reads=lambda x, y, memory: (y, memory, y)))
+mistake(
+    "the keys of cross-attention come from the target, not from the memory",
+    symptom="a shape error; when both sentences are equally long, the source is mixed by the target's own scores",
+    why="keys and values belong together: what is found by its key is handed out by its value.",
+    hint="With what should the query be compared, if it is to find a source word?",
+)(partial(layer, reads=lambda x, y, memory: (y, y, memory)))
+mistake(
+    "query and memory have changed places: the memory asks, the target answers",
+    symptom="a shape error; when both sentences are equally long, the source words look at all of the target",
+    why="one result is wanted for each target token, so the target is the query.",
+    hint="One row comes out for each query. How many rows should come out?",
+)(partial(layer, reads=lambda x, y, memory: (memory, y, y)))
+mistake(
+    "query, key and value of cross-attention are all the memory",
+    symptom="a shape error; when both sentences are equally long, each target token gets a source token's result",
+    why="one result is wanted for each target token, so the target is the query.",
+    hint="One row comes out for each query. How many rows should come out?",
+)(partial(layer, reads=lambda x, y, memory: (memory, memory, memory)))
+mistake(
+    "the query of cross-attention is the layer's input x, not y",
+    symptom="the decoder asks with single words, without what self-attention has found",
+    why="the sub-layers work one after the other: the second one starts from the first one's result.",
+    hint="Which of your variables holds the result of self-attention?",
+)(partial(layer, reads=lambda x, y, memory: (x, memory, memory)))
+mistake(
+    "keys and values of self-attention are the memory",
+    symptom="the decoder does not know what it has written so far",
+    why="in self-attention query, key and value are all x; the memory's turn comes after it.",
+    hint="In which of the two attentions does the target look at itself?",
+)(partial(layer, self_reads=lambda x, memory: (x, memory, memory)))
+
+
+@mistake(
+    "masked self-attention is left out",
+    symptom="words come in no order, or repeat: no target token knows what was written before it",
+    why="a decoder layer has three sub-layers. A widely copied formula has two.",
+    hint="Which argument of your function does the result not depend on?",
+)
+def without_self_attention(
+    x: Tensor, memory: Tensor, _: Attention, cross_attention: Attention, feed_forward: Function, norms: Norms
+) -> Tensor:
+    z = norms[1](x + cross_attention(x, memory, memory))
+    return norms[2](z + feed_forward(z))
+
+
+@mistake(
+    "cross-attention is left out",
+    symptom="fluent translations that have nothing to do with the source",
+    why="a decoder layer has three sub-layers; without the second it is a language model.",
+    hint="Which argument of your function does the result not depend on?",
+)
+def without_cross_attention(
+    x: Tensor, memory: Tensor, self_attention: Attention, _: Attention, feed_forward: Function, norms: Norms
+) -> Tensor:
+    y = norms[0](x + self_attention(x, x, x))
+    return norms[2](y + feed_forward(y))
+
+
+mistake(
+    "the first bypass is missing: x is not added",
+    symptom="a token's own word is lost unless self-attention brings it back; deep stacks do not train",
+    why="the output of self_attention goes straight into the norm.",
+    hint="What should y be if self_attention returned only zeros?",
+)(
+    lambda x, memory, self_attention, cross, feed_forward, norms: decoder_layer(
+        x, memory, lambda q, k, v: self_attention(q, k, v) - x, cross, feed_forward, norms
+    )
+)
+
+
+@mistake(
+    "cross-attention comes before self-attention",
+    symptom="none that is easy to see; weights of other implementations do not fit",
+    why="the paper's order is: look at what is written, then at the source, then think.",
+    hint="Which of the two attentions did you call first?",
+)
+def cross_first(
+    x: Tensor, memory: Tensor, self_attention: Attention, cross: Attention, feed_forward: Function, norms: Norms
+) -> Tensor:
+    y = norms[0](x + cross(x, memory, memory))
+    z = norms[1](y + self_attention(y, y, y))
+    return norms[2](z + feed_forward(z))
+
+
+@mistake(
+    "a part is called more than once",
+    symptom="more computing time, and with dropout two different results of the same part",
+    why="each call runs the whole sub-layer again.",
+    hint="Keep what each part returns in a variable. How often is it called then?",
+)
+def called_again(
+    x: Tensor, memory: Tensor, self_attention: Attention, cross: Attention, feed_forward: Function, norms: Norms
+) -> Tensor:
+    def first() -> Tensor:
+        return norms[0](x + self_attention(x, x, x))
+
+    def second() -> Tensor:
+        return norms[1](first() + cross(first(), memory, memory))
+
+    return norms[2](second() + feed_forward(second()))
+
+
+@mistake(
+    "x is changed in place",
+    symptom="whoever uses x again finds the sum in it; autograd may complain",
+    why="`x += ...` writes into the caller's tensor.",
+    hint="`x = x + ...` and `x += ...` look alike. Which of them makes a new tensor?",
+)
+def changed_in_place(
+    x: Tensor, memory: Tensor, self_attention: Attention, cross: Attention, feed_forward: Function, norms: Norms
+) -> Tensor:
+    before = x.clone()
+    x += self_attention(x, x, x)
+    return decoder_layer(before, memory, self_attention, cross, feed_forward, norms)

@@ -1,13 +1,13 @@
 """Checks greedy decoding with a scripted model whose every next token is known beforehand."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from transformer_edu.checks.engine import Component, Trial, need_callable
-from transformer_edu.checks.engine.compare import as_tensor
+from transformer_edu.checks.engine import Component, Trial, as_tensor
 from transformer_edu.decoding.greedy import greedy_search
 from transformer_edu.transformer import Transformer, TransformerConfig
 
@@ -16,8 +16,7 @@ PAD, BOS, EOS, VOCAB = 0, 1, 2, 10
 
 def check_greedy_search(fn: Callable[..., Tensor]) -> None:
     """Check fn(model, source, bos_id, eos_id, max_len) -> ids (batch, <= max_len); see `greedy_search`."""
-    need_callable("fn", fn)
-    SEARCH.check(fn)
+    COMPONENT.check(fn=fn)
 
 
 class Countdown(Transformer):
@@ -56,8 +55,9 @@ def _trial(title: str, source: list[list[int]], max_len: int, training: bool = F
     return Trial(f"{title} (the model counts down; 0 pads, 1 begins, 2 ends)", given, _search)
 
 
-SEARCH = Component(
+COMPONENT = Component(
     "greedy search",
+    chapter=14,
     reference=greedy_search,
     trials=[
         _trial("one sentence", [[4]], 8),
@@ -66,3 +66,103 @@ SEARCH = Component(
         _trial("a model in training mode", [[4]], 8, training=True),
     ],
 )
+mistake = COMPONENT.mistake
+
+
+def search(
+    model: Transformer,
+    source: Tensor,
+    bos_id: int,
+    eos_id: int,
+    max_len: int,
+    *,
+    banned: tuple[int, ...] = (PAD, BOS),
+    stop: str = "all",
+    pad_ended: bool = True,
+    mode: str = "restore",
+) -> Tensor:
+    """Greedy search; the keywords switch parts of it off, for the mistakes below."""
+    training = model.training
+    if mode != "leave alone":
+        model.eval()
+    memory, ids = model.encode(source), torch.full((len(source), 1), bos_id)
+    ended = torch.zeros(len(source), dtype=torch.bool)
+    while ids.shape[1] < max_len and not (stop == "all" and ended.all()) and not (stop == "any" and ended.any()):
+        logits = model.project(model.decode(ids, memory, source))[:, -1].clone()
+        logits[:, list(banned)] = -torch.inf
+        chosen = logits.argmax(-1)
+        chosen = chosen.masked_fill(ended, model.config.pad_id) if pad_ended else chosen
+        ids, ended = torch.cat([ids, chosen[:, None]], 1), ended | (chosen == eos_id)
+    if mode == "restore":
+        model.train(training)
+    return ids
+
+
+def _longer(model: Transformer, source: Tensor, bos_id: int, eos_id: int, max_len: int) -> Tensor:
+    return search(model, source, bos_id, eos_id, max_len + 1)
+
+
+def _without_bos(model: Transformer, source: Tensor, bos_id: int, eos_id: int, max_len: int) -> Tensor:
+    return search(model, source, bos_id, eos_id, max_len)[:, 1:]
+
+
+mistake(
+    "<pad> may be chosen",
+    symptom="translations with holes, or that end in padding without an end",
+    why="nothing keeps the padding token's score out of the argmax.",
+    hint="Which scores must never win? When do you take them out?",
+)(partial(search, banned=(BOS,)))
+mistake(
+    "<bos> may be chosen",
+    symptom="a begin token in the middle of a sentence",
+    why="nothing keeps the begin token's score out of the argmax.",
+    hint="Which scores must never win? When do you take them out?",
+)(partial(search, banned=(PAD,)))
+mistake(
+    "the search does not stop at <eos>",
+    symptom="every answer is max_len long and goes on after its end",
+    why="the loop runs over range(max_len), and nobody looks for the end token.",
+    hint="When has every sentence ended? What should be written after an end?",
+)(partial(search, stop="never", pad_ended=False))
+mistake(
+    "the search stops when the first sentence has ended",
+    symptom="longer sentences of a batch are cut off",
+    why="any() where all() is needed.",
+    hint="For how many sentences must the end have come?",
+)(partial(search, stop="any"))
+mistake(
+    "sentences that have ended go on while others are unfinished",
+    symptom="tokens after <eos>, only in batches",
+    why="the loop waits for all sentences, but nothing pads those that are ready.",
+    hint="What should a sentence that has ended get as its next token?",
+)(partial(search, pad_ended=False))
+mistake(
+    "all sentences are searched up to max_len though all have ended",
+    symptom="right answers followed by needless padding, and wasted time",
+    why="the loop has no way out.",
+    hint="When is there nothing left to do?",
+)(partial(search, stop="never"))
+mistake(
+    "<bos> is missing in the answer",
+    symptom="answers one token shorter than every other search's; code that strips <bos> strips a word",
+    why="the contract keeps the begin token as the first one.",
+    hint="What does the contract say about the first token?",
+)(_without_bos)
+mistake(
+    "max_len is counted without <bos>",
+    symptom="answers of max_len + 1 tokens, one past the positional table at worst",
+    why="the contract counts the begin token as well.",
+    hint="How long is your answer when nothing ends it?",
+)(_longer)
+mistake(
+    "the model is left in eval mode",
+    symptom="training goes on without dropout after the first sample",
+    why="eval() is called, and nobody puts the mode back.",
+    hint="What was model.training before your function, and what is it after?",
+)(partial(search, mode="eval"))
+mistake(
+    "the search runs in training mode",
+    symptom="another answer each time, worse than it could be",
+    why="dropout is still on.",
+    hint="Which mode should a model be in when it predicts?",
+)(partial(search, mode="leave alone"))

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer_edu.checks.engine import Component, Trial, need_callable
-from transformer_edu.checks.engine.compare import Unfit, as_tensor
+from transformer_edu.checks.engine import Component, Trial, Unfit, as_tensor
 from transformer_edu.embedding import InputEmbedding
 
 
@@ -18,8 +18,7 @@ def check_input_embedding(cls: Callable[..., nn.Module]) -> None:
     It looks up one row for each id in a trainable table, drawn with standard deviation 1/√d_model, and multiplies
     it by √d_model (paper, section 3.4).
     """
-    need_callable("cls", cls)
-    INPUT_EMBEDDING.check(cls)
+    COMPONENT.check(cls=cls)
 
 
 class ScaledEmbedding(InputEmbedding):
@@ -94,8 +93,10 @@ def _scales(cls: Any, given: dict[str, Any]) -> dict[str, Any]:
 
 TABLE = torch.tensor([[1.0, 2, 3, 4], [5, 6, 7, 8], [0, -1, 0, 1]])  # three words, d_model 4
 
-INPUT_EMBEDDING = Component(
+
+COMPONENT = Component(
     "input embedding",
+    chapter=3,
     reference=ScaledEmbedding,
     trials=[
         Trial(
@@ -110,3 +111,169 @@ INPUT_EMBEDDING = Component(
         Trial("a large table, as it was drawn", {"vocab_size": 2000, "d_model": 64}, _scales, tolerance=0.05),
     ],
 )
+mistake = COMPONENT.mistake
+
+
+Sizes = Callable[[int, int], float]  # a number from vocab_size and d_model
+
+
+def root(vocab_size: int, d_model: int) -> float:
+    """The right factor."""
+    return math.sqrt(d_model)
+
+
+class Embedding(ScaledEmbedding):
+    """The right module, with the lookup to replace."""
+
+    def rows(self, ids: Tensor) -> Tensor:
+        """One row for each id."""
+        return self.lookup(ids)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Look up and scale."""
+        return self.rows(ids) * math.sqrt(self.d_model)
+
+
+def variant(factor: Sizes = root, std: Sizes | None = None) -> type[nn.Module]:
+    """The right module with another factor, or with another standard deviation of its table."""
+
+    class Variant(ScaledEmbedding):
+        def __init__(self, vocab_size: int, d_model: int) -> None:
+            super().__init__(vocab_size, d_model)
+            if std is not None:
+                nn.init.normal_(self.lookup.weight, std=std(vocab_size, d_model))
+
+        def forward(self, ids: Tensor) -> Tensor:
+            return self.lookup(ids) * factor(self.vocab_size, self.d_model)
+
+    return Variant
+
+
+mistake(
+    "the factor √d_model is missing",
+    symptom="words are √d_model times smaller than the paper has them, and drown beside their positions",
+    why="the rows of the table are returned as they are.",
+    hint="d_model is 4 here. By what should a row be multiplied?",
+)(variant(lambda vocab_size, d_model: 1.0))
+mistake(
+    "the table is nn.Embedding's own, drawn from N(0, 1), and the factor is missing",
+    symptom="outputs have the right size, but a projection that shares the table gives logits √d_model times too large",
+    why="nn.Embedding draws with standard deviation 1. Here the table should have 1/√d_model, and the factor mends it.",
+    hint="Two things: which numbers should the table start from, and by what should a row be multiplied?",
+)(variant(lambda vocab_size, d_model: 1.0, lambda vocab_size, d_model: 1.0))
+mistake(
+    "the rows are divided by √d_model, not multiplied",
+    symptom="words are d_model times smaller than they should be: positions are all that is left",
+    why="√d_model divides the scores in attention; here it multiplies.",
+    hint="The table's entries are small, about 1/√d_model. Which operation brings them to about 1?",
+)(variant(lambda vocab_size, d_model: 1 / math.sqrt(d_model)))
+mistake(
+    "the factor is d_model, not its root",
+    symptom="words are √d_model times too large, and positions drown beside them",
+    why="the root is missing.",
+    hint="The table's entries are about 1/√d_model. Which factor brings them to about 1?",
+)(variant(lambda vocab_size, d_model: d_model))
+mistake(
+    "the factor is √vocab_size, not √d_model",
+    symptom="the size of a word's vector depends on how many words there are",
+    why="the wrong one of the two sizes stands under the root.",
+    hint="Which size is the length of one word's vector?",
+)(variant(lambda vocab_size, d_model: math.sqrt(vocab_size)))
+
+
+@mistake(
+    "ids are ignored: each position gets a row, whatever word stands there",
+    symptom="a model that does not react to its input words",
+    why="the table is read at 0, 1, 2, …, the positions, or cut with a slice.",
+    hint="Word 2 stands first in the example. Which row of the table should come first?",
+)
+class RowOfPosition(Embedding):
+    def rows(self, ids: Tensor) -> Tensor:
+        return self.lookup(torch.arange(ids.shape[1]).expand_as(ids))
+
+
+@mistake(
+    "a softmax stands between the one-hot vectors and the table",
+    symptom="every word's vector is a blend of all words",
+    why="softmax of 0, 0, 1 is 0.21, 0.21, 0.58: each row of the table gets in.",
+    hint="Which vector times the table gives exactly one of its rows?",
+)
+class Softmaxed(Embedding):
+    def rows(self, ids: Tensor) -> Tensor:
+        return F.one_hot(ids, self.vocab_size).to(self.lookup.weight.dtype).softmax(-1) @ self.lookup.weight
+
+
+@mistake(
+    "the table is not a parameter",
+    symptom="the optimizer does not know of it: words keep the vectors that they were given by chance",
+    why="a tensor in a plain attribute or a buffer is not among module.parameters().",
+    hint="In what must a tensor be wrapped, so that an nn.Module trains it?",
+)
+class NoParameter(nn.Module):
+    def __init__(self, vocab_size: int, d_model: int) -> None:
+        super().__init__()
+        self.table = torch.randn(vocab_size, d_model) / math.sqrt(d_model)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return self.table[ids] * math.sqrt(self.table.shape[1])
+
+
+@mistake(
+    "the table is frozen",
+    symptom="words keep the vectors that they were given by chance",
+    why="its requires_grad is off, as in nn.Embedding.from_pretrained unless freeze=False is given.",
+    hint="What should the gradient reach?",
+)
+class Frozen(Embedding):
+    def __init__(self, vocab_size: int, d_model: int) -> None:
+        super().__init__(vocab_size, d_model)
+        self.lookup.weight.requires_grad_(False)
+
+
+@mistake(
+    "the lookup is cut off from the gradient",
+    symptom="words keep the vectors that they were given by chance, though the table is a parameter",
+    why="`.data`, `.detach()` or `torch.no_grad()` reads the numbers without their history.",
+    hint="How does the loss learn which row of the table an output came from?",
+)
+class Detached(Embedding):
+    def rows(self, ids: Tensor) -> Tensor:
+        return self.lookup.weight.detach()[ids]
+
+
+@mistake(
+    "the table itself is scaled, at every call",
+    symptom="right the first time; then outputs grow by √d_model with each call until they overflow",
+    why="`self.table *= ...` or `.data.mul_(...)` writes into the parameter.",
+    hint="What does the second call find in the table?",
+)
+class GrowingTable(Embedding):
+    def forward(self, ids: Tensor) -> Tensor:
+        self.lookup.weight.data.mul_(math.sqrt(self.d_model))
+        return self.lookup(ids)
+
+
+mistake(
+    "the table is drawn from N(0, 1), nn.Embedding's default",
+    symptom="words start √d_model times larger than their positions, which drown beside them",
+    why="the factor √d_model makes the outputs' standard deviation √d_model instead of 1.",
+    hint="Which function of torch.nn.init draws with a standard deviation that you choose?",
+)(variant(std=lambda vocab_size, d_model: 1.0))
+mistake(
+    "the table is drawn with standard deviation 1/d_model, not 1/√d_model",
+    symptom="words start √d_model times smaller than they should, and drown beside their positions",
+    why="1/d_model is the variance; a standard deviation is its root.",
+    hint="Which of the two does your call want, the variance or the standard deviation?",
+)(variant(std=lambda vocab_size, d_model: 1 / d_model))
+mistake(
+    "the table is drawn uniformly between −1/√d_model and 1/√d_model",
+    symptom="words start 1.7 times smaller than they should",
+    why="1/√d_model is then the largest entry; the standard deviation is smaller by √3.",
+    hint="What is the standard deviation of numbers drawn evenly between −a and a?",
+)(variant(std=lambda vocab_size, d_model: 1 / math.sqrt(3 * d_model)))
+mistake(
+    "the table is drawn by Xavier's rule",
+    symptom="the more words there are, the smaller their vectors start",
+    why="Xavier's rule divides by vocab_size + d_model, but only one row is read at a time, not summed over all words.",
+    hint="On which of the two sizes should the standard deviation depend?",
+)(variant(std=lambda vocab_size, d_model: math.sqrt(2 / (vocab_size + d_model))))

@@ -6,19 +6,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_edu.checks.engine import Component, Trial, need_callable
-from transformer_edu.checks.engine.compare import as_tensor
-from transformer_edu.checks.engine.side_effects import gradient_of
+from transformer_edu.checks.engine import Component, Trial, as_tensor, gradient_of
 
 Split = Callable[[Tensor, int], Tensor]
+
+
 Merge = Callable[[Tensor], Tensor]
 
 
 def check_multi_head_split(split: Split, merge: Merge) -> None:
     """Check split(x, num_heads): (batch, seq, d_model) -> (batch, heads, seq, d_head), and merge, its inverse."""
-    need_callable("split", split)
-    need_callable("merge", merge)
-    HEADS.check((split, merge))
+    COMPONENT.check(split=split, merge=merge)
 
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:
@@ -40,10 +38,14 @@ def _merge(pair: Any, given: dict[str, Any]) -> dict[str, Any]:
 
 
 TOKENS = torch.tensor([[[11.0, 12, 13, 14], [21, 22, 23, 24], [31, 32, 33, 34]]])  # token 1, 2, 3; feature 1 .. 4
+
+
 TWO_SENTENCES = torch.cat([TOKENS, TOKENS + 100])
 
-HEADS = Component(
+
+COMPONENT = Component(
     "split and merge",
+    chapter=7,
     reference=(split_heads, merge_heads),
     trials=[
         Trial("splitting three tokens into two heads", {"x": TOKENS, "num_heads": 2}, _split),
@@ -54,6 +56,7 @@ HEADS = Component(
     ],
     gradient=gradient_of("x", "heads", call=lambda pair, given: pair["heads" in given](*given.values())),
 )
+mistake = COMPONENT.mistake
 
 
 def _split_as_view(x: Tensor, num_heads: int) -> Tensor:
@@ -76,31 +79,31 @@ def _merge_features_first(heads: Tensor) -> Tensor:
     return heads.permute(0, 2, 3, 1).flatten(-2)
 
 
-HEADS.mistake(
+mistake(
     "split is a single view: the tokens of one head come from different tokens",
     symptom="shapes are right, but each head sees a jumble of pieces; the causal mask leaks",
     why="(batch, seq, d_model) viewed as (batch, heads, seq, d_head) cuts across the rows.",
     hint="Cut d_model into (heads, d_head) first, where it stands. Which two dimensions then change places?",
 )((_split_as_view, merge_heads))
-HEADS.mistake(
+mistake(
     "split lacks the transpose: heads stand where tokens should",
     symptom="attention runs between the heads of one token, not between tokens",
     why="the result is (batch, seq, heads, d_head).",
     hint="Attention works on the last two dimensions. Which two should these be?",
 )((_split_without_transpose, merge_heads))
-HEADS.mistake(
+mistake(
     "split deals the features out in turn (0, 2 to the first head, 1, 3 to the second)",
     symptom="none when training from scratch, but weights of other implementations do not fit",
     why="d_model is cut as (d_head, heads); it should be (heads, d_head), neighbours together.",
     hint="Which features belong to the first head in your version?",
 )((_split_dealt, merge_heads))
-HEADS.mistake(
+mistake(
     "merge lacks the transpose: the numbers stay in the order of heads",
     symptom="shapes are right, a copy task is learned, but early outputs depend on later tokens",
     why="(batch, heads, seq, d_head) viewed as (batch, seq, d_model) puts pieces of different tokens into one row.",
     hint="Which dimension must stand beside d_head before the two can become d_model?",
 )((split_heads, _merge_as_view))
-HEADS.mistake(
+mistake(
     "merge interleaves the heads' features",
     symptom="none when training from scratch, but merge does not undo split",
     why="the last two dimensions are (d_head, heads) when they are flattened; they should be (heads, d_head).",

@@ -6,10 +6,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_edu.checks.engine import Component, Trial, need_callable
-from transformer_edu.checks.engine.compare import Unfit, as_tensor
+from transformer_edu.checks.engine import Component, Trial, Unfit, as_tensor
 
 PAD, BOS, EOS = 0, 1, 2
+
+
 Pair = tuple[Tensor, Tensor]
 
 
@@ -18,8 +19,7 @@ def check_shift(fn: Callable[[Tensor], Pair]) -> None:
 
     What target_in holds where target_out is padding does not matter: the loss does not look there.
     """
-    need_callable("fn", fn)
-    SHIFT.check(fn)
+    COMPONENT.check(fn=fn)
 
 
 def shift(target: Tensor) -> Pair:
@@ -42,8 +42,9 @@ def _trial(title: str, ids: list[list[int]]) -> Trial:
     return Trial(f"{title} (1 begins, 2 ends, 0 pads)", {"target": torch.tensor(ids)}, _cut)
 
 
-SHIFT = Component(
+COMPONENT = Component(
     "shifted target",
+    chapter=13,
     reference=shift,
     trials=[
         _trial("one sentence of two words", [[BOS, 5, 6, EOS]]),
@@ -51,94 +52,59 @@ SHIFT = Component(
         _trial("four sentences of one word", [[BOS, 5, EOS], [BOS, 6, EOS], [BOS, 7, EOS], [BOS, 8, EOS]]),
     ],
 )
-mistake = SHIFT.mistake
+mistake = COMPONENT.mistake
 
-
-@mistake(
+mistake(
     "the target is not shifted: the decoder is asked for the token that it has just read",
     symptom="98 % accuracy within minutes, and translations that repeat one token: copying the input is enough",
     why="both tensors hold the same tokens at the same places.",
     hint="At the place where the decoder has read <bos>, what must it say?",
-)
-def not_shifted(target: Tensor) -> Pair:
-    return target[:, :-1], target[:, :-1]
-
-
-@mistake(
+)(lambda target: (target[:, :-1], target[:, :-1]))
+mistake(
     "nothing is cut off: target_in and target_out are the whole target",
     symptom="98 % accuracy within minutes, and translations that repeat one token: copying the input is enough",
     why="the target is used for both as it is.",
     hint="At the place where the decoder has read <bos>, what must it say?",
-)
-def nothing_cut(target: Tensor) -> Pair:
-    return target, target
-
-
-@mistake(
+)(lambda target: (target, target))
+mistake(
     "the whole target is read, though only target_out is cut",
     symptom="a shape error in the loss: one more prediction than answers",
     why="after <eos> there is nothing left to say, so it need not be read.",
     hint="How many predictions are there, and how many answers?",
-)
-def eos_is_read(target: Tensor) -> Pair:
-    return target, target[:, 1:]
-
-
-@mistake(
+)(lambda target: (target, target[:, 1:]))
+mistake(
     "<bos> is kept in target_out",
     symptom="a shape error in the loss, or, after cutting elsewhere, a model that learns to say <bos>",
     why="the decoder is given <bos>; it never has to say it.",
     hint="Which token should be the first that the decoder says?",
-)
-def bos_is_said(target: Tensor) -> Pair:
-    return target[:, :-1], target
-
-
-@mistake(
+)(lambda target: (target[:, :-1], target))
+mistake(
     "the target is shifted twice",
     symptom="translations that skip every other word; the loss stays high",
     why="two places shift by one: for example the data loader and the training loop.",
     hint="After <bos>, which word of the sentence does your target_out ask for?",
-)
-def shifted_twice(target: Tensor) -> Pair:
-    return target[:, :-2], target[:, 2:]
-
-
-@mistake(
+)(lambda target: (target[:, :-2], target[:, 2:]))
+mistake(
     "<eos> is dropped: the decoder never has to say it",
     symptom="translations that never end and run into max_len",
     why="target_out is cut on both sides, or the target came without its end.",
     hint="What must the decoder say after the last word?",
-)
-def eos_dropped(target: Tensor) -> Pair:
-    return target[:, :-2], target[:, 1:-1]
-
-
-@mistake(
+)(lambda target: (target[:, :-2], target[:, 1:-1]))
+mistake(
     "target_in and target_out have changed places",
     symptom="the decoder reads the answer and must say what came before: a loss near zero, nonsense when decoding",
     why="what is read begins with <bos>, what is said ends with <eos>.",
     hint="Which of your two tensors holds <bos>?",
-)
-def exchanged(target: Tensor) -> Pair:
-    return target[:, 1:], target[:, :-1]
-
-
-@mistake(
+)(lambda target: (target[:, 1:], target[:, :-1]))
+mistake(
     "the slice cuts sentences, not tokens",
     symptom="each sentence must be 'translated' into the next one of the batch",
     why="the first dimension is the batch; tokens are in the second.",
     hint="target is (batch, seq). On which dimension does your slice work?",
-)
-def along_batch(target: Tensor) -> Pair:
-    return target[:-1], target[1:]
-
-
-@mistake(
+)(lambda target: (target[:-1], target[1:]))
+mistake(
     "the target is rolled: <bos> comes back at the end",
     symptom="a model that says <bos> after the sentence",
     why="torch.roll moves what falls off one end to the other.",
     hint="What should happen to the token that has no place any more?",
-)
-def rolled(target: Tensor) -> Pair:
-    return target, target.roll(-1, dims=1)
+)(lambda target: (target, target.roll(-1, dims=1)))

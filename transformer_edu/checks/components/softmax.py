@@ -6,9 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_edu.checks.engine import Component, Trial, need_callable
-from transformer_edu.checks.engine.compare import as_tensor
-from transformer_edu.checks.engine.side_effects import gradient_of
+from transformer_edu.checks.engine import Component, Trial, as_tensor, gradient_of
 
 INF = float("inf")
 
@@ -21,8 +19,9 @@ def _trial(title: str, scores: list[Any]) -> Trial:
     return Trial(title, {"scores": torch.tensor(scores)}, _apply)
 
 
-SOFTMAX = Component(
+COMPONENT = Component(
     "softmax",
+    chapter=6,
     reference=lambda scores: torch.softmax(scores, dim=-1),
     trials=[
         _trial("one row of two scores", [[0.0, 1.0]]),
@@ -34,100 +33,65 @@ SOFTMAX = Component(
     ],
     gradient=gradient_of("scores"),
 )
-mistake = SOFTMAX.mistake
+mistake = COMPONENT.mistake
 
 
 def check_softmax(fn: Callable[[Tensor], Tensor]) -> None:
     """Check fn(scores) -> probabilities of the same shape, each row of the last dimension summing to one."""
-    need_callable("fn", fn)
-    SOFTMAX.check(fn)
+    COMPONENT.check(fn=fn)
 
 
-@mistake(
+mistake(
     "the exponentials are not divided by their sum",
     symptom="rows that do not sum to one, so outputs grow with the number of keys",
     why="softmax is exp(x) over the sum of all exp(x) in the row; the division is missing.",
     hint="What must the entries of one row add up to? Which dimension do you sum over, and do you keep it?",
-)
-def unnormalized(scores: Tensor) -> Tensor:
-    return torch.exp(scores)
-
-
-@mistake(
+)(lambda scores: torch.exp(scores))
+mistake(
     "the row's maximum is subtracted, but the division by the sum is missing",
     symptom="the largest entry of every row is exactly 1, and rows do not sum to one",
     why="subtracting the maximum keeps exp from overflowing; it does not normalize.",
     hint="The subtraction cancels in a quotient. Where is the quotient?",
-)
-def shifted_but_unnormalized(scores: Tensor) -> Tensor:
-    return torch.exp(scores - scores.amax(-1, keepdim=True))
-
-
-@mistake(
+)(lambda scores: torch.exp(scores - scores.amax(-1, keepdim=True)))
+mistake(
     "large scores overflow",
     symptom="NaN in the middle of a training that went well, as soon as a score passes about 88",
     why="exp(1000) is infinite in floating point, and infinity over infinity is NaN.",
     hint="Softmax does not change when the same number is subtracted from the whole row. Which number makes exp safe?",
-)
-def overflowing(scores: Tensor) -> Tensor:
-    return torch.exp(scores) / torch.exp(scores).sum(-1, keepdim=True)
-
-
-@mistake(
+)(lambda scores: torch.exp(scores) / torch.exp(scores).sum(-1, keepdim=True))
+mistake(
     "the maximum of the whole tensor is subtracted, not each row's own",
     symptom="NaN in rows whose scores are much smaller than those of another row",
     why="after the subtraction every exp in such a row is 0, and 0 / 0 is NaN.",
     hint="Each row is a distribution of its own. Over which dimension does the maximum have to go?",
-)
-def global_maximum(scores: Tensor) -> Tensor:
-    return torch.exp(scores - scores.max()) / torch.exp(scores - scores.max()).sum(-1, keepdim=True)
-
-
-@mistake(
+)(lambda scores: torch.exp(scores - scores.max()) / torch.exp(scores - scores.max()).sum(-1, keepdim=True))
+mistake(
     "softmax runs over the rows (dimension -2) rather than the columns (dimension -1)",
     symptom="columns sum to one instead of rows: the tokens compete for each key",
     why="the dimension that sums to one is the one named in `dim`.",
     hint="Print the sums over dim=-1 and over dim=-2. Which of them should be 1?",
-)
-def over_rows(scores: Tensor) -> Tensor:
-    return torch.softmax(scores, dim=-2)
-
-
-@mistake(
+)(lambda scores: torch.softmax(scores, dim=-2))
+mistake(
     "softmax runs over the first dimension",
     symptom="a token's weights change with the other sentences of the batch",
     why="the dimension that sums to one is the one named in `dim`; dimension 0 is the batch.",
     hint="Count from the end: which dimension holds the scores of one query?",
-)
-def over_first(scores: Tensor) -> Tensor:
-    return torch.softmax(scores, dim=0)
-
-
-@mistake(
+)(lambda scores: torch.softmax(scores, dim=0))
+mistake(
     "the sum runs over the whole tensor, not over each row",
     symptom="all entries together sum to one, so that each row's weights shrink as rows are added",
     why="sum() without a dimension adds everything up.",
     hint="Each row is a distribution of its own. Tell `sum` which dimension to add, and keep it for the division.",
-)
-def over_everything(scores: Tensor) -> Tensor:
-    return torch.softmax(scores.flatten(), dim=0).view_as(scores)
-
-
-@mistake(
+)(lambda scores: torch.softmax(scores.flatten(), dim=0).view_as(scores))
+mistake(
     "the scores are divided by their sum without exp",
     symptom="negative weights, and a division by zero when the scores cancel",
     why="dividing by the sum normalizes, but only positive numbers make a distribution.",
     hint="What turns any score, negative ones too, into a positive number and keeps their order?",
-)
-def without_exp(scores: Tensor) -> Tensor:
-    return scores / scores.sum(-1, keepdim=True)
-
-
-@mistake(
+)(lambda scores: scores / scores.sum(-1, keepdim=True))
+mistake(
     "log-softmax is returned in place of softmax",
     symptom="negative 'weights'; the loss may still look right, attention does not",
     why="log_softmax returns the logarithm of the probabilities.",
     hint="Can a probability be negative?",
-)
-def logarithm(scores: Tensor) -> Tensor:
-    return torch.log_softmax(scores, dim=-1)
+)(lambda scores: torch.log_softmax(scores, dim=-1))

@@ -32,10 +32,12 @@ class CheckFailed(AssertionError):  # noqa: N818 (reads as a sentence: raise Che
 class Component:
     """A thing that readers write: the right answer, the trials, and the catalogue of known mistakes.
 
-    `gradient` observes what the answer has to let through, for those that training goes back through.
+    `chapter` is the one that teaches it. `gradient` observes what the answer has to let through, for those that
+    training goes back through.
     """
 
     name: str
+    chapter: int
     reference: Any
     trials: list[Trial]
     mistakes: list[Mistake] = field(default_factory=list)
@@ -51,8 +53,14 @@ class Component:
 
         return register
 
-    def check(self, candidate: Any) -> None:
-        """Print one line when every trial agrees with the reference; raise `CheckFailed` at the first that does not."""
+    def check(self, **candidates: Any) -> None:
+        """Print one line when every trial agrees with the reference; raise `CheckFailed` at the first that does not.
+
+        The candidate is given by the name that its writer knows; two functions that belong together are one candidate.
+        """
+        for name, value in candidates.items():
+            need_callable(name, value)
+        candidate = next(iter(candidates.values())) if len(candidates) == 1 else tuple(candidates.values())
         with laboratory():
             self._compare(candidate)
             for look in self._looks():
@@ -87,8 +95,9 @@ class Component:
                 yield index, look, cuts_off_the_gradient
 
     def _failure(self, index: int, expected: Any, got: Any, mistake: Mistake | None, certain: bool) -> CheckFailed:
-        message = failure_report(self, index, expected, got, mistake, certain)
-        failure = CheckFailed(message, self.name, self.trials[index].title, mistake)
+        trial, heading = self.trials[index], f"{self.name}: check {index + 1} of {len(self.trials)}"
+        message = failure_report(heading, trial, expected, got, mistake, certain)
+        failure = CheckFailed(message, self.name, trial.title, mistake)
         failure.__cause__ = got.error if isinstance(got, Raised) else None
         return failure
 

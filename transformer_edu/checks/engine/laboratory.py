@@ -66,7 +66,7 @@ SWITCHES = [
     _switch(_read_anomaly_mode, lambda both: torch.autograd.set_detect_anomaly(*both), (False, True)),
     *_precision(),
     _switch(np.geterr, lambda kinds: np.seterr(**kinds), NUMPYS_OWN),
-    Switch(torch.get_num_threads, torch.set_num_threads),
+    _switch(torch.get_num_threads, torch.set_num_threads, 1),  # for tensors this small, threads only wait
     Switch(lambda: jaxtyping.config.jaxtyping_disable, partial(jaxtyping.config.update, "jaxtyping_disable")),
     Switch(torch.get_rng_state, torch.set_rng_state, partial(torch.default_generator.manual_seed, 0)),
     Switch(_read_cuda_seeds, torch.cuda.set_rng_state_all),
@@ -79,7 +79,7 @@ SWITCHES = [
 def laboratory() -> Iterator[None]:
     """Whatever the caller or a candidate has set, all code inside starts from one state, and the caller's comes back.
 
-    Gradients on, no inference mode, no autocast, float32, the CPU, fixed seeds, no warnings.
+    Gradients on, no inference mode, no autocast, float32, the CPU, one thread, fixed seeds, no warnings.
     """
     found = [(switch, switch.read()) for switch in SWITCHES]
     with warnings.catch_warnings(), torch.inference_mode(False), _no_default_device():

@@ -1,10 +1,11 @@
-"""Observations that many checks share: what a function returns, and what it leaves of its arguments."""
+"""Observations that many checks share: what a function returns or a class makes, and what is left of the arguments."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
-from transformer_edu.checks.engine.compare import as_tensor, change
+from transformer_edu.checks.engine.compare import Unfit, as_tensor, change
 
 
 def output(fn: Any, given: dict[str, Any]) -> Tensor:
@@ -18,3 +19,20 @@ def inputs_afterwards(fn: Any, given: dict[str, Any]) -> dict[str, Any]:
     before = {name: value.clone().double() for name, value in tensors.items()}
     fn(*given.values())
     return {f"{name}, after the call": change(before[name], value.double()) for name, value in tensors.items()}
+
+
+def made_module(make: Any, *sizes: Any, **fields: Any) -> Any:
+    """The module that the candidate makes."""
+    module = make(*sizes, **fields)
+    if not isinstance(module, nn.Module):
+        raise Unfit(f"makes a {type(module).__name__}, expected a torch.nn.Module")
+    return module
+
+
+def read_list(result: Any, what: str) -> Sequence[Any]:
+    """What the candidate returned, as a list; a tuple is welcome."""
+    if result is None:
+        raise Unfit(f"returned None, expected {what}: is the `return` missing?")
+    if not isinstance(result, list | tuple):
+        raise Unfit(f"returned a {type(result).__name__}, expected {what}")
+    return result

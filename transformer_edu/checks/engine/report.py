@@ -4,34 +4,28 @@ import traceback
 from dataclasses import fields, is_dataclass
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from transformer_edu.checks.engine.compare import Change, Raised, agree
-
-if TYPE_CHECKING:
-    from transformer_edu.checks.engine import Component
-    from transformer_edu.checks.engine.trial import Mistake
+from transformer_edu.checks.engine.trial import Mistake, Trial
 
 INDENT = "    "
 LARGEST_SHOWN = 32  # entries of an argument that are printed rather than described
 
 
-def failure_report(
-    component: "Component", index: int, expected: Any, got: Any, mistake: "Mistake | None", certain: bool
-) -> str:
-    """The whole message for trial `index` of `component`."""
-    trial = component.trials[index]
-    lines = [f"✗ {component.name}: check {index + 1} of {len(component.trials)}, {trial.title}", ""]
+def failure_report(heading: str, trial: Trial, expected: Any, got: Any, mistake: Mistake | None, certain: bool) -> str:
+    """The whole message for a trial that failed."""
+    lines = [f"✗ {heading}, {trial.title}", ""]
     for name, value in trial.given.items():
         lines += labelled(name, argument(value, always_shape=isinstance(got, Raised)))
     lines += difference(expected, got, trial.tolerance)
     return "\n".join([*lines, "", *diagnosis(got, mistake, certain)])
 
 
-def diagnosis(got: Any, mistake: "Mistake | None", certain: bool) -> list[str]:
+def diagnosis(got: Any, mistake: Mistake | None, certain: bool) -> list[str]:
     """Name the mistake, or say honestly that it is none of the known ones."""
     if isinstance(got, Raised) and isinstance(got.error, NotImplementedError):
         return ["Not written yet: the function raises NotImplementedError. Fill it in and run the check again."]
