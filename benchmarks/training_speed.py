@@ -21,7 +21,8 @@ from shared.measure import alternate, growth_bytes, in_new_process, product_prec
 from shared.report import arguments, save, table
 from torch import Tensor, nn
 
-from transformer_edu.translator.steps import SummedLoss
+from transformer_edu import fast
+from transformer_edu.training.loss import SummedLoss
 
 SMOOTHING = 0.1
 TRAINEES = ("ours", *(name for name in NAMES if name != "ours"), "ours, PyTorch's loss")
@@ -56,7 +57,7 @@ class Trainee:
     def __init__(self, name: str, case: Case) -> None:
         self.model: nn.Module = build(name.partition(",")[0], case.shape).train()
         self.batch = case.batch()
-        self.summed_loss = SummedLoss(self.model, SMOOTHING) if name == "ours" else None
+        self.summed_loss = fast.switch_on(SummedLoss(self.model, SMOOTHING)) if name == "ours" else None
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
 
     def forward_backward(self) -> None:

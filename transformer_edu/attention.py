@@ -2,26 +2,14 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from transformer_edu.fast.dropout import draws_quickly, dropout
-from transformer_edu.fast.linear import Linear
+from transformer_edu.support.arguments import check_all_vectors, check_attention, check_heads
 from transformer_edu.support.cache import KeyValueCache
 from transformer_edu.support.shapes import Float, Mask, Tensor
-from transformer_edu.support.validation import (
-    check_boolean,
-    check_divisible,
-    check_floating_point,
-    check_mask,
-    check_positive_integer,
-    check_probability,
-    check_tensor,
-    check_vectors,
-)
 
 
 def scaled_dot_product_attention(
@@ -45,8 +33,7 @@ def scaled_dot_product_attention(
         The output (batch, heads, q_len, d_head) and the weights before dropout (batch, heads, q_len, k_len),
         or None in place of the weights when they are not needed.
     """
-    _check_attention_inputs(query, key, value, mask)
-    check_probability("dropout_p", dropout_p)
+    check_attention(query, key, value, mask, dropout_p)
     if not need_weights:
         return _fused_attention(query, key, value, mask, dropout_p), None
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])  # (batch, heads, q_len, k_len)
@@ -55,38 +42,16 @@ def scaled_dot_product_attention(
     weights = torch.softmax(scores, dim=-1)
     if mask is not None:
         weights = weights.masked_fill(~mask, 0.0)  # only matters for a query with nowhere to look
-    return dropout(weights, dropout_p) @ value, weights
+    return F.dropout(weights, dropout_p) @ value, weights
 
 
 def _fused_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float) -> Tensor:
-    if dropout_p > 0 and draws_quickly(query, query[..., 0].numel() * key.shape[-2]):
-        # on a CPU the kernel with dropout is the written-out path, with a slow dropout
-        return scaled_dot_product_attention(query, key, value, mask, dropout_p)[0]
     if mask is None:
         return F.scaled_dot_product_attention(query, key, value, dropout_p=dropout_p)
     mask = torch.atleast_2d(mask)  # the kernel wants its (q_len, k_len)
     nowhere = ~mask.any(dim=-1, keepdim=True)  # queries that may attend to nothing: kernels differ, so we decide
     output = F.scaled_dot_product_attention(query, key, value, attn_mask=mask | nowhere, dropout_p=dropout_p)
     return output.masked_fill(nowhere, 0.0)
-
-
-def _check_attention_inputs(query: Any, key: Any, value: Any, mask: Any) -> None:
-    for name, tensor in (("query", query), ("key", key), ("value", value)):
-        check_tensor(name, tensor)
-        check_floating_point(name, tensor)
-        if tensor.dim() < 2 or tensor.numel() == 0:
-            raise ValueError(f"{name} must be (..., len, d_head) and not empty, got shape {tuple(tensor.shape)}")
-    if not query.shape[:-2] == key.shape[:-2] == value.shape[:-2]:
-        raise ValueError(
-            "query, key and value must have the same leading dimensions (batch, heads), got shapes "
-            f"{tuple(query.shape)}, {tuple(key.shape)} and {tuple(value.shape)}"
-        )
-    if query.shape[-1] != key.shape[-1]:
-        raise ValueError(f"query and key must share d_head, got {query.shape[-1]} and {key.shape[-1]}")
-    if key.shape[-2] != value.shape[-2]:
-        raise ValueError(f"key and value must have the same length, got {key.shape[-2]} and {value.shape[-2]}")
-    if mask is not None:
-        check_mask("mask", mask, (*query.shape[:-1], key.shape[-2]))
 
 
 class MultiHeadAttention(nn.Module):
@@ -103,18 +68,14 @@ class MultiHeadAttention(nn.Module):
 
     def __init__(self, d_model: int, num_heads: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
-        check_positive_integer("d_model", d_model)
-        check_positive_integer("num_heads", num_heads)
-        check_divisible("d_model", d_model, "num_heads", num_heads)
-        check_probability("dropout", dropout)
-        check_boolean("bias", bias)
+        check_heads(d_model, num_heads, dropout, bias)
         self.d_model = d_model
         self.num_heads = num_heads
         self.dropout = dropout
-        self.query_projection = Linear(d_model, d_model, bias=bias)
-        self.key_projection = Linear(d_model, d_model, bias=bias)
-        self.value_projection = Linear(d_model, d_model, bias=bias)
-        self.output_projection = Linear(d_model, d_model, bias=bias)
+        self.query_projection = nn.Linear(d_model, d_model, bias=bias)
+        self.key_projection = nn.Linear(d_model, d_model, bias=bias)
+        self.value_projection = nn.Linear(d_model, d_model, bias=bias)
+        self.output_projection = nn.Linear(d_model, d_model, bias=bias)
         self.recorder: Callable[[Tensor], None] | None = None
 
     def forward(
@@ -126,8 +87,7 @@ class MultiHeadAttention(nn.Module):
         cache: KeyValueCache | None = None,
     ) -> Float[Tensor, "batch q_len d_model"]:
         """Attend from `query` to `key` and `value`; with a `cache`, also to the keys and values kept there."""
-        for name, x in (("query", query), ("key", key), ("value", value)):
-            check_vectors(name, x, self.d_model)
+        check_all_vectors(self.d_model, query=query, key=key, value=value)
         q = self.split_heads(self.query_projection(query))  # (batch, heads, q_len, d_head)
         k = self.split_heads(self.key_projection(key))  # (batch, heads, k_len, d_head)
         v = self.split_heads(self.value_projection(value))
@@ -139,10 +99,8 @@ class MultiHeadAttention(nn.Module):
         self, query: Float[Tensor, "batch q_len d_model"], cache: KeyValueCache, mask: Mask | None = None
     ) -> Float[Tensor, "batch q_len d_model"]:
         """Attend to the keys and values in `cache` alone, adding none (cross-attention after the first token)."""
-        if cache.key is None or cache.value is None:
-            raise ValueError(f"cache must already hold keys and values, got the empty {cache}")
         q = self.split_heads(self.query_projection(query))
-        return self.attend(q, cache.key, cache.value, mask)
+        return self.attend(q, *cache.kept(), mask)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
         """All heads at once, (batch, heads, len, d_head) each, merged and projected to (batch, q_len, d_model)."""

@@ -9,11 +9,9 @@ from transformer_edu.attention import MultiHeadAttention
 from transformer_edu.feedforward import PositionwiseFeedForward
 from transformer_edu.normalization import LayerNorm
 from transformer_edu.residual import ResidualConnection
+from transformer_edu.support.arguments import check_all_vectors, check_layers
 from transformer_edu.support.cache import DecoderCache, LayerCache
-from transformer_edu.support.shapes import Float, Mask, Tensor, Vectors
-from transformer_edu.support.validation import check_vectors
-
-Memory = Float[Tensor, "batch source_seq d_model"]
+from transformer_edu.support.shapes import Mask, Memory, Tensor, Vectors
 
 
 class DecoderLayer(nn.Module):
@@ -66,8 +64,7 @@ class DecoderLayer(nn.Module):
         `target_mask` hides later target tokens and padding, `memory_mask` the source's padding.
         With a `cache`, x holds only the new positions.
         """
-        check_vectors("x", x, self.d_model)
-        check_vectors("memory", memory, self.d_model)
+        check_all_vectors(self.d_model, x=x, memory=memory)
         past = () if cache is None else (cache.self_attention,)
         x = self.attend_residual(x, lambda h: self.self_attention(h, h, h, target_mask, *past))
         x = self.cross_residual(x, lambda h: self.attend_to_memory(h, memory, memory_mask, cache))
@@ -88,8 +85,7 @@ class Decoder(nn.Module):
 
     def __init__(self, layers: Sequence[nn.Module], final_norm: nn.Module | None = None) -> None:
         super().__init__()
-        if not layers:
-            raise ValueError(f"layers must hold at least one layer, got {layers!r}")
+        check_layers(layers)
         self.layers = nn.ModuleList(layers)
         self.final_norm = final_norm if final_norm is not None else nn.Identity()
 

@@ -4,9 +4,9 @@ import math
 
 from torch import nn
 
-from transformer_edu.fast.linear import Linear
+from transformer_edu.support.arguments import check_embedding, check_projection
 from transformer_edu.support.shapes import Float, Int, Tensor
-from transformer_edu.support.validation import check_boolean, check_ids, check_positive_integer, check_vectors
+from transformer_edu.support.validation import check_ids, check_vectors
 
 
 class InputEmbedding(nn.Module):
@@ -20,12 +20,7 @@ class InputEmbedding(nn.Module):
 
     def __init__(self, vocab_size: int, d_model: int, padding_idx: int | None = None) -> None:
         super().__init__()
-        check_positive_integer("vocab_size", vocab_size)
-        check_positive_integer("d_model", d_model)
-        if padding_idx is not None:
-            check_positive_integer("padding_idx", padding_idx, minimum=0)
-            if padding_idx >= vocab_size:
-                raise ValueError(f"padding_idx must be below vocab_size={vocab_size}, got {padding_idx}")
+        check_embedding(vocab_size, d_model, padding_idx)
         self.vocab_size = vocab_size
         self.d_model = d_model
         self.lookup = nn.Embedding(vocab_size, d_model, padding_idx=padding_idx)
@@ -49,11 +44,9 @@ class ProjectionLayer(nn.Module):
 
     def __init__(self, d_model: int, vocab_size: int, bias: bool = False) -> None:
         super().__init__()
-        check_positive_integer("d_model", d_model)
-        check_positive_integer("vocab_size", vocab_size)
-        check_boolean("bias", bias)
+        check_projection(d_model, vocab_size, bias)
         self.d_model = d_model
-        self.linear = Linear(d_model, vocab_size, bias=bias)
+        self.linear = nn.Linear(d_model, vocab_size, bias=bias)
 
     def forward(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch seq vocab"]:
         """Vectors (batch, seq, d_model) -> logits (batch, seq, vocab)."""

@@ -8,6 +8,7 @@ from transformer_edu.attention import MultiHeadAttention
 from transformer_edu.feedforward import PositionwiseFeedForward
 from transformer_edu.normalization import LayerNorm
 from transformer_edu.residual import ResidualConnection
+from transformer_edu.support.arguments import check_layers
 from transformer_edu.support.shapes import Mask, Vectors
 from transformer_edu.support.validation import check_vectors
 
@@ -61,8 +62,7 @@ class Encoder(nn.Module):
 
     def __init__(self, layers: Sequence[nn.Module], final_norm: nn.Module | None = None) -> None:
         super().__init__()
-        if not layers:
-            raise ValueError(f"layers must hold at least one layer, got {layers!r}")
+        check_layers(layers)
         self.layers = nn.ModuleList(layers)
         self.final_norm = final_norm if final_norm is not None else nn.Identity()
 

@@ -5,10 +5,9 @@ from collections.abc import Callable
 import torch.nn.functional as F
 from torch import nn
 
-from transformer_edu.fast.dropout import Dropout
-from transformer_edu.fast.linear import Linear
+from transformer_edu.support.arguments import check_feed_forward
 from transformer_edu.support.shapes import Float, Tensor
-from transformer_edu.support.validation import check_choice, check_positive_integer, check_probability, check_vectors
+from transformer_edu.support.validation import check_vectors
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 
@@ -25,15 +24,12 @@ class PositionwiseFeedForward(nn.Module):
 
     def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0, activation: str = "relu") -> None:
         super().__init__()
-        check_positive_integer("d_model", d_model)
-        check_positive_integer("d_ff", d_ff)
-        check_probability("dropout", dropout)
-        check_choice("activation", activation, tuple(ACTIVATIONS))
+        check_feed_forward(d_model, d_ff, dropout, activation, ACTIVATIONS)
         self.d_model = d_model
-        self.expand = Linear(d_model, d_ff)
-        self.contract = Linear(d_ff, d_model)
+        self.expand = nn.Linear(d_model, d_ff)
+        self.contract = nn.Linear(d_ff, d_model)
         self.activation = ACTIVATIONS[activation]
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch seq d_model"]:
         """Vectors (batch, seq, d_model) -> vectors (batch, seq, d_model)."""

@@ -3,8 +3,8 @@
 
 import torch
 
+from transformer_edu.support.arguments import check_padded_ids, check_sizes
 from transformer_edu.support.shapes import Bool, Int, Tensor
-from transformer_edu.support.validation import INTEGER_DTYPES, check_positive_integer, check_tensor
 
 
 def causal_mask(size: int, device: torch.device | str | None = None) -> Bool[Tensor, "{size} {size}"]:
@@ -15,7 +15,7 @@ def causal_mask(size: int, device: torch.device | str | None = None) -> Bool[Ten
     >>> causal_mask(3).int().tolist()
     [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
     """
-    check_positive_integer("size", size)
+    check_sizes(size=size)
     return torch.ones(size, size, dtype=torch.bool, device=device).tril()
 
 
@@ -27,10 +27,5 @@ def padding_mask(ids: Int[Tensor, "batch seq"], pad_id: int) -> Bool[Tensor, "ba
     >>> padding_mask(torch.tensor([[5, 8, 0]]), pad_id=0).int().tolist()
     [[[[1, 1, 0]]]]
     """
-    check_tensor("ids", ids)
-    if ids.dtype not in INTEGER_DTYPES:
-        raise TypeError(f"ids must hold token ids of dtype int64 or int32, got {ids.dtype}")
-    if ids.dim() != 2:
-        raise ValueError(f"ids must have shape (batch, seq), got {tuple(ids.shape)}")
-    check_positive_integer("pad_id", pad_id, minimum=0)
+    check_padded_ids(ids, pad_id)
     return (ids != pad_id)[:, None, None, :]

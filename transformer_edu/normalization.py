@@ -4,8 +4,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from transformer_edu.support.arguments import check_norm
 from transformer_edu.support.shapes import Float, Tensor
-from transformer_edu.support.validation import check_features, check_number, check_positive_integer
+from transformer_edu.support.validation import check_features
 
 
 class LayerNorm(nn.Module):
@@ -21,8 +22,7 @@ class LayerNorm(nn.Module):
 
     def __init__(self, d_model: int, eps: float = 1e-5) -> None:
         super().__init__()
-        check_positive_integer("d_model", d_model)
-        check_number("eps", eps)
+        check_norm(d_model, eps)
         self.eps = eps
         self.weight = nn.Parameter(torch.ones(d_model))  # γ
         self.bias = nn.Parameter(torch.zeros(d_model))  # β
@@ -41,8 +41,7 @@ class RMSNorm(nn.Module):
 
     def __init__(self, d_model: int, eps: float = 1e-5) -> None:
         super().__init__()
-        check_positive_integer("d_model", d_model)
-        check_number("eps", eps)
+        check_norm(d_model, eps)
         self.eps = eps
         self.weight = nn.Parameter(torch.ones(d_model))  # γ
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from transformer_edu.fast.dropout import Dropout
+from transformer_edu.support.arguments import check_positioned, check_sizes, check_table
 from transformer_edu.support.shapes import Float, Tensor
-from transformer_edu.support.validation import check_even, check_positive_integer, check_probability, check_vectors
+from transformer_edu.support.validation import check_probability
 
 
 def sinusoidal_table(max_len: int, d_model: int) -> Float[Tensor, "{max_len} {d_model}"]:
@@ -23,24 +23,13 @@ def sinusoidal_table(max_len: int, d_model: int) -> Float[Tensor, "{max_len} {d_
         max_len: number of positions (rows).
         d_model: number of columns, even.
     """
-    check_positive_integer("max_len", max_len)
-    check_positive_integer("d_model", d_model)
-    check_even("d_model", d_model)
+    check_table(max_len, d_model)
     position = torch.arange(max_len, dtype=torch.float64)[:, None]  # (max_len, 1)
     theta = 10000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)  # (d_model / 2)
     table = torch.empty(max_len, d_model, dtype=torch.float64)
     table[:, 0::2] = torch.sin(position * theta)
     table[:, 1::2] = torch.cos(position * theta)
     return table.to(torch.get_default_dtype())
-
-
-def _check_reach(seq: int, offset: int, max_len: int) -> None:
-    check_positive_integer("offset", offset, minimum=0)
-    if offset + seq > max_len:
-        raise ValueError(
-            f"x reaches position {offset + seq - 1} (offset={offset}, seq={seq}), "
-            f"but the table has max_len={max_len} positions"
-        )
 
 
 class PositionalEncoding(nn.Module):
@@ -61,7 +50,7 @@ class PositionalEncoding(nn.Module):
         super().__init__()
         check_probability("dropout", dropout)
         self.register_buffer("table", sinusoidal_table(max_len, d_model), persistent=False)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> nn.Module:
         """All that moves or casts a module comes through here; `to_empty` would leave a table of anything at all."""
@@ -74,10 +63,8 @@ class PositionalEncoding(nn.Module):
 
     def forward(self, x: Float[Tensor, "batch seq d_model"], offset: int = 0) -> Float[Tensor, "batch seq d_model"]:
         """Add rows offset .. offset + seq - 1 of the table to x (batch, seq, d_model)."""
-        max_len, d_model = self.table.shape
-        check_vectors("x", x, d_model)
+        check_positioned(x, offset, self.table)
         seq = x.shape[1]  # dimension 1 counts positions; dimension 0 counts sentences
-        _check_reach(seq, offset, max_len)
         return self.dropout(x + self.table[offset : offset + seq])
 
 
@@ -89,16 +76,13 @@ class LearnedPositionalEncoding(nn.Module):
 
     def __init__(self, d_model: int, max_len: int = 5000, dropout: float = 0.0) -> None:
         super().__init__()
-        check_positive_integer("d_model", d_model)
-        check_positive_integer("max_len", max_len)
+        check_sizes(d_model=d_model, max_len=max_len)
         check_probability("dropout", dropout)
         self.table = nn.Parameter(torch.randn(max_len, d_model) * 0.02)  # small beside the embeddings (as in BERT)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "batch seq d_model"], offset: int = 0) -> Float[Tensor, "batch seq d_model"]:
         """Add rows offset .. offset + seq - 1 of the table to x (batch, seq, d_model)."""
-        max_len, d_model = self.table.shape
-        check_vectors("x", x, d_model)
+        check_positioned(x, offset, self.table)
         seq = x.shape[1]
-        _check_reach(seq, offset, max_len)
         return self.dropout(x + self.table[offset : offset + seq])

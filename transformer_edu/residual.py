@@ -1,13 +1,12 @@
-"""The bypass around every sub-layer, and where its norm stands."""
+"""The residual connection around every sub-layer, and where its norm stands."""
 
 from collections.abc import Callable
 
 from torch import nn
 
-from transformer_edu.fast.dropout import Dropout
 from transformer_edu.normalization import LayerNorm
+from transformer_edu.support.arguments import check_residual
 from transformer_edu.support.shapes import Float, Tensor
-from transformer_edu.support.validation import check_choice, check_positive_integer, check_probability
 
 
 class ResidualConnection(nn.Module):
@@ -31,17 +30,15 @@ class ResidualConnection(nn.Module):
         make_norm: Callable[[int], nn.Module] = LayerNorm,
     ) -> None:
         super().__init__()
-        check_positive_integer("d_model", d_model)
-        check_probability("dropout", dropout)
-        check_choice("norm", norm, ("post", "pre"))
+        check_residual(d_model, dropout, norm)
         self.pre = norm == "pre"
         self.norm = make_norm(d_model)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(
         self, x: Float[Tensor, "batch seq d_model"], sublayer: Callable[[Tensor], Tensor]
     ) -> Float[Tensor, "batch seq d_model"]:
-        """Run `sublayer`, a function (batch, seq, d_model) -> (batch, seq, d_model), inside the bypass around x."""
+        """Run `sublayer`, a function (batch, seq, d_model) -> (batch, seq, d_model), inside the connection around x."""
         if self.pre:
             return x + self.dropout(sublayer(self.norm(x)))
         return self.norm(x + self.dropout(sublayer(x)))

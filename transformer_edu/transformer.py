@@ -12,22 +12,13 @@ from transformer_edu.encoder import Encoder, EncoderLayer
 from transformer_edu.masks import causal_mask, padding_mask
 from transformer_edu.normalization import LayerNorm
 from transformer_edu.positional import PositionalEncoding
+from transformer_edu.support.arguments import check_config, check_decoding, check_is
 from transformer_edu.support.cache import DecoderCache
-from transformer_edu.support.shapes import Bool, Float, Int, Tensor, Vectors
-from transformer_edu.support.validation import (
-    check_boolean,
-    check_choice,
-    check_divisible,
-    check_even,
-    check_ids,
-    check_positive_integer,
-    check_probability,
-    check_vectors,
-)
+from transformer_edu.support.shapes import Bool, Float, Int, Memory, Tensor, Vectors
+from transformer_edu.support.validation import check_ids
 
 SourceIds = Int[Tensor, "batch source_seq"]
 TargetIds = Int[Tensor, "batch seq"]
-Memory = Float[Tensor, "batch source_seq d_model"]
 
 
 @dataclass(frozen=True)
@@ -48,24 +39,7 @@ class TransformerConfig:
     tie_embeddings: str = "none"  # "target": with the projection; "all": all three matrices are one (the paper)
 
     def __post_init__(self) -> None:
-        for name in ("source_vocab_size", "target_vocab_size", "d_model", "num_heads", "d_ff", "num_layers", "max_len"):
-            check_positive_integer(name, getattr(self, name))
-        check_divisible("d_model", self.d_model, "num_heads", self.num_heads)
-        check_even("d_model", self.d_model)
-        check_probability("dropout", self.dropout)
-        check_choice("norm", self.norm, ("post", "pre"))
-        if self.final_norm is not None:
-            check_boolean("final_norm", self.final_norm)
-        check_positive_integer("pad_id", self.pad_id, minimum=0)
-        if self.pad_id >= min(self.source_vocab_size, self.target_vocab_size):
-            sizes = f"source_vocab_size={self.source_vocab_size} and target_vocab_size={self.target_vocab_size}"
-            raise ValueError(f"pad_id must be an id of both vocabularies, below {sizes}, got {self.pad_id}")
-        check_choice("tie_embeddings", self.tie_embeddings, ("none", "target", "all"))
-        if self.tie_embeddings == "all" and self.source_vocab_size != self.target_vocab_size:
-            raise ValueError(
-                "tie_embeddings='all' needs one vocabulary for both languages, got source_vocab_size="
-                f"{self.source_vocab_size} and target_vocab_size={self.target_vocab_size}"
-            )
+        check_config(self)
 
     @property
     def has_final_norm(self) -> bool:
@@ -78,8 +52,7 @@ class Transformer(nn.Module):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        if not isinstance(config, TransformerConfig):
-            raise TypeError(f"config must be a TransformerConfig, got {type(config).__name__}: {config!r}"[:300])
+        check_is("config", config, TransformerConfig)
         self.config = c = config
         shape = (c.d_model, c.num_heads, c.d_ff, c.dropout, c.norm)
         self.source_embedding = InputEmbedding(c.source_vocab_size, c.d_model)
@@ -114,7 +87,7 @@ class Transformer(nn.Module):
         """Read the source: ids (batch, source_seq) -> memory (batch, source_seq, d_model)."""
         check_ids("source", source, self.config.source_vocab_size)
         x = self.positional_encoding(self.source_embedding(source))
-        return self.encoder(x, padding_mask(source, self.config.pad_id))
+        return self.encoder(x, self.source_mask(source))
 
     def decode(
         self, target: TargetIds, memory: Memory, source: SourceIds, cache: DecoderCache | None = None
@@ -124,21 +97,17 @@ class Transformer(nn.Module):
         `source` tells which rows of the memory are padding. With a `cache` (see `start_cache`), `target` holds
         only the ids that are new since the last call.
         """
-        check_ids("target", target, self.config.target_vocab_size)
-        check_ids("source", source, self.config.source_vocab_size)
-        check_vectors("memory", memory, self.config.d_model)
-        if target.shape[0] != memory.shape[0] or source.shape != memory.shape[:2]:
-            raise ValueError(
-                "target, memory and source must belong to the same batch, got shapes "
-                f"{tuple(target.shape)}, {tuple(memory.shape)} and {tuple(source.shape)}"
-            )
+        check_decoding(target, memory, source, self.config)
         offset = 0 if cache is None else cache.length
         x = self.positional_encoding(self.target_embedding(target), offset)
         so_far = target if cache is None else cache.append(target)
-        memory_mask = padding_mask(source, self.config.pad_id)
-        return self.decoder(x, memory, self.target_mask(so_far, offset), memory_mask, cache)
+        return self.decoder(x, memory, self.target_mask(so_far, offset), self.source_mask(source), cache)
 
-    def target_mask(self, target: TargetIds, offset: int = 0) -> Bool[Tensor, "batch 1 q_len k_len"]:
+    def source_mask(self, source: SourceIds) -> Bool[Tensor, "batch 1 1 source_seq"]:
+        """Hide the source's padding."""
+        return padding_mask(source, self.config.pad_id)
+
+    def target_mask(self, target: TargetIds, offset: int = 0) -> Bool[Tensor, "batch 1 q_len k_len"] | None:
         """Causal and padding mask together, for the queries from position `offset` on."""
         causal = causal_mask(target.shape[1], target.device)[offset:]  # (q_len, k_len)
         return causal & padding_mask(target, self.config.pad_id)

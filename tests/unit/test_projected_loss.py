@@ -6,7 +6,7 @@ from torch.func import grad, jvp, vmap
 from torch.nn.functional import cross_entropy
 
 from transformer_edu import label_smoothing
-from transformer_edu.fast.projected_loss import projected_loss
+from transformer_edu.fast.loss import projected_loss
 
 
 def inputs(dtype=torch.float64, tokens=23):

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import torch
 
-from transformer_edu.decoding.greedy import answer_limits, check_search, evaluation_mode, next_token_logits
+from transformer_edu.decoding.greedy import answer_limits, check_search, next_token_logits
+from transformer_edu.support.modes import evaluation_mode
 from transformer_edu.support.shapes import Float, Int, Tensor
 from transformer_edu.support.validation import check_number, check_positive_integer
 from transformer_edu.transformer import Transformer

@@ -6,7 +6,6 @@ import torch
 
 from transformer_edu.support.cache import DecoderCache
 from transformer_edu.support.modes import evaluation_mode
-from transformer_edu.support.modes import training_mode as training_mode
 from transformer_edu.support.shapes import Float, Int, Tensor
 from transformer_edu.support.validation import check_ids, check_positive_integer
 from transformer_edu.transformer import Transformer
@@ -74,7 +73,8 @@ def next_token_logits(
     cache: DecoderCache,
 ) -> Float[Tensor, "batch vocab"]:
     """Scores (batch, vocab) of the token after `newest`, the ids that came since the cache was last used."""
-    return model.project(model.decode(newest, memory, source, cache)[:, -1:])[:, 0]
+    with cache.in_use():
+        return model.project(model.decode(newest, memory, source, cache)[:, -1:])[:, 0]
 
 
 def check_search(model: Transformer, source: Tensor, bos_id: int, eos_id: int, max_len: int | None) -> None:

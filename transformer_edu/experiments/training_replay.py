@@ -18,7 +18,8 @@ from transformer_edu.data import (
     vocabularies,
 )
 from transformer_edu.data.examples import RUNNING_SENTENCE, RUNNING_TRANSLATION
-from transformer_edu.decoding.greedy import evaluation_mode, greedy_search
+from transformer_edu.decoding.greedy import greedy_search
+from transformer_edu.support.modes import evaluation_mode
 from transformer_edu.experiments import experiment
 from transformer_edu.inspection.record import record_attention
 from transformer_edu.support.shapes import Float, Tensor

@@ -1,4 +1,4 @@
-"""Dropout: in training, zero some entries at random, so that nothing relies on a single one (paper, section 5.4)."""
+"""Dropout that draws its random numbers sixteen bits at a time."""
 
 import torch
 import torch.nn.functional as F
@@ -6,7 +6,6 @@ from torch import nn
 
 from transformer_edu.support.plain import is_plain
 from transformer_edu.support.shapes import Float, Tensor
-from transformer_edu.support.validation import check_probability
 
 LARGE = 2**18  # entries; below, PyTorch's own dropout is quick enough
 STATES = 2**16  # what a 16-bit number can be
@@ -15,14 +14,11 @@ STATES = 2**16  # what a 16-bit number can be
 def dropout(x: Float[Tensor, "..."], p: float) -> Float[Tensor, "..."]:
     """Zero each entry of x with probability p and divide the others by 1 - p, so that the mean stays.
 
-    A large tensor on a CPU gets its random numbers sixteen bits at a time, four from each draw: an eighth of the
-    time of `torch.nn.functional.dropout`, with p rounded to a multiple of 1/65,536.
+    A large tensor on a CPU gets its random numbers four from each draw: an eighth of the time of
+    `torch.nn.functional.dropout`, with p rounded to a multiple of 1/65,536.
     """
-    if p == 0:
-        return x
-    check_probability("p", p)
     dropped = round(p * STATES)
-    if dropped == STATES or not draws_quickly(x, x.numel()):
+    if dropped in (0, STATES) or not draws_quickly(x, x.numel()):
         return F.dropout(x, p)
     draws = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
     numbers = draws.view(torch.int16)[: x.numel()].view(x.shape)  # each of -32,768 .. 32,767 is equally likely
@@ -35,22 +31,11 @@ def draws_quickly(x: Float[Tensor, "..."], entries: int) -> bool:
     return is_plain(x) and x.is_cpu and entries >= LARGE
 
 
-class Dropout(nn.Module):
-    """`dropout` in training mode, and nothing at all in evaluation mode.
+class Dropout(nn.Dropout):
+    """`torch.nn.Dropout` in all but speed and the numbers that it draws."""
 
-    Args:
-        p: probability of zeroing an entry, in [0, 1).
-    """
-
-    def __init__(self, p: float = 0.0) -> None:
-        super().__init__()
-        check_probability("p", p)
-        self.p = p
-
-    def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    def forward(self, input: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         """A tensor of any shape -> one of the same shape."""
-        return dropout(x, self.p) if self.training else x
-
-    def extra_repr(self) -> str:
-        """What stands between the brackets when the module is printed."""
-        return f"p={self.p}"
+        if not self.training or self.inplace:
+            return super().forward(input)
+        return dropout(input, self.p)

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.flop_counter import register_flop_formula
 
+from transformer_edu.fast.search import Weights, current_search
 from transformer_edu.support.plain import is_plain, is_watched
 from transformer_edu.support.shapes import Float, Tensor
 
@@ -38,7 +39,11 @@ class Linear(nn.Linear):
 
     def forward(self, input: Float[Tensor, "... inner"]) -> Float[Tensor, "... outer"]:
         """Vectors (..., in_features) -> vectors (..., out_features)."""
-        return linear(input, self.weight, self.bias)
+        search = current_search()
+        return linear(input, *(self._weights() if search is None else search.weights(self, self._weights)))
+
+    def _weights(self) -> Weights:
+        return self.weight, self.bias
 
 
 def _quick_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

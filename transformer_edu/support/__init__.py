@@ -1,1 +1,1 @@
-"""What every room stands on: checks of arguments, shapes, devices, seeds, files, evaluation mode, and the key-value cache."""
+"""What every room stands on: checks of arguments, shapes, devices, seeds, files, evaluation mode, key-value cache."""

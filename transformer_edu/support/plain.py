@@ -26,3 +26,9 @@ def is_watched() -> bool:
 def _is_ordinary(tensor: Tensor) -> bool:
     # what a subclass does with a product is its own affair
     return type(tensor) in (Tensor, nn.Parameter) and tensor.layout is torch.strided and not tensor.is_nested
+
+
+def has_hooks(module: nn.Module) -> bool:
+    """Whether somebody has hung a hook on a module, forward or backward: then it must be called as a module."""
+    hooks = (module._forward_pre_hooks, module._forward_hooks, module._backward_pre_hooks, module._backward_hooks)
+    return any(hooks)

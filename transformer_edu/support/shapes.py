@@ -12,7 +12,10 @@ Ids = Int[Tensor, "batch seq"]
 Vectors = Float[Tensor, "batch seq d_model"]
 """One vector of d_model numbers for each token."""
 
+Memory = Float[Tensor, "batch source_seq d_model"]
+"""What the encoder hands to the decoder."""
+
 Mask = Bool[Tensor, "..."]
 """True = may attend. Broadcastable to (batch, heads, q_len, k_len)."""
 
-__all__ = ["Bool", "Float", "Ids", "Int", "Mask", "Tensor", "Vectors"]
+__all__ = ["Bool", "Float", "Ids", "Int", "Mask", "Memory", "Tensor", "Vectors"]

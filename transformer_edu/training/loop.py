@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from transformer_edu.data.batching import Batch
-from transformer_edu.decoding.greedy import evaluation_mode, training_mode
+from transformer_edu.support.modes import evaluation_mode, training_mode
 from transformer_edu.support.seeds import seeded
 from transformer_edu.support.validation import check_number, check_positive_integer
 from transformer_edu.training.loss import label_smoothing

@@ -5,15 +5,17 @@ from typing import Any
 
 import torch
 
+from transformer_edu import fast
 from transformer_edu.data.batching import make_batch
 from transformer_edu.data.token_budget import token_budget_batches
 from transformer_edu.data.vocabulary import IdPair
 from transformer_edu.support.modes import evaluation_mode
 from transformer_edu.training.evaluate import greedy_ids, lowercase_bleu
+from transformer_edu.training.loss import SummedLoss
 from transformer_edu.transformer import Transformer
 from transformer_edu.translator.distributed import Processes
 from transformer_edu.translator.settings import TrainingSettings
-from transformer_edu.translator.steps import SummedLoss, autocast
+from transformer_edu.translator.steps import autocast
 from transformer_edu.translator.task import Task
 
 
@@ -35,7 +37,7 @@ def summed_loss(
     total = torch.zeros((), dtype=torch.float64, device=device)
     lengths = [(len(source), len(target) + 1) for source, target in pairs]
     limit = max(settings.max_tokens, *(max(length) for length in lengths)) if lengths else settings.max_tokens
-    loss = SummedLoss(model, smoothing=0.0)
+    loss = fast.switch_on(SummedLoss(model, smoothing=0.0))
     with evaluation_mode(model), autocast(settings, device):
         by_length = sorted(range(len(pairs)), key=lambda index: lengths[index])
         for indices in token_budget_batches(lengths, limit, by_length):

@@ -8,28 +8,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from transformer_edu import fast
 from transformer_edu.data.batching import Batch, make_batch
-from transformer_edu.fast.projected_loss import projected_loss
+from transformer_edu.training.loss import SummedLoss
 from transformer_edu.transformer import Transformer
 from transformer_edu.translator.distributed import Processes
 from transformer_edu.translator.settings import TrainingSettings
 from transformer_edu.translator.task import Task
-
-
-class SummedLoss(nn.Module):
-    """The model and its loss as one module, so that they can be compiled and distributed together."""
-
-    def __init__(self, model: Transformer, smoothing: float) -> None:
-        super().__init__()
-        self.model = model
-        self.smoothing = smoothing
-
-    def forward(self, source: Tensor, target_in: Tensor, target_out: Tensor) -> Tensor:
-        """Ids (batch, src_len), (batch, tgt_len) twice -> the loss in nats, summed over all tokens but padding."""
-        model = self.model
-        x = model.decode(target_in, model.encode(source), source)  # (batch, tgt_len, d_model)
-        real = target_out != model.config.pad_id
-        return projected_loss(x[real], model.projection.linear.weight, target_out[real], self.smoothing)
 
 
 class StepMaker:
@@ -43,7 +28,7 @@ class StepMaker:
         self.task, self.settings, self.processes = task, settings, processes
         self.optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
         self.parameters = list(model.parameters())
-        module: Any = SummedLoss(model, settings.smoothing)
+        module: Any = fast.switch_on(SummedLoss(model, settings.smoothing), keep_memory=True)
         if settings.compile:
             module = torch.compile(module, dynamic=True)
         self.loss = DistributedDataParallel(module) if processes.world_size > 1 else module

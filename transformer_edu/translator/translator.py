@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from transformer_edu import fast
 from transformer_edu.data.batching import pad_sequences
 from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.decoding.beam import Hypothesis, beam_search, length_normalizer
@@ -170,7 +171,7 @@ def load_translator(folder: str | Path, device: torch.device | str = "cpu") -> T
     for name, expected in checksums.items():
         if hashlib.sha256((folder / name).read_bytes()).hexdigest() != expected:
             raise ValueError(f"{folder / name} must be the file that {CARD} describes, but its checksum differs")
-    model = load_model(folder / MODEL, device)
+    model = fast.switch_on(load_model(folder / MODEL, device))
     for name, weight in model.state_dict().items():
         if not weight.isfinite().all():
             raise ValueError(f"{folder / MODEL} must hold finite weights, but {name} has NaN or infinity in it")

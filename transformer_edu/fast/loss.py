@@ -8,9 +8,10 @@ from typing import Any
 import torch
 
 from transformer_edu.fast.linear import linear
-from transformer_edu.support.plain import is_plain
+from transformer_edu.support.plain import has_hooks, is_plain
 from transformer_edu.support.shapes import Float, Int, Tensor
 from transformer_edu.support.validation import check_positive_integer, check_probability
+from transformer_edu.training import loss
 
 ROWS = 512  # logits of 512 x 6,000 stay in a processor's cache
 
@@ -46,6 +47,17 @@ def projected_loss(
         return _differentiable_loss(x, weight, target, smoothing, lower)
     loss: Tensor = _ProjectedLoss.apply(x, weight, target, smoothing, rows, lower)
     return loss
+
+
+class SummedLoss(loss.SummedLoss):
+    """`training.loss.SummedLoss` without ever writing all logits down."""
+
+    def loss_of(self, x: Tensor, target: Tensor) -> Tensor:
+        """Vectors (tokens, d_model) and the ids of their right words (tokens) -> the sum of their losses."""
+        projection = self.model.projection
+        if projection.linear.bias is not None or has_hooks(projection) or has_hooks(projection.linear):
+            return super().loss_of(x, target)
+        return projected_loss(x, projection.linear.weight, target, self.smoothing)
 
 
 class _ProjectedLoss(torch.autograd.Function):

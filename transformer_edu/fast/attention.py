@@ -1,0 +1,72 @@
+"""Attention with one product for queries, keys and values in a search, and with quick dropout in training."""
+
+import math
+
+import torch
+
+from transformer_edu import attention
+from transformer_edu.fast.dropout import draws_quickly, dropout
+from transformer_edu.fast.linear import Linear, linear
+from transformer_edu.fast.search import Weights, current_search
+from transformer_edu.support.arguments import check_all_vectors
+from transformer_edu.support.cache import KeyValueCache
+from transformer_edu.support.plain import has_hooks
+from transformer_edu.support.shapes import Float, Mask, Tensor
+
+
+class MultiHeadAttention(attention.MultiHeadAttention):
+    """`transformer_edu.MultiHeadAttention` in all but speed."""
+
+    def forward(
+        self,
+        query: Float[Tensor, "batch q_len d_model"],
+        key: Float[Tensor, "batch k_len d_model"],
+        value: Float[Tensor, "batch k_len d_model"],
+        mask: Mask | None = None,
+        cache: KeyValueCache | None = None,
+    ) -> Float[Tensor, "batch q_len d_model"]:
+        """As in the plain class; in a search, self-attention multiplies once instead of three times."""
+        search = current_search()
+        if search is None or not (query is key is value) or not self._can_join_projections():
+            return super().forward(query, key, value, mask, cache)
+        check_all_vectors(self.d_model, query=query)
+        projected = linear(query, *search.weights(self, self._joined_weights))  # (batch, q_len, 3 d_model)
+        q, k, v = (self.split_heads(part) for part in projected.chunk(3, dim=-1))
+        if cache is not None:
+            k, v = cache.append(k, v)
+        return self.attend(q, k, v, mask)
+
+    def _can_join_projections(self) -> bool:
+        projections = (self.query_projection, self.key_projection, self.value_projection)
+        return all(type(projection) is Linear and not has_hooks(projection) for projection in projections)
+
+    def _joined_weights(self) -> Weights:
+        projections = (self.query_projection, self.key_projection, self.value_projection)
+        biases: list[Tensor] = [projection.bias for projection in projections if projection.bias is not None]
+        weights: list[Tensor] = [projection.weight for projection in projections]
+        return torch.cat(weights), torch.cat(biases) if biases else None
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        """As in the plain class."""
+        if self.recorder is not None:
+            return super().attend(q, k, v, mask)
+        search = current_search()
+        additive = None if search is None or self.training else search.additive(mask, q.dtype)
+        if additive is not None:
+            heads = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=additive)
+        elif self.training and self.dropout > 0 and draws_quickly(q, q[..., 0].numel() * k.shape[-2]):
+            heads = _attention_with_dropout(q, k, v, mask, self.dropout)
+        else:
+            return super().attend(q, k, v, mask)
+        return self.output_projection(self.merge_heads(heads))
+
+
+def _attention_with_dropout(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, p: float) -> Tensor:
+    """`scaled_dot_product_attention` with quick dropout: on a CPU, PyTorch's kernel writes the weights down as well."""
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])  # (batch, heads, q_len, k_len)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    weights = torch.softmax(scores, dim=-1)
+    if mask is not None:
+        weights = weights.masked_fill(~mask, 0.0)
+    return dropout(weights, p) @ value

@@ -1,0 +1,74 @@
+"""What a search computes once, and uses at each of its steps.
+
+A product of a few vectors with a matrix (outer, inner) takes a third less time when the matrix lies in memory column
+by column. Copying it there pays within a search, which multiplies with the same weights at every step, and is safe
+there: nobody changes weights in the middle of a search. Nothing is kept when it is over.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import torch
+from torch import nn
+
+from transformer_edu.masks import padding_mask
+from transformer_edu.support.plain import is_watched
+from transformer_edu.support.shapes import Bool, Float, Int, Tensor
+
+LARGEST = 2**20  # entries: larger matrices do not stay in a processor's cache, and gain nothing
+
+Weights = tuple[Tensor, Tensor | None]  # weight (outer, inner) and bias (outer)
+
+
+class Search:
+    """One search's weights, each in the layout that is read fastest, and the mask of its sources."""
+
+    def __init__(self) -> None:
+        self._weights: dict[nn.Module, Weights] = {}
+        self._source: Tensor | None = None
+        self._mask: Tensor | None = None
+        self._additive: Tensor | None = None
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Inside the `with` block the quick classes of this thread find this search; not where a gradient is wanted."""
+        token = _in_use.set(None if torch.is_grad_enabled() or is_watched() else self)
+        try:
+            yield
+        finally:
+            _in_use.reset(token)
+
+    def weights(self, module: nn.Module, collect: Callable[[], Weights]) -> Weights:
+        """The weights of a module, which `collect` gives, column by column in memory."""
+        if module not in self._weights:
+            weight, bias = collect()
+            self._weights[module] = (weight.T.contiguous().T if weight.numel() <= LARGEST else weight), bias
+        return self._weights[module]
+
+    def source_mask(self, source: Int[Tensor, "batch seq"], pad_id: int) -> Bool[Tensor, "batch 1 1 seq"]:
+        """The sources' padding mask, always the same tensor for the same sources."""
+        if self._mask is None or self._source is not source:
+            self._source, self._mask, self._additive = source, padding_mask(source, pad_id), None
+        return self._mask
+
+    def additive(self, mask: Tensor | None, dtype: torch.dtype) -> Float[Tensor, "batch 1 1 seq"] | None:
+        """What PyTorch's kernel makes of the sources' mask at each call: 0 and −∞; None for any other mask.
+
+        None, too, if a whole source is padding: kernels differ in what they give a query with nowhere to look.
+        """
+        if mask is None or mask is not self._mask:
+            return None
+        if self._additive is None or self._additive.dtype is not dtype:
+            if not bool(mask.any(dim=-1).all()):
+                return None
+            self._additive = torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(~mask, -torch.inf)
+        return self._additive
+
+
+_in_use: ContextVar[Search | None] = ContextVar("the search that takes a step in this thread", default=None)
+
+
+def current_search() -> Search | None:
+    """The search that is taking a step in this thread, if any."""
+    return None if is_watched() else _in_use.get()

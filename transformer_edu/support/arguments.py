@@ -1,0 +1,195 @@
+"""Checks of what the paper's parts are given: one call for each function, errors as in `support.validation`."""
+
+from typing import Any
+
+from transformer_edu.support.validation import (
+    INTEGER_DTYPES,
+    check_boolean,
+    check_choice,
+    check_divisible,
+    check_even,
+    check_floating_point,
+    check_ids,
+    check_mask,
+    check_number,
+    check_positive_integer,
+    check_probability,
+    check_tensor,
+    check_vectors,
+)
+
+
+def check_sizes(**sizes: Any) -> None:
+    """Raise unless each size is a whole number of at least 1."""
+    for name, value in sizes.items():
+        check_positive_integer(name, value)
+
+
+def check_padded_ids(ids: Any, pad_id: Any) -> None:
+    """Raise unless `ids` are token ids (batch, seq) and `pad_id` could be one of them."""
+    check_tensor("ids", ids)
+    if ids.dtype not in INTEGER_DTYPES:
+        raise TypeError(f"ids must hold token ids of dtype int64 or int32, got {ids.dtype}")
+    if ids.dim() != 2:
+        raise ValueError(f"ids must have shape (batch, seq), got {tuple(ids.shape)}")
+    check_positive_integer("pad_id", pad_id, minimum=0)
+
+
+def check_table(max_len: Any, d_model: Any) -> None:
+    """Raise unless a sinusoidal table can have this many rows and columns."""
+    check_sizes(max_len=max_len, d_model=d_model)
+    check_even("d_model", d_model)
+
+
+def check_positioned(x: Any, offset: Any, table: Any) -> None:
+    """Raise unless the table has a row for each position of x (batch, seq, d_model), counted from `offset`."""
+    max_len, d_model = table.shape
+    check_vectors("x", x, d_model)
+    check_positive_integer("offset", offset, minimum=0)
+    seq = x.shape[1]
+    if offset + seq > max_len:
+        raise ValueError(
+            f"x reaches position {offset + seq - 1} (offset={offset}, seq={seq}), "
+            f"but the table has max_len={max_len} positions"
+        )
+
+
+def check_embedding(vocab_size: Any, d_model: Any, padding_idx: Any) -> None:
+    """Raise unless an embedding can be built of these."""
+    check_sizes(vocab_size=vocab_size, d_model=d_model)
+    if padding_idx is None:
+        return
+    check_positive_integer("padding_idx", padding_idx, minimum=0)
+    if padding_idx >= vocab_size:
+        raise ValueError(f"padding_idx must be below vocab_size={vocab_size}, got {padding_idx}")
+
+
+def check_projection(d_model: Any, vocab_size: Any, bias: Any) -> None:
+    """Raise unless a projection can be built of these."""
+    check_sizes(d_model=d_model, vocab_size=vocab_size)
+    check_boolean("bias", bias)
+
+
+def check_norm(d_model: Any, eps: Any) -> None:
+    """Raise unless a norm can be built of these."""
+    check_positive_integer("d_model", d_model)
+    check_number("eps", eps)
+
+
+def check_attention(query: Any, key: Any, value: Any, mask: Any, dropout_p: Any) -> None:
+    """Raise unless `scaled_dot_product_attention` can be computed of these."""
+    for name, tensor in (("query", query), ("key", key), ("value", value)):
+        check_tensor(name, tensor)
+        check_floating_point(name, tensor)
+        if tensor.dim() < 2 or tensor.numel() == 0:
+            raise ValueError(f"{name} must be (..., len, d_head) and not empty, got shape {tuple(tensor.shape)}")
+    if not query.shape[:-2] == key.shape[:-2] == value.shape[:-2]:
+        raise ValueError(
+            "query, key and value must have the same leading dimensions (batch, heads), got shapes "
+            f"{tuple(query.shape)}, {tuple(key.shape)} and {tuple(value.shape)}"
+        )
+    if query.shape[-1] != key.shape[-1]:
+        raise ValueError(f"query and key must share d_head, got {query.shape[-1]} and {key.shape[-1]}")
+    if key.shape[-2] != value.shape[-2]:
+        raise ValueError(f"key and value must have the same length, got {key.shape[-2]} and {value.shape[-2]}")
+    if mask is not None:
+        check_mask("mask", mask, (*query.shape[:-1], key.shape[-2]))
+    check_probability("dropout_p", dropout_p)
+
+
+def check_heads(d_model: Any, num_heads: Any, dropout: Any, bias: Any) -> None:
+    """Raise unless a multi-head attention can be built of these."""
+    check_sizes(d_model=d_model, num_heads=num_heads)
+    check_divisible("d_model", d_model, "num_heads", num_heads)
+    check_probability("dropout", dropout)
+    check_boolean("bias", bias)
+
+
+def check_all_vectors(d_model: int, **vectors: Any) -> None:
+    """Raise unless each is a floating-point tensor (batch, seq, d_model) with no empty dimension."""
+    for name, value in vectors.items():
+        check_vectors(name, value, d_model)
+
+
+def check_feed_forward(d_model: Any, d_ff: Any, dropout: Any, activation: Any, activations: Any) -> None:
+    """Raise unless a feed-forward part can be built of these."""
+    check_sizes(d_model=d_model, d_ff=d_ff)
+    check_probability("dropout", dropout)
+    check_choice("activation", activation, tuple(activations))
+
+
+def check_layers(layers: Any) -> None:
+    """Raise unless a stack has layers."""
+    if not layers:
+        raise ValueError(f"layers must hold at least one layer, got {layers!r}")
+
+
+def check_config(config: Any) -> None:
+    """Raise unless every field of a `TransformerConfig` is possible, alone and together with the others."""
+    for name in ("source_vocab_size", "target_vocab_size", "d_model", "num_heads", "d_ff", "num_layers", "max_len"):
+        check_positive_integer(name, getattr(config, name))
+    check_divisible("d_model", config.d_model, "num_heads", config.num_heads)
+    check_even("d_model", config.d_model)
+    check_probability("dropout", config.dropout)
+    check_choice("norm", config.norm, ("post", "pre"))
+    if config.final_norm is not None:
+        check_boolean("final_norm", config.final_norm)
+    check_positive_integer("pad_id", config.pad_id, minimum=0)
+    if config.pad_id >= min(config.source_vocab_size, config.target_vocab_size):
+        sizes = f"source_vocab_size={config.source_vocab_size} and target_vocab_size={config.target_vocab_size}"
+        raise ValueError(f"pad_id must be an id of both vocabularies, below {sizes}, got {config.pad_id}")
+    check_choice("tie_embeddings", config.tie_embeddings, ("none", "target", "all"))
+    if config.tie_embeddings == "all" and config.source_vocab_size != config.target_vocab_size:
+        raise ValueError(
+            "tie_embeddings='all' needs one vocabulary for both languages, got source_vocab_size="
+            f"{config.source_vocab_size} and target_vocab_size={config.target_vocab_size}"
+        )
+
+
+def check_is(name: str, value: Any, kind: type) -> None:
+    """Raise unless `value` is a `kind`."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be a {kind.__name__}, got {type(value).__name__}: {value!r}"[:300])
+
+
+def check_decoding(target: Any, memory: Any, source: Any, config: Any) -> None:
+    """Raise unless target ids, memory and source ids belong to one batch of a model of this configuration."""
+    check_ids("target", target, config.target_vocab_size)
+    check_ids("source", source, config.source_vocab_size)
+    check_vectors("memory", memory, config.d_model)
+    if target.shape[0] != memory.shape[0] or source.shape != memory.shape[:2]:
+        raise ValueError(
+            "target, memory and source must belong to the same batch, got shapes "
+            f"{tuple(target.shape)}, {tuple(memory.shape)} and {tuple(source.shape)}"
+        )
+
+
+def check_new_rows(name: str, old: Any, new: Any) -> None:
+    """Raise unless new keys or values (batch, heads, new, d_head) continue those of a cache, if it has any."""
+    if old is None:
+        return
+    (batch, heads, _, d_head), dtype = old.shape, old.dtype
+    if new.shape != (batch, heads, new.shape[-2], d_head) or new.dtype is not dtype:
+        expected = f"shape ({batch}, {heads}, new, {d_head}) and dtype {dtype}"
+        raise ValueError(f"{name} must continue the cache's with {expected}, got {tuple(new.shape)} and {new.dtype}")
+
+
+def check_new_targets(old: Any, new: Any) -> None:
+    """Raise unless new target ids (batch, new) continue those of a cache, if it has any."""
+    if old is not None and old.shape[0] != new.shape[0]:
+        raise ValueError(f"target must have a batch of {old.shape[0]} like the cache, got {new.shape[0]}")
+
+
+def check_residual(d_model: Any, dropout: Any, norm: Any) -> None:
+    """Raise unless a residual connection can be built of these."""
+    check_positive_integer("d_model", d_model)
+    check_probability("dropout", dropout)
+    check_choice("norm", norm, ("post", "pre"))
+
+
+def check_sublayer_output(x: Any, output: Any) -> None:
+    """Raise unless a sub-layer gave back the shape that it was given, which a residual connection adds."""
+    if output.shape != x.shape:
+        raise ValueError(
+            f"sublayer must return the shape that it was given, {tuple(x.shape)}, got {tuple(output.shape)}"
+        )
