@@ -2,7 +2,9 @@
 // Each view carries this text once, inside a function of its own, so nothing here is global.
 
 /** Ten colours with a contrast of 3 : 1 or more on white and on the dark page. */
-const PALETTE = ["#2f7ed8", "#c96a12", "#12917a", "#b05fb8", "#8a7d1e", "#d1495b", "#4a8fa8", "#8a6fd6", "#a8704a", "#7d848b"];
+const PALETTE = [
+  "#2f7ed8", "#c96a12", "#12917a", "#b05fb8", "#8a7d1e", "#d1495b", "#4a8fa8", "#8a6fd6", "#a8704a", "#7d848b",
+];
 const GLOBALS = { jquery: "jQuery", d3: "d3" };
 
 /** Load d3 or jQuery once: the page's own copy where it names one, else from the address that bertviz gives. */
@@ -10,7 +12,11 @@ function library(name, address) {
   const own = document.querySelector('meta[name="bertviz-libraries"]');
   const amd = globalThis.requirejs;
   if (!own && typeof amd === "function" && amd.config) {
-    amd.config({ paths: { [name]: address } });
+    amd.config({
+      paths: {
+        [name]: address
+      }
+    });
     return new Promise((found, failed) => amd([name], found, failed));
   }
   const loading = (globalThis.transformerBertviz ??= {});
@@ -32,7 +38,9 @@ function element(tag, properties, ...children) {
 
 /** A named menu whose first entry has the value -1. */
 function menu(label, entries) {
-  const list = element("select", {}, ...entries.map((entry, index) => element("option", { value: index - 1, textContent: entry })));
+  const list = element(
+    "select", {}, ...entries.map((entry, index) => element("option", { value: index - 1, textContent: entry }))
+  );
   keepKeys(list);
   return { list, box: element("label", {}, label, list) };
 }
@@ -71,11 +79,21 @@ class Frame {
 
   /** Let the drawing scale with the column, no smaller than `narrowest` pixels; below that it scrolls in its box. */
   size(left, top, width, height, narrowest, widest) {
-    for (const [key, value] of Object.entries({ viewBox: `${left} ${top} ${width} ${height}`, width, height })) this.svg.setAttribute(key, value);
-    Object.assign(this.svg.style, { width: "100%", minWidth: `${narrowest}px`, maxWidth: `${widest}px`, height: "auto" });
+    for (const [key, value] of Object.entries({
+        viewBox: `${left} ${top} ${width} ${height}`,
+        width,
+        height,
+      })) this.svg.setAttribute(key, value);
+    Object.assign(
+      this.svg.style, { width: "100%", minWidth: `${narrowest}px`, maxWidth: `${widest}px`, height: "auto" }
+    );
     const update = () => {
       const scrolls = this.box.scrollWidth > this.box.clientWidth + 1;
-      for (const [key, value] of [["tabindex", "0"], ["role", "group"], ["aria-label", "Picture, scrolls sideways"]]) {
+      for (const [key, value] of [
+          ["tabindex", "0"],
+          ["role", "group"],
+          ["aria-label", "Picture, scrolls sideways"]
+        ]) {
         if (scrolls) this.box.setAttribute(key, value);
         else this.box.removeAttribute(key);
       }
@@ -103,7 +121,9 @@ class HeadView extends Frame {
     this.word = menu("", []);
     this.wordPlace = element("span", {});
     this.controls.append(this.wordPlace, row);
-    this.root.addEventListener("change", (event) => event.target.matches("#layer, #filter") && this.drawn(event.target));
+    this.root.addEventListener(
+      "change", (event) => event.target.matches("#layer, #filter") && this.drawn(event.target)
+    );
     this.drawn(null);
   }
 
@@ -121,10 +141,14 @@ class HeadView extends Frame {
     this.squares = this.svg.lastElementChild;
     this.squares.classList.add("bv-boxes");
     const { x, width } = this.svg.getBBox();
-    const left = Math.min(0, x - 2), right = Math.max(336, x + width + 2), top = 28;
+    const left = Math.min(0, x - 2),
+      right = Math.max(336, x + width + 2),
+      top = 28;
     const wide = right - left;
     this.size(left, top, wide, parseFloat(this.svg.getAttribute("height")) - top, 320, wide * 1.25);
-    for (const side of this.svg.querySelectorAll("#left, #right")) side.addEventListener("mouseleave", () => this.point());
+    for (const side of this.svg.querySelectorAll("#left, #right")) side.addEventListener(
+      "mouseleave", () => this.point()
+    );
     this.refresh();
   }
 
@@ -142,11 +166,15 @@ class HeadView extends Frame {
   /** Show again what the menu says: bertviz forgets it when the pointer leaves its words. */
   point() {
     const chosen = Number(this.word.list.value);
-    if (chosen >= 0) this.svg.querySelectorAll("#left > g:last-child > g")[chosen].dispatchEvent(new MouseEvent("mouseover"));
+    if (chosen >= 0) {
+      this.svg.querySelectorAll("#left > g:last-child > g")[chosen].dispatchEvent(new MouseEvent("mouseover"));
+    }
   }
 
   refresh() {
-    this.boxes.forEach((box, index) => (box.checked = this.squares.children[index].getAttribute("fill") === PALETTE[index % PALETTE.length]));
+    this.boxes.forEach((box, index) => (
+      box.checked = this.squares.children[index].getAttribute("fill") === PALETTE[index % PALETTE.length]
+    ));
     this.svg.querySelector("#left").dispatchEvent(new MouseEvent("mouseleave"));
     const layer = this.root.querySelector("#layer");
     const shown = this.boxes.flatMap((box, index) => (box.checked ? [index] : []));
@@ -156,9 +184,12 @@ class HeadView extends Frame {
 
   sentence(heads, shown) {
     const { left_text: left, right_text: right } = this.data, word = Number(this.word.list.value);
-    if (word < 0) return "Left: the word that looks. Right: what it looks at. The stronger the line, the larger the weight.";
+    if (word < 0) {
+      return "Left: the word that looks. Right: what it looks at. The stronger the line, the larger the weight.";
+    }
     const looks = shown.map((head) => {
-      const row = heads[head][word], most = strongest(row);
+      const row = heads[head][word],
+        most = strongest(row);
       return `head ${head + 1} at “${right[most]}” (${spoken(row[most])})`;
     });
     return `“${left[word]}” looks most: ${looks.join(", ")}.`;
@@ -168,7 +199,9 @@ class HeadView extends Frame {
 /** bertviz's model view: a menu in place of clicking on a small picture. */
 class ModelView extends Frame {
   start() {
-    const names = this.params.include_layers.flatMap((layer) => this.params.include_heads.map((head) => `layer ${layer}, head ${head}`));
+    const names = this.params.include_layers.flatMap(
+      (layer) => this.params.include_heads.map((head) => `layer ${layer}, head ${head}`)
+    );
     this.closer = menu("enlarge", ["none", ...names]);
     this.closer.list.addEventListener("change", () => this.enlarge(Number(this.closer.list.value)));
     this.controls.append(this.closer.box);
@@ -184,7 +217,9 @@ class ModelView extends Frame {
 
   /** After bertviz has drawn anew. */
   drawn() {
-    const edges = [...this.svg.querySelectorAll(".attn_background")].map((frame) => frame.x.baseVal.value + frame.width.baseVal.value);
+    const edges = [...this.svg.querySelectorAll(".attn_background")].map(
+      (frame) => frame.x.baseVal.value + frame.width.baseVal.value
+    );
     this.right = Math.ceil(Math.max(...edges)) + 2;
     this.size(0, 0, this.right, Number(this.svg.getAttribute("height")), this.right * 0.95, this.right);
     this.svg.addEventListener("click", () => this.refresh());
@@ -210,11 +245,14 @@ class ModelView extends Frame {
 
   /** Where bertviz's 970 pixels are not there, put the enlarged head to the left of its small picture. */
   moveInside(index) {
-    const frame = this.svg.querySelector("rect.detail"), width = frame.width.baseVal.value;
+    const frame = this.svg.querySelector("rect.detail"),
+      width = frame.width.baseVal.value;
     let left = frame.x.baseVal.value;
     if (left + width + 2 > this.right) {
       const place = Math.max(2, this.thumbnail(index).x.baseVal.value + 8 - width);
-      for (const part of this.svg.querySelectorAll(".detail")) part.setAttribute("transform", `translate(${place - left})`);
+      for (const part of this.svg.querySelectorAll(".detail")) part.setAttribute(
+        "transform", `translate(${place - left})`
+      );
       left = place;
     }
     this.box.scrollLeft = (left * this.svg.clientWidth) / this.right - 8;
@@ -224,7 +262,11 @@ class ModelView extends Frame {
     const index = this.open();
     this.closer.list.value = String(index);
     if (index < 0) {
-      this.say("Each small picture is one head, each row of pictures one layer. Lines run from the word that looks (left) to what it looks at.", this.kind);
+      this.say(
+        "Each small picture is one head, each row of pictures one layer. Lines run from the word that looks (left) " +
+        "to what it looks at.",
+        this.kind,
+      );
       return;
     }
     this.moveInside(index);
@@ -251,7 +293,8 @@ function start(view, draw) {
       frame.figure.dataset.ready = "true";
     } catch (error) {
       frame.figure.dataset.ready = "failed";
-      frame.box.textContent = `The picture could not be drawn: bertviz takes two libraries from the network, and ${error.message}. The published book shows it offline.`;
+      frame.box.textContent = "The picture could not be drawn: bertviz takes two libraries from the network, and " +
+        `${error.message}. The published book shows it offline.`;
     }
   };
   draw(view, require, requirejs);

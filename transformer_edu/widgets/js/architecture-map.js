@@ -1,30 +1,47 @@
-import { announcer, button, choice, cividis, css, diverging, fill, focusedIn, format, h, KEYS, matrixGrid, mount, store, svg } from "./core.js";
+import { asToken, bold, button, changeAnnouncer, choice, cividis, css, div, diverging, fill, focusedIn, format, h,
+  matrixGrid, mount, paragraph, readable, span, store, svg, whole } from "./core.js";
 
 const TRAITS = ["trace", "block", "source_token", "target_token", "source_name", "target_name"];
 const SCALE = 3; // activations beyond ±3 get the strongest colour
 const SHOWN = 0.05; // attention weights below this are not named in the sentence
-const SPECIAL = { "<bos>": "start", "<eos>": "end" };
 const CHAPTERS = {
-  3: ["03-tokens-and-embeddings", "Tokens and embeddings"], 4: ["04-positional-encoding", "Positional encoding"], 5: ["05-normalization", "Normalization"],
-  6: ["06-attention", "Attention"], 7: ["07-multi-head-attention", "Multi-head attention"], 8: ["08-feed-forward-and-residuals", "Feed-forward and residuals"],
-  9: ["09-encoder", "The encoder"], 10: ["10-decoder", "The decoder"], 11: ["11-the-transformer", "The Transformer"], 13: ["13-training", "Training"],
+  3: ["03-tokens-and-embeddings", "Tokens and embeddings"],
+  4: ["04-positional-encoding", "Positional encoding"],
+  5: ["05-normalization", "Normalization"],
+  6: ["06-attention", "Attention"],
+  7: ["07-multi-head-attention", "Multi-head attention"],
+  8: ["08-feed-forward-and-residuals", "Feed-forward and residuals"],
+  9: ["09-encoder", "The encoder"],
+  10: ["10-decoder", "The decoder"],
+  11: ["11-the-transformer", "The Transformer"],
+  13: ["13-training", "Training"],
 };
-const LAYERS = { encoder: ["self", "after_self", "feed_forward", "after_feed_forward"], decoder: ["self", "after_self", "cross", "after_cross", "feed_forward", "after_feed_forward"] };
+const LAYERS = {
+  encoder: ["self", "after_self", "feed_forward", "after_feed_forward"],
+  decoder: [
+    "self", "after_self", "cross", "after_cross", "feed_forward", "after_feed_forward",
+  ]
+};
 
-const readable = (word) => SPECIAL[word] ?? word;
-const named = (word) => h("b", { class: "te-token" }, readable(word));
-const whole = (number) => number.toLocaleString("en-US");
+const quoted = (word) => asToken(readable(word));
 const numbers = (rows, scale) => rows.map((row) => row.split(" ").map((number) => Number(number) / scale));
-const typical = (row) => h("b", {}, format(Math.sqrt(row.reduce((sum, x) => sum + x * x, 0) / row.length))); // root mean square
+// root mean square
+const typical = (row) => bold(format(Math.sqrt(row.reduce((sum, x) => sum + x * x, 0) / row.length)));
 
 /** "W_{Q}" and "x^{2}" with real sub- and superscripts. Only for this file's own formulas. */
 function rich(text) {
-  return h("span", {}, ...text.split(/([_^]\{[^}]*\})/).map((part) => (/^[_^]\{/.test(part) ? h(part[0] === "_" ? "sub" : "sup", {}, part.slice(2, -1)) : part)));
+  return span("", ...text.split(/([_^]\{[^}]*\})/).map((part) => (
+    /^[_^]\{/.test(part) ? h(part[0] === "_" ? "sub" : "sup", {}, part.slice(2, -1)) : part
+  )));
 }
 
 /** All blocks in the order of computation. */
 function pathOf(layers) {
-  const stack = (name) => [`${name}.embedding`, `${name}.positional`, ...Array.from({ length: layers }, (_, i) => LAYERS[name].map((part) => `${name}.${i}.${part}`)).flat()];
+  const stack = (name) => [
+    `${name}.embedding`,
+    `${name}.positional`,
+    ...Array.from({ length: layers }, (_, i) => LAYERS[name].map((part) => `${name}.${i}.${part}`)).flat(),
+  ];
   return [...stack("encoder"), ...stack("decoder"), "logits", "softmax"];
 }
 
@@ -32,31 +49,95 @@ function pathOf(layers) {
 function split(block) {
   const parts = block.split(".");
   const part = parts.at(-1);
-  return { stack: parts.length > 1 ? parts[0] : "", layer: parts.length > 2 ? Number(parts[1]) : null, part, attends: part === "self" || part === "cross" };
+  return {
+    stack: parts.length > 1 ? parts[0] : "",
+    layer: parts.length > 2 ? Number(parts[1]) : null,
+    part,
+    attends: part === "self" || part === "cross",
+  };
 }
 
-/** What is always true of a block: its name, purpose, formula and a note to it, how its parameters add up, where it is built. */
+/**
+ * What is always true of a block: its name, purpose, formula and a note to it, how its parameters add up, where it is
+ * built.
+ */
 function describe(block, { trace, source_name, target_name }) {
   const { stack, part } = split(block);
   const { d_model: d, d_ff: ff, num_heads: heads, source_vocab_size: sv, target_vocab_size: tv } = trace.sizes;
   const reads = stack === "encoder";
   const [language, words] = reads ? [source_name, sv] : [target_name, tv];
-  const attention = (note) => ["softmax(Q K^{T} / √d_{k}) V", `${note} ${heads} heads, d_{k} = ${d / heads}; side by side, times W_{O}.`, `4 × (${d} × ${d} + ${d})`];
-  const norm = (inner) => [`LayerNorm(x + ${inner})`, "γ scales and β shifts each of the d_{model} numbers.", `2 × ${d}`];
+  const attention = (note) => [
+    "softmax(Q K^{T} / √d_{k}) V",
+    `${note} ${heads} heads, d_{k} = ${d / heads}; side by side, times W_{O}.`,
+    `4 × (${d} × ${d} + ${d})`,
+  ];
+  const norm = (inner) => [
+    `LayerNorm(x + ${inner})`, "γ scales and β shifts each of the d_{model} numbers.", `2 × ${d}`,
+  ];
   const about = {
-    embedding: ["Embedding", `Looks each word up in a table with a row for each of the ${words} ${language} words. At this point a word has the same row in every sentence.`, "E[word] · √d_{model}", `√${d} = ${format(Math.sqrt(d), Number.isInteger(Math.sqrt(d)) ? 0 : 2)}`, `${words} × ${d}`, [3]],
-    positional: ["Positional encoding", "Adds a fixed pattern of sines and cosines, another one for each position: from here on the order is in the numbers.", "x + PE_{pos}", "PE_{pos, 2i} = sin(pos · θ_{i}), PE_{pos, 2i+1} = cos(pos · θ_{i})", "", [4]],
-    self: reads ? ["Self-attention", "Every word collects what it needs from all words of the sentence, itself included.", ...attention("Q, K and V come from x."), [6, 7, 9]]
-      : ["Masked self-attention", "Every position collects from the words written so far. Later words are hidden from it.", ...attention("Q, K and V come from x; scores of later words are masked."), [6, 7, 10]],
-    cross: ["Cross-attention", `Here the two halves meet: every position asks the encoder’s output, the memory, for the ${source_name} words that it needs now.`, ...attention("Q comes from x, K and V from the memory."), [6, 7, 10]],
-    feed_forward: ["Feed-forward", `Works on each row alone: ${d} numbers become ${ff}, negative ones are set to 0, and back to ${d}. No word looks at another here.`, "max(0, x W_{1} + b_{1}) W_{2} + b_{2}", "", `${d} × ${ff} + ${ff} + ${ff} × ${d} + ${d}`, [8]],
-    after_self: [`Add & norm after ${reads ? "" : "masked "}self-attention`, "Adds what attention brought to what went into it (the line around it), then normalizes each row.", ...norm("Attention(x)"), [8, 5]],
-    after_cross: ["Add & norm after cross-attention", "Adds what cross-attention brought to what went into it (the line around it), then normalizes each row.", ...norm("Attention(x, memory)"), [8, 5]],
-    after_feed_forward: ["Add & norm after feed-forward", `Adds the feed-forward’s output to what went into it, then normalizes each row. This is the layer’s output${reads ? "; the last layer’s is the memory" : ""}.`, ...norm("FFN(x)"), reads ? [8, 5, 9] : [8, 5, 10]],
-    logits: ["Projection", `Gives each of the ${tv} ${target_name} words a score: how well does it fit as the next word?`, "z = x W", "", `${d} × ${tv}`, [11]],
-    softmax: ["Softmax", "Turns the scores into probabilities, which sum to 1. The likeliest word is written and becomes the next input.", "p_{i} = exp(z_{i}) / Σ_{j} exp(z_{j})", "", "", [6, 11]],
+    embedding: [
+      "Embedding",
+      `Looks each word up in a table with a row for each of the ${words} ${language} words. At this point a word has ` +
+      "the same row in every sentence.",
+      "E[word] · √d_{model}", `√${d} = ${format(Math.sqrt(d), Number.isInteger(Math.sqrt(d)) ? 0 : 2)}`,
+      `${words} × ${d}`, [3],
+    ],
+    positional: [
+      "Positional encoding",
+      "Adds a fixed pattern of sines and cosines, another one for each position: from here on the order is in the " +
+      "numbers.",
+      "x + PE_{pos}", "PE_{pos, 2i} = sin(pos · θ_{i}), PE_{pos, 2i+1} = cos(pos · θ_{i})", "", [4],
+    ],
+    self: reads ? [
+        "Self-attention", "Every word collects what it needs from all words of the sentence, itself included.",
+        ...attention("Q, K and V come from x."), [6, 7, 9],
+      ]
+      : [
+        "Masked self-attention",
+        "Every position collects from the words written so far. Later words are hidden from it.",
+        ...attention("Q, K and V come from x; scores of later words are masked."), [6, 7, 10],
+      ],
+    cross: [
+      "Cross-attention",
+      `Here the two halves meet: every position asks the encoder’s output, the memory, for the ${source_name} words ` +
+      "that it needs now.",
+      ...attention("Q comes from x, K and V from the memory."), [6, 7, 10],
+    ],
+    feed_forward: [
+      "Feed-forward",
+      `Works on each row alone: ${d} numbers become ${ff}, negative ones are set to 0, and back to ${d}. No word ` +
+      "looks at another here.",
+      "max(0, x W_{1} + b_{1}) W_{2} + b_{2}", "", `${d} × ${ff} + ${ff} + ${ff} × ${d} + ${d}`, [8],
+    ],
+    after_self: [
+      `Add & norm after ${reads ? "" : "masked "}self-attention`,
+      "Adds what attention brought to what went into it (the line around it), then normalizes each row.",
+      ...norm("Attention(x)"), [8, 5],
+    ],
+    after_cross: [
+      "Add & norm after cross-attention",
+      "Adds what cross-attention brought to what went into it (the line around it), then normalizes each row.",
+      ...norm("Attention(x, memory)"), [8, 5],
+    ],
+    after_feed_forward: [
+      "Add & norm after feed-forward",
+      "Adds the feed-forward’s output to what went into it, then normalizes each row. This is the layer’s " +
+      `output${reads ? "; the last layer’s is the memory" : ""}.`,
+      ...norm("FFN(x)"), reads ? [8, 5, 9] : [8, 5, 10],
+    ],
+    logits: [
+      "Projection", `Gives each of the ${tv} ${target_name} words a score: how well does it fit as the next word?`,
+      "z = x W", "", `${d} × ${tv}`, [11],
+    ],
+    softmax: [
+      "Softmax",
+      "Turns the scores into probabilities, which sum to 1. The likeliest word is written and becomes the next input.",
+      "p_{i} = exp(z_{i}) / Σ_{j} exp(z_{j})", "", "", [6, 11],
+    ],
   }[part];
-  return Object.fromEntries(["title", "purpose", "formula", "note", "sum", "chapters"].map((key, i) => [key, about[i]]));
+  return Object.fromEntries(
+    ["title", "purpose", "formula", "note", "sum", "chapters"].map((key, i) => [key, about[i]])
+  );
 }
 
 const placeOf = ({ stack, layer }) => [stack, layer === null ? "" : `layer ${layer + 1}`].filter(Boolean).join(", ");
@@ -67,23 +148,33 @@ const steps = (written) => written.map((word, i) => [readable(i ? written[i - 1]
 /** The shape in words and as PyTorch says it. */
 function shapeOf(block, { trace }) {
   const { stack } = split(block);
-  const [rows, columns] = [trace[stack === "encoder" ? "source_tokens" : "target_tokens"].length, stack ? trace.sizes.d_model : trace.sizes.target_vocab_size];
+  const [rows, columns] = [trace[stack === "encoder" ? "source_tokens" : "target_tokens"].length, stack
+    ? trace.sizes.d_model
+    : trace.sizes.target_vocab_size
+  ];
   const what = { logits: "scores", softmax: "probabilities" }[block] ?? "numbers";
-  return [`${rows} tokens, ${columns} ${what} each. `, h("span", { class: "te-term te-nowrap" }, `Tensor: (1, ${rows}, ${columns})`)];
+  return [`${rows} tokens, ${columns} ${what} each. `, span("te-term te-nowrap", `Tensor: (1, ${rows}, ${columns})`)];
 }
 
 function parametersOf(block, { trace }, { sum }) {
   const [count, total] = [trace.parameters[block], Object.values(trace.parameters).reduce((a, b) => a + b, 0)];
-  if (!sum) return [h("b", { dataset: { parameters: block, value: count } }, "none"), block === "softmax" ? "" : ": computed, not learned"];
-  if (!count) return [h("b", { dataset: { parameters: block, value: 0 } }, "none of its own"), ": it shares the table of an embedding"];
-  return [h("b", { dataset: { parameters: block, value: count } }, whole(count)), ` = ${sum}. `, h("span", { class: "te-term te-nowrap" }, `${((100 * count) / total).toFixed(1)} % of all`)];
+  if (!sum) return [h("b", { dataset: { parameters: block, value: count } }, "none"), block === "softmax"
+    ? ""
+    : ": computed, not learned"
+  ];
+  if (!count) return [
+    h("b", { dataset: { parameters: block, value: 0 } }, "none of its own"), ": it shares the table of an embedding",
+  ];
+  return [h("b", { dataset: { parameters: block, value: count } }, whole(count)), ` = ${sum}. `, span(
+    "te-term te-nowrap", `${((100 * count) / total).toFixed(1)} % of all`
+  )];
 }
 
 /** "black 0.98, cat 0.01": the mean of the heads, strongest first. */
 function looks(rows, keys) {
   const mean = keys.map((word, j) => [word, rows.reduce((sum, row) => sum + row[j], 0) / rows.length]);
   const ranked = mean.filter(([, weight]) => weight >= SHOWN).sort((a, b) => b[1] - a[1]).slice(0, 3);
-  return ranked.flatMap(([word, weight], i) => [i ? ", " : "", h("span", { class: "te-nowrap" }, named(word), ` ${format(weight)}`)]);
+  return ranked.flatMap(([word, weight], i) => [i ? ", " : "", span("te-nowrap", quoted(word), ` ${format(weight)}`)]);
 }
 
 /** What the block does to the followed word. */
@@ -95,27 +186,47 @@ function followed(block, state, path) {
   const word = trace[reads ? "source_tokens" : "target_tokens"][at];
   const [input, output] = steps(trace.target_tokens)[state.target_token];
   const row = (name) => numbers([trace.activations[name][at]], 100)[0];
-  const who = reads ? [named(word)] : [named(input), " → ", named(word)];
+  const who = reads ? [quoted(word)] : [quoted(input), " → ", quoted(word)];
   if (attends) {
     const rows = trace.weights[block].map((head) => numbers([head[at]], 10000)[0]);
-    return [...(reads ? [named(word)] : ["To write ", named(word), ", this layer"]), " looks at ", ...looks(rows, keysOf(block, trace)), ` (mean of the ${rows.length} heads).`];
+    return [
+      ...(reads ? [quoted(word)] : ["To write ", quoted(word), ", this layer"]), " looks at ",
+      ...looks(rows, keysOf(block, trace)), ` (mean of the ${rows.length} heads).`,
+    ];
   }
-  if (part === "embedding") return reads ? [named(word), " is looked up: its numbers are the outlined row."] : [...(at ? ["The word just written, ", named(input), ","] : ["The begin token, ", named(input), ","]), " is looked up. Its row has to become the next word, ", named(output), "."];
-  if (part === "positional") return [named(reads ? word : input), ` stands at position ${at} (counted from 0) and gets that position’s pattern.`];
-  if (part === "feed_forward") return ["For ", ...who, " numbers of typical size ", typical(row(block)), " come out (size: root mean square), made from its own row alone."];
+  if (part === "embedding") return reads
+    ? [quoted(word), " is looked up: its numbers are the outlined row."]
+    : [
+      ...(at ? ["The word just written, ", quoted(input), ","] : ["The begin token, ", quoted(input), ","]),
+      " is looked up. Its row has to become the next word, ", quoted(output), ".",
+    ];
+  if (part === "positional") return [
+    quoted(reads ? word : input), ` stands at position ${at} (counted from 0) and gets that position’s pattern.`,
+  ];
+  if (part === "feed_forward") return [
+    "For ", ...who, " numbers of typical size ", typical(row(block)),
+    " come out (size: root mean square), made from its own row alone.",
+  ];
   if (part.startsWith("after")) {
     const here = path.indexOf(block);
     const [into, added, after] = [path[here - 2], path[here - 1], block].map((name) => typical(row(name)));
-    return [...who, ": numbers of typical size ", into, " went in, of ", added, " were added, of ", after, " came out of the norm (size: root mean square)."];
+    return [
+      ...who, ": numbers of typical size ", into, " went in, of ", added, " were added, of ", after,
+      " came out of the norm (size: root mean square).",
+    ];
   }
   const [best, score, probability] = trace.candidates[at][0];
-  return ["After ", named(input), " the ", block === "logits" ? "highest score" : "likeliest word", " is ", named(best), `, ${format(block === "logits" ? score : probability)}.`];
+  return [
+    "After ", quoted(input), " the ", block === "logits" ? "highest score" : "likeliest word", " is ", quoted(best),
+    `, ${format(block === "logits" ? score : probability)}.`,
+  ];
 }
 
 /** The words that an attention looks at. */
 function keysOf(block, trace) {
   const { stack, part } = split(block);
-  return stack === "encoder" || part === "cross" ? trace.source_tokens : steps(trace.target_tokens).map(([input]) => input);
+  return stack === "encoder"
+    || part === "cross" ? trace.source_tokens : steps(trace.target_tokens).map(([input]) => input);
 }
 
 /** A chapter's address: from the published page's own table of contents, or beside a live notebook; null elsewhere. */
@@ -129,15 +240,33 @@ function chapterLink(el, number) {
   const [file, title] = CHAPTERS[number];
   const address = chapterAddress(el, file);
   const text = `${number} ${title}`;
-  return address ? h("a", { href: address, dataset: { chapter: file }, target: address.endsWith(".ipynb") ? "_blank" : null }, text) : h("span", { dataset: { chapter: file } }, text);
+  return address
+    ? h("a", { href: address, dataset: { chapter: file }, target: address.endsWith(".ipynb") ? "_blank" : null }, text)
+    : h("span", { dataset: { chapter: file } }, text);
 }
 
 // The map: a drawing of 340 x 482 units with the two stacks side by side.
 const HALF = { encoder: { left: 4, block: 24, rail: 14 }, decoder: { left: 182, block: 186, rail: 326 } };
 const [WIDE, SUB, NORM, GAP, FLOOR, CENTRE] = [130, 32, 24, 22, 362, 65];
-const KIND = { embedding: "table", positional: "position", self: "attention", cross: "attention", feed_forward: "forward", logits: "table", softmax: "position" };
+const KIND = {
+  embedding: "table",
+  positional: "position",
+  self: "attention",
+  cross: "attention",
+  feed_forward: "forward",
+  logits: "table",
+  softmax: "position",
+};
 const kindOf = (part) => KIND[part] ?? "norm";
-const LABEL = { embedding: "Embedding", positional: "+ Position", self: "Self-attention", cross: "Cross-attention", feed_forward: "Feed-forward", logits: "Projection", softmax: "Softmax" };
+const LABEL = {
+  embedding: "Embedding",
+  positional: "+ Position",
+  self: "Self-attention",
+  cross: "Cross-attention",
+  feed_forward: "Feed-forward",
+  logits: "Projection",
+  softmax: "Softmax",
+};
 
 /** Every block's box: { part, stack, x, y, height }; those of a layer stand for the layer that is shown. */
 function boxes() {
@@ -166,15 +295,23 @@ function wiring(all) {
     const middle = block + CENTRE;
     drawn.push(svg("rect", { x: left, y: top, width: 154, height: FLOOR - top, rx: 10, class: "te-am-frame" }));
     drawn.push(line(`M ${middle} 462 V ${stack === "encoder" ? 174 : 18}`));
-    own.filter((box) => kindOf(box.part) !== "norm").forEach((box) => drawn.push(arrow(middle, box.y + box.height, "up")));
+    own.filter((box) => kindOf(box.part) !== "norm").forEach(
+      (box) => drawn.push(arrow(middle, box.y + box.height, "up"))
+    );
     own.filter((box) => kindOf(box.part) === "norm").forEach((box) => {
-      const [split, into, edge] = [box.y + NORM + SUB + 11, box.y + NORM / 2, stack === "encoder" ? block : block + WIDE];
-      drawn.push(line(`M ${middle} ${split} H ${rail} V ${into} H ${edge}`), arrow(edge, into, stack === "encoder" ? "right" : "left"));
+      const [split, into, edge] = [
+        box.y + NORM + SUB + 11, box.y + NORM / 2, stack === "encoder" ? block : block + WIDE,
+      ];
+      drawn.push(line(`M ${middle} ${split} H ${rail} V ${into} H ${edge}`), arrow(
+        edge, into, stack === "encoder" ? "right" : "left"
+      ));
     });
   }
   const cross = all.find((box) => box.part === "cross");
   const across = cross.y + cross.height / 2;
-  drawn.push(line(`M ${HALF.encoder.block + CENTRE} 174 H 170 V ${across} H ${cross.x}`), arrow(cross.x, across, "right"));
+  drawn.push(
+    line(`M ${HALF.encoder.block + CENTRE} 174 H 170 V ${across} H ${cross.x}`), arrow(cross.x, across, "right")
+  );
   all.filter((box) => !box.stack).forEach((box) => drawn.push(arrow(box.x + CENTRE, box.y + box.height, "up")));
   drawn.push(arrow(HALF.decoder.block + CENTRE, 17, "up"));
   return drawn;
@@ -185,15 +322,32 @@ function drawing(trace, onChoose, onKey) {
   const all = boxes();
   const text = (x, y, kind, ...content) => svg("text", { x, y, class: `te-am-${kind}` }, ...content);
   const nodes = all.map((box) => {
-    const label = box.stack === "decoder" && box.part === "self" ? "Masked self-attention" : LABEL[box.part] ?? "Add & norm";
-    return svg("g", { role: "radio", class: `te-am-block te-am-${kindOf(box.part)}`, tabindex: -1, ...KEYS, on: { click: () => onChoose(box), keydown: onKey } },
-      svg("rect", { x: box.x, y: box.y, width: WIDE, height: box.height, rx: 5 }), text(box.x + CENTRE, box.y + box.height / 2 + 4.5, "name", label));
+    const label = box.stack === "decoder"
+      && box.part === "self" ? "Masked self-attention" : LABEL[box.part] ?? "Add & norm";
+    return svg("g", {
+        role: "radio",
+        class: `te-am-block te-am-${kindOf(box.part)}`,
+        tabindex: -1,
+        ...KEYS,
+        on: {
+          click: () => onChoose(box),
+          keydown: onKey,
+        }
+      },
+      svg("rect", { x: box.x, y: box.y, width: WIDE, height: box.height, rx: 5 }),
+      text(box.x + CENTRE, box.y + box.height / 2 + 4.5, "name", label));
   });
   const layers = { encoder: text(96, 190, "small"), decoder: text(260, 112, "small") };
   const ends = { source: text(89, 476, "word"), input: text(251, 476, "word"), output: text(251, 12, "word") };
   const memory = text(174, 168, "small te-am-end");
-  const element = svg("svg", { viewBox: "0 0 340 482", class: "te-am-drawing", role: "radiogroup", "aria-label": "Blocks in the order of computation; arrow keys walk along" },
-    ...wiring(all), text(6, 190, "stack", "Encoder"), text(184, 112, "stack", "Decoder"), memory, ...Object.values(layers), ...Object.values(ends), ...nodes);
+  const element = svg("svg", {
+      viewBox: "0 0 340 482",
+      class: "te-am-drawing",
+      role: "radiogroup",
+      "aria-label": "Blocks in the order of computation; arrow keys walk along",
+    },
+    ...wiring(all), text(6, 190, "stack", "Encoder"),
+    text(184, 112, "stack", "Decoder"), memory, ...Object.values(layers), ...Object.values(ends), ...nodes);
   const short = (word) => (word.length > 16 ? `${word.slice(0, 15)}…` : word);
   return {
     element,
@@ -210,7 +364,9 @@ function drawing(trace, onChoose, onKey) {
         const on = block === state.block;
         node.dataset.block = block;
         node.setAttribute("aria-checked", String(on));
-        node.setAttribute("aria-label", [describe(block, state).title, placeOf(split(block))].filter(Boolean).join(", "));
+        node.setAttribute(
+          "aria-label", [describe(block, state).title, placeOf(split(block))].filter(Boolean).join(", ")
+        );
         node.setAttribute("tabindex", on ? "0" : "-1");
       });
     },
@@ -218,29 +374,46 @@ function drawing(trace, onChoose, onKey) {
   };
 }
 
-const blockOf = ({ stack, part }, layer) => (stack === "" ? part : LAYERS[stack].includes(part) ? `${stack}.${layer}.${part}` : `${stack}.${part}`);
+const blockOf = ({ stack, part }, layer) => (
+  stack === "" ? part : LAYERS[stack].includes(part) ? `${stack}.${layer}.${part}` : `${stack}.${part}`
+);
 
 /** The block's output as coloured cells, a row for each token. Hover or arrow keys read single numbers. */
 function heatmap(rows, width, onRow) {
-  const readout = h("div", { class: "te-note te-am-readout" }, "Point at a cell to read its number.");
-  const grid = matrixGrid({ name: "activations", label: "output of this block", rows, columns: Array.from({ length: width }, (_, j) => String(j)), showRows: true, onSelect: (r, c) => { read(r, c); onRow(r); } });
+  const readout = div("te-note te-am-readout", "Point at a cell to read its number.");
+  const grid = matrixGrid({
+    name: "activations",
+    label: "output of this block",
+    rows,
+    columns: Array.from({
+      length: width,
+    }, (_, j) => String(j)),
+    showRows: true,
+    onSelect: (r, c) => {
+      read(r, c);
+      onRow(r);
+    }
+  });
   const longest = Math.max(...rows.map((row) => row.length));
-  const box = h("div", { class: "te-am-heat", style: { "--te-label": `${Math.min(longest, 18) * 6.6 + 10}px` } }, grid.element);
+  const box = h("div", { class: "te-am-heat", style: { "--te-label": `${Math.min(longest, 18) * 6.6 + 10}px` } },
+    grid.element
+  );
   const cellAt = (r, c) => grid.element.querySelector(`[data-row="${r}"][data-column="${c}"]`);
   let last = null; // the cell whose number is printed
   function read(r, c) {
     last = [r, c];
-    fill(readout, h("b", {}, rows[r]), `, number ${c}: `, h("b", {}, format(Number(cellAt(r, c).dataset.value))));
+    fill(readout, bold(rows[r]), `, number ${c}: `, bold(format(Number(cellAt(r, c).dataset.value))));
   }
   grid.element.addEventListener("pointerover", (event) => {
     const cell = event.target.closest(".te-cell");
     if (cell) read(cell.dataset.row, cell.dataset.column);
   });
   return {
-    elements: [box, h("div", { class: "te-am-below" }, readout, legend())],
+    elements: [box, div("te-am-below", readout, legend())],
     update(values, row) {
       grid.update(values, { decimals: 2, colour: (value) => diverging(value / SCALE) });
-      grid.element.querySelectorAll(".te-cell").forEach((cell) => (cell.textContent = "")); // too narrow for its number: see readout
+      // too narrow for its number: see readout
+      grid.element.querySelectorAll(".te-cell").forEach((cell) => (cell.textContent = ""));
       grid.highlight({ row });
       if (last) read(...last);
     },
@@ -250,10 +423,17 @@ function heatmap(rows, width, onRow) {
 /** One attention's weights for the followed word: a row for each head. Hatched: hidden by the mask. */
 function weightsTable(block, trace) {
   const keys = keysOf(block, trace);
-  const grid = matrixGrid({ name: "weights", label: "attention weights of the followed word, a row for each head", rows: trace.weights[block].map((_, i) => `head ${i + 1}`), columns: keys, showRows: true, showColumns: true });
+  const grid = matrixGrid({
+    name: "weights",
+    label: "attention weights of the followed word, a row for each head",
+    rows: trace.weights[block].map((_, i) => `head ${i + 1}`),
+    columns: keys,
+    showRows: true,
+    showColumns: true,
+  });
   const hides = block.startsWith("decoder") && block.endsWith("self");
   return {
-    element: h("div", { class: "te-am-weights" }, grid.element),
+    element: div("te-am-weights", grid.element),
     update(heads, row) {
       grid.update(heads, { decimals: 2, colour: cividis });
       grid.element.querySelectorAll(".te-cell").forEach((cell) => {
@@ -273,85 +453,140 @@ function candidates(block, trace, at) {
   const longest = block === "logits" ? Math.max(...found.map((one) => Math.abs(one[1])), 1e-9) : 1;
   const rest = 1 - found.reduce((sum, one) => sum + one[2], 0);
   const others = trace.sizes.target_vocab_size - found.length;
-  return h("div", { class: "te-am-best" }, ...found.flatMap((one) => [
-    h("span", { class: "te-am-candidate" }, readable(one[0])),
-    h("span", { class: "te-am-bar", "aria-hidden": "true" }, h("i", { style: { width: `${(100 * Math.abs(one[index])) / longest}%` } })),
-    h("span", { class: "te-am-number", dataset: { candidate: one[0], value: one[index] } }, format(one[index], decimals)),
-  ]), h("span", { class: "te-note te-am-rest" }, block === "softmax" ? `The other ${others} words together: ${format(Math.max(rest, 0), 4)}` : `The other ${others} words score less. Scores may have any size and sign.`));
+  return div("te-am-best", ...found.flatMap((one) => [
+    span("te-am-candidate", readable(one[0])),
+    h("span", { class: "te-am-bar", "aria-hidden": "true" },
+      h("i", { style: { width: `${(100 * Math.abs(one[index])) / longest}%` } })
+    ),
+    h("span", { class: "te-am-number", dataset: { candidate: one[0], value: one[index] } },
+      format(one[index], decimals)
+    ),
+  ]), span("te-note te-am-rest", block === "softmax"
+    ? `The other ${others} words together: ${format(Math.max(rest, 0), 4)}`
+    : `The other ${others} words score less. Scores may have any size and sign.`));
 }
 
 function legend() {
   const stops = Array.from({ length: 7 }, (_, i) => css(diverging(i / 3 - 1)));
-  return h("span", { class: "te-am-legend" }, format(-SCALE, 0), h("i", { style: { background: `linear-gradient(to right, ${stops.join(", ")})` } }), `+${SCALE}`);
+  return span("te-am-legend",
+    format(-SCALE, 0), h("i", { style: { background: `linear-gradient(to right, ${stops.join(", ")})` } }), `+${SCALE}`
+  );
 }
 
 function render({ model, el }) {
   const root = mount(el, "architecture-map", "Map of the Transformer");
-  const announce = announcer(root);
+  const announce = changeAnnouncer(root);
   const state = store(model, TRAITS, draw);
   const kept = new Map(); // heatmaps and tables, made when first needed
-  let path = pathOf(state.trace.sizes.num_layers), shownTrace = state.trace, spoken = "";
+  let path = pathOf(state.trace.sizes.num_layers),
+    shownTrace = state.trace;
   let layer = split(state.block).layer ?? state.trace.sizes.num_layers - 1;
 
   const keep = (key, make) => kept.get(key) ?? kept.set(key, make()).get(key);
   const open = (block) => block !== state.block && state.set({ block });
   const walk = (by) => open(path[Math.min(path.length - 1, Math.max(0, path.indexOf(state.block) + by))]);
-  const follow = (name, at) => at !== state[name] && state.set({ [name]: at });
+  const follow = (name, at) => at !== state[name] && state.set({
+    [name]: at
+  });
+
   function byKey(event) {
-    const by = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1, Home: -path.length, End: path.length }[event.key];
+    const by = {
+      ArrowUp: 1,
+      ArrowRight: 1,
+      ArrowDown: -1,
+      ArrowLeft: -1,
+      Home: -path.length,
+      End: path.length,
+    }[event.key];
     if (by === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     walk(by);
     map.focus();
   }
-  const map = drawing(state.trace, (box) => { open(blockOf(box, layer)); map.focus(); }, byKey);
+  const map = drawing(state.trace, (box) => {
+    open(blockOf(box, layer));
+    map.focus();
+  }, byKey);
   const previous = button("← Previous", () => walk(-1), { "aria-label": "Previous block" });
   const next = button("Next →", () => walk(1), { class: "te-button te-primary", "aria-label": "Next block" });
-  const counter = h("span", { class: "te-note" });
-  const top = h("div", { class: "te-am-words" });
-  const total = h("div", { class: "te-note" });
-  const switches = h("div", { class: "te-am-switch" });
-  const panel = h("div", {});
+  const counter = span("te-note");
+  const top = div("te-am-words");
+  const total = div("te-note");
+  const switches = div("te-am-switch");
+  const panel = div();
   const facts = h("dl", { class: "te-am-facts" });
   let choices = [];
 
   /** The rows of words and the layer switch; made again only when another sentence arrives. */
   function build() {
     const { source_tokens: source, target_tokens: target, parameters, sizes } = state.trace;
-    const words = (label, name, tokens) => choice({ label, class: "te-am-tokens", value: state[name], options: tokens.map((word, i) => ({ value: i, content: [readable(word)] })), onChange: (at) => follow(name, at) });
-    choices = [words(`Follow a word that is read (${state.source_name})`, "source_token", source), words(`Follow a word that is written (${state.target_name})`, "target_token", target)];
-    const lines = [["reads", choices[0]], ["writes", choices[1]]];
-    fill(top, ...lines.flatMap(([verb, one]) => [h("span", { class: "te-label" }, verb), one.element]));
-    const layers = choice({ label: "Layer", value: layer, options: Array.from({ length: sizes.num_layers }, (_, i) => ({ value: i, content: [String(i + 1)] })), onChange: showLayer });
+    const words = (label, name, tokens) => choice({
+      label,
+      class: "te-am-tokens",
+      value: state[name],
+      options: tokens.map((word, i) => ({ value: i, content: [readable(word)] })),
+      onChange: (at) => follow(name, at),
+    });
+    choices = [words(`Follow a word that is read (${state.source_name})`, "source_token", source), words(
+      `Follow a word that is written (${state.target_name})`, "target_token", target
+    )];
+    const lines = [
+      ["reads", choices[0]],
+      ["writes", choices[1]]
+    ];
+    fill(top, ...lines.flatMap(([verb, one]) => [span("te-label", verb), one.element]));
+    const layers = choice({
+      label: "Layer",
+      value: layer,
+      options: Array.from({ length: sizes.num_layers }, (_, i) => ({ value: i, content: [String(i + 1)] })),
+      onChange: showLayer,
+    });
     choices.push(layers);
-    fill(switches, h("span", { class: "te-label" }, "Layer"), layers.element);
+    fill(switches, span("te-label", "Layer"), layers.element);
     const sum = Object.values(parameters).reduce((a, b) => a + b, 0);
-    fill(total, h("b", { dataset: { total: "", value: sum } }, whole(sum)), " parameters in all blocks together, learned in chapter ", chapterLink(el, 13), ".");
+    fill(total, h("b", {
+      dataset: { total: "", value: sum },
+    }, whole(sum)), " parameters in all blocks together, learned in chapter ", chapterLink(el, 13), ".");
   }
+
   function showLayer(to) {
     layer = to;
     const now = split(state.block);
     if (now.layer === null) draw();
     else open(`${now.stack}.${to}.${now.part}`);
   }
+
   function picture() {
     const { stack } = split(state.block);
-    if (!stack) return [h("div", { class: "te-am-heading" }, "The five likeliest words"), candidates(state.block, state.trace, state.target_token)];
-    const [name, rows] = stack === "encoder" ? ["source_token", state.trace.source_tokens.map(readable)] : ["target_token", steps(state.trace.target_tokens).map((pair) => pair.join(" → "))];
+    if (!stack) return [
+      div("te-am-heading", "The five likeliest words"), candidates(state.block, state.trace, state.target_token),
+    ];
+    const [name, rows] = stack === "encoder"
+      ? ["source_token", state.trace.source_tokens.map(readable)]
+      : ["target_token", steps(state.trace.target_tokens).map((pair) => pair.join(" → "))];
     const heat = keep(stack, () => heatmap(rows, state.trace.sizes.d_model, (at) => follow(name, at)));
     heat.update(numbers(state.trace.activations[state.block], 100), state[name]);
-    return [h("div", { class: "te-am-heading" }, "What comes out", h("span", { class: "te-term" }, stack === "encoder" ? "a row for each word" : "each row: word just read → word to write")), ...heat.elements];
+    return [
+      div("te-am-heading", "What comes out", span(
+        "te-term", stack === "encoder" ? "a row for each word" : "each row: word just read → word to write"
+      )),
+      ...heat.elements,
+    ];
   }
+
   function weights() {
     const { stack, part, attends } = split(state.block);
     if (!attends) return [];
     const at = stack === "encoder" ? state.source_token : state.target_token;
     const table = keep(`${stack} ${part}`, () => weightsTable(state.block, state.trace));
     table.update(state.trace.weights[state.block].map((head) => numbers([head[at]], 10000)[0]), at);
-    return [h("div", { class: "te-am-heading" }, "Where it looks", h("span", { class: "te-term" }, "each head’s weights sum to 1")), table.element];
+    return [div("te-am-heading", "Where it looks", span("te-term", "each head’s weights sum to 1")), table.element];
   }
+
   function draw() {
-    if (state.trace !== shownTrace) [path, shownTrace] = [pathOf(state.trace.sizes.num_layers), state.trace, kept.clear(), build()];
+    if (state.trace !== shownTrace) {
+      [path, shownTrace] = [pathOf(state.trace.sizes.num_layers), state.trace, kept.clear(), build()];
+    }
     const place = split(state.block);
     if (place.layer !== null) layer = place.layer;
     [state.source_token, state.target_token, layer].forEach((value, i) => choices[i].set(value));
@@ -364,21 +599,22 @@ function render({ model, el }) {
     const fact = (name, ...content) => [h("dt", {}, name), h("dd", {}, ...content)];
     const focused = focusedIn(panel); // a heatmap's cell: it comes back with its heatmap
     fill(panel,
-      h("div", { class: "te-am-title" }, h("b", {}, about.title), h("span", { class: "te-term" }, placeOf(place))),
-      h("p", { class: "te-am-purpose" }, about.purpose), h("p", { class: "te-am-followed" }, ...said), ...weights(), ...picture());
+      div("te-am-title", bold(about.title), span("te-term", placeOf(place))),
+      paragraph("te-am-purpose", about.purpose), paragraph("te-am-followed", ...said), ...weights(), ...picture());
     if (focused?.isConnected) focused.focus({ preventScroll: true });
-    fill(facts, ...fact("Output", ...shapeOf(state.block, state)), ...fact("Parameters", ...parametersOf(state.block, state, about)),
-      ...fact("Formula", rich(about.formula), about.note ? h("div", { class: "te-term" }, rich(about.note)) : null), ...fact("Built in", ...about.chapters.flatMap((number, i) => [i ? ", " : "chapter ", chapterLink(el, number)])));
+    fill(facts, ...fact("Output", ...shapeOf(state.block, state)),
+      ...fact("Parameters", ...parametersOf(state.block, state, about)),
+      ...fact("Formula", rich(about.formula), about.note ? div("te-term", rich(about.note)) : null),
+      ...fact("Built in", ...about.chapters.flatMap((number, i) => [i ? ", " : "chapter ", chapterLink(el, number)])));
     const text = `${about.title}, ${placeOf(place)}. ${panel.querySelector(".te-am-followed").textContent}`;
-    if (spoken && text !== spoken) announce(text);
-    spoken = text;
+    announce(text);
   }
 
   build();
   root.append(
-    h("p", { class: "te-am-hint te-label" }, "Choose a block, or walk through with Next. Choose a word to follow it."), top,
-    h("div", { class: "te-am-columns" }, h("div", { class: "te-am-map" }, map.element, h("div", { class: "te-am-corner" }, switches, total)),
-      h("div", { class: "te-am-side" }, h("div", { class: "te-am-walk" }, previous, next, counter), panel)), facts);
+    paragraph("te-am-hint te-label", "Choose a block, or walk through with Next. Choose a word to follow it."), top,
+    div("te-am-columns", div("te-am-map", map.element, div("te-am-corner", switches, total)),
+      div("te-am-side", div("te-am-walk", previous, next, counter), panel)), facts);
   draw();
   return state.dispose;
 }

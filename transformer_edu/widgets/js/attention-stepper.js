@@ -1,11 +1,12 @@
-import { announcer, button, choice, cividis, decimalsFor, diverging, fill, focusedIn, format, h, inBrackets, mapMatrix, matmul, matrixGrid, mount, select, softmax, store, svg, toggle, transpose, uniqueId } from "./core.js";
+import { asToken, bold, button, changeAnnouncer, choice, cividis, decimalsFor, div, diverging, fill, focusedIn, format,
+  h, inBrackets, mapMatrix, matmul, matrixGrid, mount, numbered, paragraph, select, softmax, sketch, span, store, sub,
+  sumOf, svg, toggle, transpose, uniqueId } from "./core.js";
 
 const STEPS = ["project", "scores", "scale", "mask", "softmax", "mix", "output"];
 const TITLES = ["Project", "Scores", "Scale", "Mask", "Softmax", "Mix", "Output"];
 const INPUTS = ["x", "w_q", "w_k", "w_v", "w_o"];
 const TRAITS = ["tokens", ...INPUTS, "step", "part", "query", "key", "column", "scale", "mask"];
 const PARTS = { q: ["query", "what it asks"], k: ["key", "what it is found by"], v: ["value", "what it hands over"] };
-const sub = (base, index) => h("span", {}, base, h("sub", {}, index));
 
 /** Every matrix of the head, from the inputs and the two switches. */
 function attend({ tokens, x, w_q, w_k, w_v, w_o, scale, mask }) {
@@ -24,28 +25,49 @@ function isBlocked(mask, query, key, count) {
 }
 
 /**
- * What a step shows: `left` (and `top`, in a product) go into `result`. The columns of the result are tokens or numbers.
+ * What a step shows: `left` (and `top`, in a product) go into `result`. The columns of the result are tokens or
+ * numbers.
  * Each matrix: [machine name, symbol, what it is].
  */
 function scene(state) {
   const { step, part } = state;
   const projection = {
-    left: ["x", "X", "one row per token"], top: [`w_${part}`, sub("W", part.toUpperCase()), "learned"],
-    result: [part, part.toUpperCase(), { q: "queries", k: "keys", v: "values" }[part]], columns: "numbers",
+    left: ["x", "X", "one row per token"],
+    top: [`w_${part}`, sub("W", part.toUpperCase()), "learned"],
+    result: [part, part.toUpperCase(), { q: "queries", k: "keys", v: "values" }[part]],
+    columns: "numbers",
   };
   return [
-    projection,
-    { left: ["q", "Q", "queries"], top: ["k_t", h("span", {}, "K", h("sup", {}, "T")), "one column per key"], result: ["scores", "scores", "query · key"], columns: "tokens" },
+    projection, {
+      left: ["q", "Q", "queries"],
+      top: ["k_t", span("", "K", h("sup", {}, "T")), "one column per key"],
+      result: ["scores", "scores", "query · key"],
+      columns: "tokens",
+    },
     { left: ["scores", "scores", "before"], result: ["scaled", "scaled scores", "after"], columns: "tokens" },
-    { left: ["scaled", "scaled scores", "before"], result: ["masked", "masked scores", "after"], columns: "tokens" },
-    { left: ["masked", "masked scores", "before"], result: ["weights", "weights", "rows sum to 1"], columns: "tokens" },
-    { left: ["weights", "weights", "step 5"], top: ["v", "V", "values"], result: ["mix", "mix", "weighted sums of V"], columns: "numbers" },
-    { left: ["mix", "mix", "weighted sums of V"], top: ["w_o", sub("W", "O"), "learned"], result: ["output", "output", "one row per token"], columns: "numbers" },
+    { left: ["scaled", "scaled scores", "before"], result: ["masked", "masked scores", "after"], columns: "tokens" }, {
+      left: [
+        "masked", "masked scores", "before",
+      ],
+      result: ["weights", "weights", "rows sum to 1"],
+      columns: "tokens"
+    }, {
+      left: ["weights", "weights", "step 5"],
+      top: ["v", "V", "values"],
+      result: ["mix", "mix", "weighted sums of V"],
+      columns: "numbers",
+    }, {
+      left: ["mix", "mix", "weighted sums of V"],
+      top: ["w_o", sub("W", "O"), "learned"],
+      result: ["output", "output", "one row per token"],
+      columns: "numbers",
+    },
   ][step - 1];
 }
 
-const numbered = (count) => Array.from({ length: count }, (_, i) => String(i + 1));
-const plain = (value, decimals = 3) => format(value, decimalsFor([[value]], decimals));
+const plain = (value, decimals = 3) => format(value, decimalsFor([
+  [value]
+], decimals));
 const power = (value) => (value >= 1e5 ? value.toExponential(1).replace("e+", " × 10^") : format(value, 2));
 
 /** Colours only where size is the message: weights on cividis, scores on blue–orange. */
@@ -63,63 +85,110 @@ function buildStage(state, values, picker, onSelect, onEdit) {
   const rowLabels = { k_t: numbered(values.q[0].length), v: state.tokens, w_o: numbered(values.v[0].length) };
   const grids = {};
   const block = (place, [name, symbol, note], options) => {
-    const grid = matrixGrid({ name, label: `${name.replace("_", " ")}, ${note}`, onEdit: (r, c, value) => onEdit(name, r, c, value), ...options });
+    const grid = matrixGrid({
+      name,
+      label: `${name.replace("_", " ")}, ${note}`,
+      onEdit: (r, c, value) => onEdit(name, r, c, value),
+      ...options,
+    });
     grids[place] = { name, ...grid };
-    const caption = h("div", { class: "te-caption" }, h("b", {}, symbol), h("span", {}, note));
-    return h("div", { class: `te-block te-${place}` }, caption, grid.element);
+    const caption = div("te-caption", bold(symbol), span("", note));
+    return div(`te-block te-${place}`, caption, grid.element);
   };
   const resultColumns = columns === "tokens" ? state.tokens : numbered(values[result[0]][0].length);
   const leftValues = values[left[0]] ?? state[left[0]];
   const leftColumns = top || columns === "numbers" ? numbered(leftValues[0].length) : state.tokens;
   const children = [
-    block("left", left, { rows: state.tokens, columns: left[0] === "weights" ? state.tokens : leftColumns, showRows: true, showColumns: !top, editable: left[0] === "x", onSelect: (r, c) => onSelect(r, top ? null : c) }),
+    block("left", left, {
+      rows: state.tokens,
+      columns: left[0] === "weights" ? state.tokens : leftColumns,
+      showRows: true,
+      showColumns: !top,
+      editable: left[0] === "x",
+      onSelect: (r, c) => onSelect(r, top ? null : c),
+    }),
     top ? null : h("div", { class: "te-between", "aria-hidden": "true" }, "→"),
     block("result", result, { rows: state.tokens, columns: resultColumns, showColumns: !top, onSelect }),
   ];
   if (top) {
     const rows = rowLabels[top[0]] ?? numbered(state[top[0]].length);
-    children.push(block("top", top, { rows, columns: resultColumns, showRows: top[0] === "v", showColumns: true, editable: top[0].startsWith("w_"), onSelect: (_, c) => onSelect(null, c) }));
+    children.push(block("top", top, {
+      rows,
+      columns: resultColumns,
+      showRows: top[0] === "v",
+      showColumns: true,
+      editable: top[0].startsWith("w_"),
+      onSelect: (_, c) => onSelect(null, c),
+    }));
     const sizes = `${state.tokens.length} × ${leftColumns.length} times ${rows.length} × ${resultColumns.length}`;
-    children.push(h("div", { class: "te-corner" }, h("div", { class: "te-product" }, bold(symbolOf(result)), " = ", bold(symbolOf(left)), " ", bold(symbolOf(top))), h("div", { class: "te-note" }, sizes), state.step === 1 ? picker : null));
+    children.push(div("te-corner",
+      div("te-product", bold(symbolOf(result)), " = ", bold(symbolOf(left)), " ", bold(symbolOf(top))),
+      div("te-note", sizes),
+      state.step === 1 ? picker : null,
+    ));
   }
   const total = leftColumns.length + resultColumns.length;
-  const element = h("div", { class: `te-stage ${top ? "te-falk" : "te-pair"}`, style: { "--total": total } }, ...children);
+  const element = h("div", { class: `te-stage ${top ? "te-falk" : "te-pair"}`, style: { "--total": total } },
+    ...children
+  );
   return { element, grids };
 }
 
 const symbolOf = ([, symbol]) => (symbol instanceof Node ? symbol.cloneNode(true) : symbol);
-const bold = (content) => h("b", {}, content);
-const token = (text) => h("b", { class: "te-token" }, text);
 const vector = (row) => `(${row.map((value) => plain(value, 2)).join(", ")})`;
 
 /** One plain sentence on the chosen cell, with its real numbers. */
 function sentence(state, values, row, column) {
   const { tokens, scale, mask, w_k, part } = state;
-  const [me, you] = [token(tokens[row]), token(tokens[column] ?? "")];
+  const [me, you] = [asToken(tokens[row]), asToken(tokens[column] ?? "")];
   const other = row === column ? "itself" : you;
   const size = w_k[0].length;
   switch (STEPS[state.step - 1]) {
     case "project":
-      return [me, `’s row of X times W`, h("sub", {}, part.toUpperCase()), ` is its ${PARTS[part][0]}, ${PARTS[part][1]}: ${vector(values[part][row])}.`];
+      return [
+        me, `’s row of X times W`, h("sub", {}, part.toUpperCase()),
+        ` is its ${PARTS[part][0]}, ${PARTS[part][1]}: ${vector(values[part][row])}.`,
+      ];
     case "scores":
-      return [me, " asks ", other, `: the dot product of its query with ${row === column ? "its own" : "that"} key is ${plain(values.scores[row][column])}.`];
+      return [
+        me, " asks ", other,
+        `: the dot product of its query with ${row === column ? "its own" : "that"} key is ` +
+        `${plain(values.scores[row][column])}.`,
+      ];
     case "scale":
       return scale
-        ? ["Each score is divided by ", h("span", { class: "te-nowrap" }, "√d", h("sub", {}, "k"), ` = √${size} = ${plain(Math.sqrt(size))}`), ". ", me, "’s score for ", other, ` goes from ${plain(values.scores[row][column])} to ${plain(values.scaled[row][column])}.`]
-        : ["The division is switched off. ", me, "’s score for ", other, ` stays ${plain(values.scores[row][column])}.`];
+        ? [
+          "Each score is divided by ",
+          span("te-nowrap", "√d", h("sub", {}, "k"), ` = √${size} = ${plain(Math.sqrt(size))}`), ". ", me,
+          "’s score for ", other,
+          ` goes from ${plain(values.scores[row][column])} to ${plain(values.scaled[row][column])}.`,
+        ]
+        : [
+          "The division is switched off. ", me, "’s score for ", other, ` stays ${plain(values.scores[row][column])}.`,
+        ];
     case "mask":
       return maskSentence(mask, me, other, row, column, tokens.length);
     case "softmax":
-      return [me, " gives ", other, ` ${format(values.weights[row][column], 3)} of its attention. Its row of weights sums to ${plain(values.weights[row].reduce((a, b) => a + b, 0))}.`];
+      return [
+        me, " gives ", other,
+        ` ${format(values.weights[row][column], 3)} of its attention. Its row of weights sums to ` +
+        `${plain(sumOf(values.weights[row]))}.`,
+      ];
     case "mix":
-      return [me, " takes a share of every value vector: ", ...tokens.flatMap((text, j) => [j ? ", " : "", `${format(values.weights[row][j], 3)} of `, token(text)]), ". The sum is its new vector."];
+      return [
+        me, " takes a share of every value vector: ",
+        ...tokens.flatMap((text, j) => [j ? ", " : "", `${format(values.weights[row][j], 3)} of `, asToken(text)]),
+        ". The sum is its new vector.",
+      ];
     default:
       return ["W", h("sub", {}, "O"), " turns ", me, `’s mix into its output: ${vector(values.output[row])}.`];
   }
 }
 
 function maskSentence(mask, me, other, row, column, count) {
-  if (mask === "none") return ["No mask: ", me, " may look at every token, so nothing changes. Try the causal mask below."];
+  if (mask === "none") {
+    return ["No mask: ", me, " may look at every token, so nothing changes. Try the causal mask below."];
+  }
   if (!isBlocked(mask, row, column, count)) return [me, " may look at ", other, ", so this score stays as it is."];
   const why = mask === "causal" ? " comes later in the sentence" : " is padding";
   return [other, `${why}: its score becomes ${format(-Infinity)}, so its weight will be exactly 0.`];
@@ -130,25 +199,33 @@ function dotProduct(labels, a, b) {
   const decimals = Math.max(decimalsFor([a], 3), decimalsFor([b], 3), 0);
   const [da, db] = [decimalsFor([a], 3), decimalsFor([b], 2)];
   const lines = a.flatMap((value, i) => [
-    h("span", { class: "te-term" }, labels[i]), h("span", { class: "te-from-row" }, format(value, da)), h("span", {}, "×"),
-    h("span", { class: "te-from-column" }, inBrackets(b[i], db)), h("span", {}, "="), h("span", {}, format(value * b[i], decimals)),
+    span("te-term", labels[i]), span("te-from-row", format(value, da)), span("", "×"),
+    span("te-from-column", inBrackets(b[i], db)), span("", "="), span("", format(value * b[i], decimals)),
   ]);
   const total = a.reduce((sum, value, i) => sum + value * b[i], 0);
-  return h("div", { class: "te-sum" }, ...lines, h("span", { class: "te-total-label" }, "sum"), h("span", { class: "te-total" }, format(total, decimals)));
+  return div("te-sum", ...lines, span("te-total-label", "sum"), span("te-total", format(total, decimals)));
 }
 
 /** The selected query's row of scores on its way to weights. */
 function softmaxTable(tokens, scores, weights, column) {
   const powers = scores.map(Math.exp);
-  const total = powers.reduce((sum, value) => sum + value, 0);
-  const head = ["", "score", h("span", {}, "e", h("sup", {}, "score")), "÷ sum", ""].map((text) => h("span", { class: "te-term" }, text));
+  const total = sumOf(powers);
+  const head = ["", "score", span("", "e", h("sup", {}, "score")), "÷ sum", ""].map((text) => span("te-term", text));
   const lines = tokens.flatMap((text, j) => {
     const mark = j === column ? "te-line te-chosen" : "te-line";
-    const bar = h("span", { class: "te-bar" }, h("span", { style: { width: `${100 * weights[j]}%` } }));
-    return [h("span", { class: `${mark} te-name` }, text), ...[format(scores[j], decimalsFor([scores])), power(powers[j]), format(weights[j], 3)].map((value) => h("span", { class: mark }, value)), bar];
+    const bar = span("te-bar", h("span", { style: { width: `${100 * weights[j]}%` } }));
+    return [
+      span(`${mark} te-name`, text),
+      ...[format(scores[j], decimalsFor([scores])), power(powers[j]), format(weights[j], 3)].map(
+        (value) => span(mark, value)
+      ),
+      bar,
+    ];
   });
-  const foot = ["sum", "", power(total), format(weights.reduce((a, b) => a + b, 0), 3), ""].map((text, i) => h("span", { class: i ? "te-total" : "te-total te-name" }, text));
-  return h("div", { class: "te-softmax" }, ...head, ...lines, ...foot);
+  const foot = ["sum", "", power(total), format(sumOf(weights), 3), ""].map(
+    (text, i) => h("span", { class: i ? "te-total" : "te-total te-name" }, text)
+  );
+  return div("te-softmax", ...head, ...lines, ...foot);
 }
 
 /** How the chosen number came about. */
@@ -159,25 +236,43 @@ function working(state, values, row, column) {
     const b = (values[top[0]] ?? state[top[0]]).map((line) => line[column]);
     return dotProduct(top[0] === "v" ? state.tokens : numbered(a.length), a, b);
   }
-  if (STEPS[state.step - 1] === "softmax") return softmaxTable(state.tokens, values.masked[row], values.weights[row], column);
-  const [before, after] = STEPS[state.step - 1] === "scale" ? [values.scores, values.scaled] : [values.scaled, values.masked];
-  const operation = STEPS[state.step - 1] === "scale" ? (state.scale ? `÷ ${plain(Math.sqrt(state.w_k[0].length))}` : "÷ 1") : (v) => (v === -Infinity ? `+ (${format(-Infinity)})` : "+ 0");
+  if (STEPS[state.step - 1] === "softmax") {
+    return softmaxTable(state.tokens, values.masked[row], values.weights[row], column);
+  }
+  const [before, after] = STEPS[state.step - 1] === "scale"
+    ? [values.scores, values.scaled]
+    : [values.scaled, values.masked];
+  const operation = STEPS[state.step - 1] === "scale"
+    ? (state.scale ? `÷ ${plain(Math.sqrt(state.w_k[0].length))}` : "÷ 1")
+    : (v) => (v === -Infinity ? `+ (${format(-Infinity)})` : "+ 0");
   const lines = state.tokens.flatMap((text, j) => {
     const mark = j === column ? "te-line te-chosen" : "te-line";
     const how = typeof operation === "string" ? operation : operation(after[row][j]);
-    return [h("span", { class: `${mark} te-name` }, text), ...[plain(before[row][j], 2), how, "=", plain(after[row][j], 2)].map((value) => h("span", { class: mark }, value))];
+    return [span(`${mark} te-name`, text), ...[plain(before[row][j], 2), how, "=", plain(after[row][j], 2)].map(
+      (value) => span(mark, value)
+    )];
   });
-  return h("div", { class: "te-steps" }, ...lines);
+  return div("te-steps", ...lines);
 }
 
 /** The formula; the term that the present step computes is marked. */
 function equation() {
   const term = (name, ...content) => h("span", { class: "te-term-of", dataset: { term: name } }, ...content);
   const times = (name, letter) => term(name, letter, " = X ", sub("W", letter));
-  const fraction = h("span", { class: "te-fraction" }, term("scores", "Q K", h("sup", {}, "T")), term("scale", "√", h("span", { class: "te-root-of" }, sub("d", "k"))));
-  const element = h("div", { class: "te-equation", role: "img", "aria-label": "output = softmax of (Q K transposed, divided by the root of d k, plus mask), times V, times W O; where Q = X W Q, K = X W K, V = X W V" },
-    h("div", { class: "te-formula" }, term("output", "output"), " = ", term("softmax", "softmax", h("span", { class: "te-paren" }, "(")), fraction, term("mask", " + mask"), term("softmax", h("span", { class: "te-paren" }, ")")), term("mix", "V"), term("output", sub("W", "O"))),
-    h("div", { class: "te-formula te-small" }, times("q", "Q"), times("k", "K"), times("v", "V")));
+  const fraction = span(
+    "te-fraction", term("scores", "Q K", h("sup", {}, "T")), term("scale", "√", span("te-root-of", sub("d", "k")))
+  );
+  const element = h("div", {
+      class: "te-equation",
+      role: "img",
+      "aria-label": "output = softmax of (Q K transposed, divided by the root of d k, plus mask), times V, times W " +
+        "O; where Q = X W Q, K = X W K, V = X W V",
+    },
+    div("te-formula",
+      term("output", "output"), " = ", term("softmax", "softmax", span("te-paren", "(")), fraction,
+      term("mask", " + mask"), term("softmax", span("te-paren", ")")), term("mix", "V"), term("output", sub("W", "O")),
+    ),
+    div("te-formula te-small", times("q", "Q"), times("k", "K"), times("v", "V")));
   return {
     element,
     update({ step, part, scale }) {
@@ -192,19 +287,26 @@ function equation() {
 
 /** The tokens as buttons; above them the chosen query's looks, as wide as the weight once there are weights. */
 function tokenStrip(state, onChoose) {
-  const notes = state.tokens.map(() => h("span", { class: "te-share" }));
+  const notes = state.tokens.map(() => span("te-share"));
   const tokens = choice({
-    label: "Query: the token that looks", class: "te-tokens", value: state.query, onChange: onChoose,
-    options: state.tokens.map((text, i) => ({ value: i, content: [h("span", { class: "te-word" }, text), notes[i]] })),
+    label: "Query: the token that looks",
+    class: "te-tokens",
+    value: state.query,
+    onChange: onChoose,
+    options: state.tokens.map((text, i) => ({ value: i, content: [span("te-word", text), notes[i]] })),
   });
   const count = state.tokens.length;
-  const arcs = svg("svg", { viewBox: `0 0 ${count * 100} 58`, class: "te-arcs", "aria-hidden": "true", focusable: "false" });
+  const arcs = sketch("te-arcs", `0 0 ${count * 100} 58`);
   const path = (from, to) => {
     const [a, b] = [from * 100 + 50 + 18 * Math.sign(to - from), to * 100 + 50];
     const top = Math.abs(to - from) > 1 ? -16 : 8;
-    return from === to ? `M ${a - 7} 57 C ${a - 26} 10, ${a + 26} 10, ${a + 7} 57` : `M ${a} 57 C ${a} ${top}, ${b} ${top}, ${b} 57`;
+    return from === to
+      ? `M ${a - 7} 57 C ${a - 26} 10, ${a + 26} 10, ${a + 7} 57`
+      : `M ${a} 57 C ${a} ${top}, ${b} ${top}, ${b} 57`;
   };
-  const element = h("div", { class: "te-strip", style: { "--count": count } }, h("div", { class: "te-label" }, "Who looks? Choose the query"), arcs, tokens.element);
+  const element = h("div", { class: "te-strip", style: { "--count": count } },
+    div("te-label", "Who looks? Choose the query"), arcs, tokens.element
+  );
   return {
     element,
     tokens: state.tokens,
@@ -212,9 +314,12 @@ function tokenStrip(state, onChoose) {
       tokens.set(query);
       const weights = values.weights[query];
       const shown = ["", "scores", "scaled", "masked"][step - 1];
-      notes.forEach((note, j) => (note.textContent = step === 1 ? " " : shown ? plain(values[shown][query][j], 2) : `${format(100 * weights[j], 1)} %`));
+      notes.forEach((note, j) => (note.textContent = step === 1
+        ? " "
+        : shown ? plain(values[shown][query][j], 2) : `${format(100 * weights[j], 1)} %`));
       fill(arcs, ...weights.map((weight, j) => svg("path", {
-        d: path(query, j), class: `te-arc${step >= 4 && isBlocked(mask, query, j, count) ? " te-none" : ""}`,
+        d: path(query, j),
+        class: `te-arc${step >= 4 && isBlocked(mask, query, j, count) ? " te-none" : ""}`,
         "stroke-width": step >= 5 ? (1 + 13 * weight).toFixed(2) : 2,
       })));
     },
@@ -223,32 +328,61 @@ function tokenStrip(state, onChoose) {
 
 function render({ model, el }) {
   const root = mount(el, "attention-stepper", "Attention in seven steps");
-  const announce = announcer(root);
+  const announce = changeAnnouncer(root);
   const panelId = uniqueId();
   const state = store(model, TRAITS, draw);
   const start = Object.fromEntries([...INPUTS, "scale", "mask"].map((name) => [name, structuredClone(state[name])]));
   const go = (step) => state.set({ step });
 
   const steps = choice({
-    label: "Steps", kind: "tablist", class: "te-steps-bar", controls: panelId, value: state.step, onChange: go,
-    options: TITLES.map((title, i) => ({ value: i + 1, label: `Step ${i + 1}: ${title}`, content: [h("span", { class: "te-count" }, i + 1), h("span", { class: "te-title" }, title)] })),
+    label: "Steps",
+    kind: "tablist",
+    class: "te-steps-bar",
+    controls: panelId,
+    value: state.step,
+    onChange: go,
+    options: TITLES.map((title, i) => ({
+      value: i + 1,
+      label: `Step ${i + 1}: ${title}`,
+      content: [
+        span("te-count", i + 1), span("te-title", title),
+      ]
+    })),
   });
   const formula = equation();
   const parts = choice({
-    label: "Projection", class: "te-parts", value: state.part, onChange: (part) => state.set({ part }),
+    label: "Projection",
+    class: "te-parts",
+    value: state.part,
+    onChange: (part) => state.set({ part }),
     options: Object.entries(PARTS).map(([value, [name]]) => ({ value, content: [`${value.toUpperCase()} · ${name}`] })),
   });
-  const stageBox = h("div", { class: "te-stage-box" });
+  const stageBox = div("te-stage-box");
   const now = h("div", { class: "te-now", "aria-hidden": "true" });
-  const words = h("p", { class: "te-sentence" });
-  const workingBox = h("div", { class: "te-working" });
-  const scaleSwitch = toggle({ label: ["divide by √d", h("sub", {}, "k")], value: state.scale, onChange: (scale) => state.set({ scale }) });
-  const maskList = select({ label: "mask", value: state.mask, onChange: (mask) => state.set({ mask }), options: [{ value: "none", label: "none" }, { value: "causal", label: "causal" }, { value: "padding", label: "last is padding" }] });
+  const words = paragraph("te-sentence");
+  const workingBox = div("te-working");
+  const scaleSwitch = toggle({
+    label: ["divide by √d", h("sub", {}, "k")],
+    value: state.scale,
+    onChange: (scale) => state.set({ scale }),
+  });
+  const maskList = select({
+    label: "mask",
+    value: state.mask,
+    onChange: (mask) => state.set({ mask }),
+    options: [
+      { value: "none", label: "none" },
+      { value: "causal", label: "causal" },
+      { value: "padding", label: "last is padding" },
+    ]
+  });
   const previous = button("← Previous", () => state.step > 1 && go(state.step - 1));
-  const next = button("Next →", () => state.step < STEPS.length && go(state.step + 1), { class: "te-button te-primary" });
+  const next = button(
+    "Next →", () => state.step < STEPS.length && go(state.step + 1), { class: "te-button te-primary" }
+  );
   const reset = button("Reset", () => state.set(structuredClone(start)));
-  let strip, stage, built = "", spoken = "";
-  const stripBox = h("div", {});
+  let strip, stage, built = "";
+  const stripBox = div();
 
   function onSelect(row, column) {
     const changes = {};
@@ -257,11 +391,17 @@ function render({ model, el }) {
     if (column !== null && column !== state[name]) changes[name] = column;
     if (Object.keys(changes).length) state.set(changes);
   }
+
   function onEdit(name, row, column, value) {
-    if (state[name][row][column] !== value) state.set({ [name]: mapMatrix(state[name], (old, r, c) => (r === row && c === column ? value : old)) });
+    if (state[name][row][column] !== value) state.set({
+      [name]: mapMatrix(state[name], (old, r, c) => (r === row && c === column ? value : old))
+    });
   }
+
   function rebuild(values) {
-    const shape = JSON.stringify([state.tokens, state.step, state.step === 1 && state.part, INPUTS.map((name) => [state[name].length, state[name][0].length])]);
+    const shape = JSON.stringify([state.tokens, state.step, state.step === 1 && state.part, INPUTS.map(
+      (name) => [state[name].length, state[name][0].length]
+    )]);
     if (shape === built) return;
     if (!strip || JSON.stringify(state.tokens) !== JSON.stringify(strip.tokens)) {
       strip = tokenStrip(state, (query) => state.set({ query }));
@@ -273,6 +413,7 @@ function render({ model, el }) {
     fill(stageBox, stage.element);
     focused?.focus();
   }
+
   function draw() {
     const values = attend(state);
     rebuild(values);
@@ -294,16 +435,17 @@ function render({ model, el }) {
     previous.setAttribute("aria-disabled", String(state.step === 1));
     next.setAttribute("aria-disabled", String(state.step === STEPS.length));
     const text = `Step ${state.step} of ${STEPS.length}, ${TITLES[state.step - 1]}. ${words.textContent}`;
-    if (spoken && text !== spoken) announce(text);
-    spoken = text;
+    announce(text);
   }
 
   root.append(
     steps.element,
     now,
-    h("div", { class: "te-head" }, stripBox, formula.element),
-    h("div", { class: "te-body", role: "tabpanel", id: panelId, "aria-label": "The numbers of this step" }, stageBox, h("div", { class: "te-panel" }, words, workingBox)),
-    h("div", { class: "te-foot" }, h("div", { class: "te-group" }, previous, next), h("div", { class: "te-group" }, scaleSwitch.element, maskList.element, reset)),
+    div("te-head", stripBox, formula.element),
+    h("div", { class: "te-body", role: "tabpanel", id: panelId, "aria-label": "The numbers of this step" },
+      stageBox, div("te-panel", words, workingBox)
+    ),
+    div("te-foot", div("te-group", previous, next), div("te-group", scaleSwitch.element, maskList.element, reset)),
   );
   draw();
   return state.dispose;

@@ -6,6 +6,7 @@ export * from "./core/math.js";
 export * from "./core/format.js";
 export * from "./core/colour.js";
 export * from "./core/dom.js";
+export * from "./core/words.js";
 export * from "./core/state.js";
 export * from "./core/controls.js";
 export * from "./core/grid.js";

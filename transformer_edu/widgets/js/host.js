@@ -19,16 +19,19 @@
   /** What a module expects of an anywidget model, with nobody at the other end. */
   function standIn(state) {
     const listeners = new Map();
-    const of = (event) => listeners.get(event) ?? listeners.set(event, new Set()).get(event);
+    const heard = (event) => listeners.get(event) ?? listeners.set(event, new Set()).get(event);
     return {
       get: (key) => state[key],
       set(key, value) {
         if (Object.is(state[key], value)) return;
         state[key] = value;
-        for (const listener of [...of(`change:${key}`), ...of("change")]) listener();
+        for (const listener of [...heard(`change:${key}`), ...heard("change")]) listener();
       },
-      on: (event, listener) => void of(event).add(listener),
-      off: (event, listener) => void (listener ? of(event).delete(listener) : of(event).clear()),
+      on: (event, listener) => void heard(event).add(listener),
+      off(event, listener) {
+        if (listener) heard(event).delete(listener);
+        else heard(event).clear();
+      },
       save_changes() {},
       send() {},
     };

@@ -1,4 +1,5 @@
-import { announcer, button, fill, h, KEYS, mount, slider, store, uniqueId } from "./core.js";
+import { bold, button, changeAnnouncer, div, fill, h, mount, paragraph, plural, slider, span, store,
+  uniqueId } from "./core.js";
 
 const TRAITS = ["text", "step", "new_word"];
 const END = "·";
@@ -7,7 +8,6 @@ const MOST_WORDS = 30;
 const PAIRS_SHOWN = 6;
 const wordsIn = (text) => text.split(/\p{White_Space}+/u).filter(Boolean);
 const times = (count) => (count === 1 ? "once" : count === 2 ? "twice" : `${count} times`);
-const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 /** As Python sorts: by code point, not by UTF-16 unit. */
 const byCodePoint = (a, b) => a.codePointAt(0) - b.codePointAt(0);
 /** @param {string[]} symbols @returns {[string, string][]} */
@@ -51,8 +51,12 @@ function learn(words) {
   let entries = [...counts].slice(0, MOST_WORDS).map(([word, count]) => ({ word, count, symbols: [...word, END] }));
   const characters = [...new Set(entries.flatMap((entry) => entry.symbols))].sort(byCodePoint);
   const age = new Map(characters.map((symbol, i) => [symbol, i]));
-  const order = (a, b) => b.count - a.count || age.get(a.pair[0]) - age.get(b.pair[0]) || age.get(a.pair[1]) - age.get(b.pair[1]);
-  const [stages, merges] = [[], []];
+  const order = (a, b) => b.count - a.count
+    || age.get(a.pair[0]) - age.get(b.pair[0]) || age.get(a.pair[1]) - age.get(b.pair[1]);
+  const [stages, merges] = [
+    [],
+    []
+  ];
   for (;;) {
     const pairs = [...countPairs(entries).values()].sort(order);
     stages.push({ entries, pairs, size: age.size + 1 });
@@ -77,12 +81,20 @@ function cut(word, merges) {
   }
 }
 
-const spoken = (symbol) => (symbol === END ? "end mark" : symbol.endsWith(END) ? `${symbol.slice(0, -1)} with end mark` : symbol);
+const spoken = (symbol) => (
+  symbol === END ? "end mark" : symbol.endsWith(END) ? `${symbol.slice(0, -1)} with end mark` : symbol
+);
 const chip = (symbol, kind = "") => h("span", { class: `te-bpe-chip ${kind}`, dataset: { symbol } }, symbol);
-const sum = ([left, right]) => h("span", { class: "te-bpe-sum" }, chip(left), " + ", chip(right));
+const sum = ([left, right]) => span("te-bpe-sum", chip(left), " + ", chip(right));
 const piecesOf = (word, symbols, latest, unknown = () => false) =>
-  h("span", { class: "te-bpe-pieces", role: "img", "aria-label": `${word}: ${symbols.map((s) => spoken(s) + (unknown(s) ? ", unknown" : "")).join(" | ")}` },
-    ...symbols.map((symbol) => chip(symbol, unknown(symbol) ? "te-bpe-unknown" : symbol === latest ? "te-bpe-new" : "")));
+  h("span", {
+      class: "te-bpe-pieces",
+      role: "img",
+      "aria-label": `${word}: ${symbols.map((s) => spoken(s) + (unknown(s) ? ", unknown" : "")).join(" | ")}`,
+    },
+    ...symbols.map((symbol) => chip(
+      symbol, unknown(symbol) ? "te-bpe-unknown" : symbol === latest ? "te-bpe-new" : ""
+    )));
 
 /** Why this pair and not another that is as common. */
 function tieWords([first, ...others]) {
@@ -90,17 +102,22 @@ function tieWords([first, ...others]) {
   if (!equals.length) return [];
   const second = equals[0].pair;
   const place = first.pair[0] === second[0] ? 1 : 0;
-  return [" ", h("b", {}, "A tie"), " with ", sum(second), equals.length > 1 ? ` and ${equals.length - 1} more` : "", ": the ", place ? "right" : "left", " symbol decides, ",
-    chip(first.pair[place]), " came into the vocabulary before ", chip(second[place]), "."];
+  return [" ", bold("A tie"), " with ", sum(second),
+    equals.length > 1 ? ` and ${equals.length - 1} more` : "", ": the ", place ? "right" : "left", " symbol decides, ",
+    chip(first.pair[place]), " came into the vocabulary before ", chip(second[place]), "."
+  ];
 }
 
 /** What the last merge did and what the next will be. */
 function sentence(course, step) {
   const { pairs } = course.stages[step];
   const last = course.merges[step - 1];
-  const done = last ? ["Merge ", step, ": ", sum(last.pair), ", counted ", times(last.count), ", became ", chip(last.symbol, "te-bpe-new"), ". "] : ["Each word is cut into its characters; ", chip(END), " marks its end. "];
+  const done = last ? [
+    "Merge ", step, ": ", sum(last.pair), ", counted ", times(last.count), ", became ", chip(last.symbol, "te-bpe-new"),
+    ". ",
+  ] : ["Each word is cut into its characters; ", chip(END), " marks its end. "];
   if (!course.merges.length) return ["Type some words above."];
-  if (!pairs.length) return [...done, h("b", {}, "Every word is one symbol: no pair is left.")];
+  if (!pairs.length) return [...done, bold("Every word is one symbol: no pair is left.")];
   return [...done, "Next: ", sum(pairs[0].pair), ", ", times(pairs[0].count), ".", ...tieWords(pairs)];
 }
 
@@ -108,78 +125,136 @@ function announcement(course, step) {
   const { pairs, entries, size } = course.stages[step];
   const last = course.merges[step - 1];
   const total = entries.reduce((all, entry) => all + entry.count * entry.symbols.length, 0);
-  const next = pairs.length ? `Next: ${pairs[0].pair.map(spoken).join(" plus ")}, ${times(pairs[0].count)}.` : "No pair is left.";
-  return `${last ? `Merge ${step} of ${course.merges.length}: ${last.pair.map(spoken).join(" plus ")}.` : "No merge yet."} ${next} Vocabulary ${size}, text ${plural(total, "symbol")}.`;
+  const next = pairs.length
+    ? `Next: ${pairs[0].pair.map(spoken).join(" plus ")}, ${times(pairs[0].count)}.`
+    : "No pair is left.";
+  const here = last
+    ? `Merge ${step} of ${course.merges.length}: ${last.pair.map(spoken).join(" plus ")}.`
+    : "No merge yet.";
+  return `${here} ${next} Vocabulary ${size}, text ${plural(total, "symbol")}.`;
 }
 
 /** The commonest pairs, each with its count as a bar. */
 function pairRows(pairs) {
   const cell = (role, ...content) => h("span", { role }, ...content);
-  const flag = (i, count) => (i && count < pairs[0].count ? null : h("span", { class: "te-bpe-flag" }, i ? "tie" : "next"));
+  const flag = (i, count) => (i && count < pairs[0].count ? null : span("te-bpe-flag", i ? "tie" : "next"));
   return pairs.slice(0, PAIRS_SHOWN).map(({ pair, count }, i) =>
-    h("div", { role: "row", class: `te-bpe-pair${i ? "" : " te-bpe-next"}`, dataset: { left: pair[0], right: pair[1], count } },
-      cell("rowheader", sum(pair)), cell("cell", h("b", {}, count)),
-      h("span", { role: "cell", class: "te-bpe-track" }, h("span", { class: "te-bpe-fill", style: { "--share": count / pairs[0].count } }), flag(i, count))));
+    h("div", {
+        role: "row",
+        class: `te-bpe-pair${i ? "" : " te-bpe-next"}`,
+        dataset: { left: pair[0], right: pair[1], count },
+      },
+      cell("rowheader", sum(pair)), cell("cell", bold(count)),
+      h("span", { role: "cell", class: "te-bpe-track" },
+        h("span", { class: "te-bpe-fill", style: { "--share": count / pairs[0].count } }), flag(i, count)
+      )));
 }
 
 /** A line of text to type in, with its label. */
 function field(label, value, maxlength, onInput, tag = "input") {
   const id = uniqueId();
-  const input = h(tag, { id, maxlength, autocomplete: "off", autocapitalize: "off", spellcheck: "false", class: "te-bpe-input", ...KEYS, ...(tag === "input" ? { type: "text" } : { rows: 2 }) });
+  const input = h(tag, {
+    id,
+    maxlength,
+    autocomplete: "off",
+    autocapitalize: "off",
+    spellcheck: "false",
+    class: "te-bpe-input",
+    ...KEYS,
+    ...(tag === "input" ? { type: "text" } : { rows: 2 }),
+  });
   input.value = value;
   input.addEventListener("input", () => onInput(input.value));
-  return { element: h("div", { class: "te-bpe-field" }, h("label", { for: id }, label), input), set: (text) => { if (input.value !== text) input.value = text; } };
+  return {
+    element: div("te-bpe-field", h("label", { for: id }, label), input),
+    set: (text) => {
+      if (input.value !== text) input.value = text;
+    }
+  };
 }
 
 function render({ model, el }) {
   const figure = mount(el, "merge-stepper", "Merge stepper");
-  const announce = announcer(figure, 400);
+  const announce = changeAnnouncer(figure, 400);
   const state = store(model, TRAITS, draw);
   const start = Object.fromEntries(TRAITS.map((name) => [name, state[name]]));
-  let course, of = null, said = "";
+  let course, of = null;
   const box = (props) => h("div", props);
-  const words = box({ role: "list", "aria-label": "Words of the text, cut into symbols", class: "te-bpe-words", tabindex: 0 });
+  const words = box({
+    role: "list",
+    "aria-label": "Words of the text, cut into symbols",
+    class: "te-bpe-words",
+    tabindex: 0,
+  });
   const pairs = box({ role: "table", "aria-label": "The commonest pairs of neighbours", class: "te-bpe-pairs" });
   const made = h("ol", { class: "te-bpe-made", "aria-label": "Merges so far, in order", tabindex: 0 });
-  const explain = h("p", { class: "te-sentence te-bpe-sentence" });
+  const explain = paragraph("te-sentence te-bpe-sentence");
   const facts = box({ class: "te-bpe-facts" });
   const pieces = box({ class: "te-bpe-cut" });
-  const note = h("span", { class: "te-note" });
-  const textField = field("Text", state.text, MOST_CHARACTERS, (text) => state.set({ text, step: Math.min(state.step, learn(wordsIn(text)).merges.length) }), "textarea");
+  const note = span("te-note");
+  const textField = field(
+    "Text",
+    state.text,
+    MOST_CHARACTERS,
+    (text) => state.set({ text, step: Math.min(state.step, learn(wordsIn(text)).merges.length) }),
+    "textarea",
+  );
   const wordField = field("Cut a new word", state.new_word, 40, (new_word) => state.set({ new_word }));
   const go = (step) => step >= 0 && step <= course.merges.length && state.set({ step });
   const back = button("Back", () => go(state.step - 1));
   const next = button("Next merge", () => go(state.step + 1), { class: "te-button te-primary" });
-  const bar = slider({ label: "merges", min: 0, max: 1, value: 0, format: (step) => `${step} of ${course ? course.merges.length : 0}`, onInput: go });
+  const bar = slider({
+    label: "merges",
+    min: 0,
+    max: 1,
+    value: 0,
+    format: (step) => `${step} of ${course ? course.merges.length : 0}`,
+    onInput: go,
+  });
   const reset = button("Reset", () => state.set({ ...start }));
 
   function drawWords({ entries }, latest) {
-    fill(words, ...entries.map(({ word, count, symbols }) => h("div", { role: "listitem", class: "te-bpe-word", dataset: { word, count } },
-      h("span", { class: "te-bpe-count" }, `${count} ×`), piecesOf(word, symbols, latest))));
+    const item = (dataset, ...content) => h("div", { role: "listitem", class: "te-bpe-word", dataset }, ...content);
+    fill(words, ...entries.map(({ word, count, symbols }) =>
+      item({ word, count }, span("te-bpe-count", `${count} ×`), piecesOf(word, symbols, latest))));
   }
+
   function drawFacts({ entries, size }) {
     const total = (of) => of.reduce((all, { count, symbols }) => all + count * symbols.length, 0);
-    const fact = (name, value, text) => h("span", { dataset: { name, value } }, text[0], h("b", {}, value), text[1]);
-    fill(facts, fact("vocabulary", size, ["vocabulary: ", ` symbols (${course.characters.length} characters with ·, <unk>, ${size - 1 - course.characters.length} merged)`]),
+    const fact = (name, value, text) => h("span", { dataset: { name, value } }, text[0], bold(value), text[1]);
+    fill(facts, fact("vocabulary", size, [
+        "vocabulary: ",
+        ` symbols (${course.characters.length} characters with ·, <unk>, ${size - 1 - course.characters.length} ` +
+        "merged)",
+      ]),
       fact("total", total(entries), ["the text takes ", ` symbols; it began with ${total(course.stages[0].entries)}`]));
   }
+
   function drawNewWord(merges) {
     const typed = wordsIn(state.new_word);
     const unknown = (symbol) => !course.known.has(symbol);
     fill(pieces, ...typed.map((word) => piecesOf(word, cut(word, merges), "", unknown)));
     const strange = [...new Set(typed.flatMap((word) => [...word]).filter(unknown))];
-    const why = strange.length ? `${strange.join(", ")} ${strange.length > 1 ? "are" : "is"} not in the text, so ${strange.length > 1 ? "each" : "it"} becomes <unk>` : "every character is known";
+    const why = strange.length
+      ? `${strange.join(", ")} ${strange.length > 1 ? "are" : "is"} not in the text, so ` +
+      `${strange.length > 1 ? "each" : "it"} becomes <unk>`
+      : "every character is known";
     fill(note, typed.length ? `“${state.new_word.trim()}”: ${why}` : "");
   }
+
   function draw() {
-    if (of !== state.text) [course, of] = [learn(wordsIn(state.text)), state.text];
+    if (of !== state.text)[course, of] = [learn(wordsIn(state.text)), state.text];
     const step = Math.min(state.step, course.merges.length);
     const stage = course.stages[step];
     const merges = course.merges.slice(0, step);
     drawWords(stage, merges.at(-1)?.symbol);
     fill(pairs, ...pairRows(stage.pairs));
-    fill(made, ...merges.map(({ pair, symbol }, i) => h("li", { dataset: { left: pair[0], right: pair[1] } }, h("span", { class: "te-note" }, `${i + 1} `), chip(symbol, i === step - 1 ? "te-bpe-new" : ""))));
-    fill(explain, ...sentence(course, step), course.left ? h("b", {}, ` Only the first ${MOST_WORDS} different words are used.`) : null);
+    fill(made, ...merges.map(({ pair, symbol }, i) => h("li", { dataset: { left: pair[0], right: pair[1] } },
+      span("te-note", `${i + 1} `), chip(symbol, i === step - 1 ? "te-bpe-new" : "")
+    )));
+    fill(explain, ...sentence(course, step), course.left
+      ? bold(` Only the first ${MOST_WORDS} different words are used.`)
+      : null);
     drawFacts(stage);
     drawNewWord(merges);
     [textField.set(state.text), wordField.set(state.new_word)];
@@ -188,22 +263,26 @@ function render({ model, el }) {
     back.setAttribute("aria-disabled", String(step === 0));
     next.setAttribute("aria-disabled", String(step === course.merges.length));
     const text = announcement(course, step);
-    if (said && text !== said) announce(text);
-    said = text;
+    announce(text);
   }
-  const titled = (name, title, hint, ...content) => h("div", { class: `te-bpe-${name}` }, h("div", { class: "te-caption" }, h("b", {}, title), h("span", {}, hint)), ...content);
+  const titled = (name, title, hint, ...content) => div(
+    `te-bpe-${name}`, div("te-caption", bold(title), span("", hint)), ...content
+  );
 
   figure.append(
-    h("div", { class: "te-bpe-top" }, textField.element, reset),
-    h("div", { class: "te-bpe-steps" }, back, next, bar.element),
+    div("te-bpe-top", textField.element, reset),
+    div("te-bpe-steps", back, next, bar.element),
     explain,
-    h("div", { class: "te-bpe-main" },
+    div("te-bpe-main",
       titled("left", "words", "how often, and their symbols", words),
       titled("right", "pairs of neighbours", "how often in the text", pairs,
-        h("p", { class: "te-note te-bpe-rule" }, "On a tie the symbol that came into the vocabulary first wins: characters by code point (a before b before ·), then the merges in their order."))),
+        paragraph("te-note te-bpe-rule",
+          "On a tie the symbol that came into the vocabulary first wins: characters by code point (a before b before " +
+          "·), then the merges in their order.",
+        ))),
     titled("list", "merges so far", "in the order of learning", made),
     facts,
-    h("div", { class: "te-bpe-try" }, wordField.element, pieces, note),
+    div("te-bpe-try", wordField.element, pieces, note),
   );
   draw();
   return state.dispose;

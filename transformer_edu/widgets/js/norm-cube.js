@@ -1,14 +1,18 @@
-import { announcer, button, choice, fill, focusedIn, format, h, matrixGrid, mount, select, slider, store, toggle } from "./core.js";
+import { bold, button, changeAnnouncer, choice, div, fill, focusedIn, format, h, matrixGrid, mount, paragraph, plural,
+  select, slider, span, store, sumOf, toggle } from "./core.js";
 
 const TRAITS = ["sentences", "norm", "other", "padding", "leave_out", "mode", "batches", "edits", "selected"];
 const EPS = 1e-5;
 const MOMENTUM = 0.1;
 const MOST_POSITIONS = 5;
 const VISIBLE = 0.005; // a move that two decimals show
-const NORMS = [["layer", "layer norm"], ["batch", "batch norm"], ["rms", "RMS norm"]];
+const NORMS = [
+  ["layer", "layer norm"],
+  ["batch", "batch norm"],
+  ["rms", "RMS norm"]
+];
 const PAD = "padding";
 const same = (a, b) => a.length === b.length && a.every((value, i) => value === b[i]);
-const plural = (count, one) => `${count} ${one}${count === 1 ? "" : "s"}`;
 const short = (value) => format(value, Number.isInteger(value) ? 0 : 2);
 
 /** The sentences of a batch as rows of one length: `tokens`, `x` with zeros at padding, `length` without padding. */
@@ -28,23 +32,39 @@ function firstBatch({ sentences }) {
   return batchOf({ sentences, other: sentences.length > 1 ? 1 : null, padding: 0, edits: [] });
 }
 
-/** The places [row of the batch, position, feature] whose values share their statistics with this one: the whole difference. */
+/**
+ * The places [row of the batch, position, feature] whose values share their statistics with this one: the whole
+ * difference.
+ */
 function sharing(batch, { norm, mode, leave_out }, [b, p, f]) {
   if (norm !== "batch") return batch[b].x[p].map((_, g) => [b, p, g]);
   if (mode === "evaluation") return [];
-  return batch.flatMap((row, c) => row.x.map((_, q) => [c, q, f])).filter(([c, q]) => !leave_out || q < batch[c].length);
+  return batch.flatMap((row, c) => row.x.map((_, q) => [c, q, f])).filter(
+    ([c, q]) => !leave_out || q < batch[c].length
+  );
 }
 
 /** Mean, variance (divided by n) and mean of squares. */
 function moments(values) {
-  const mean = values.reduce((sum, v) => sum + v, 0) / values.length;
-  return { mean, variance: values.reduce((sum, v) => sum + (v - mean) ** 2, 0) / values.length, square: values.reduce((sum, v) => sum + v * v, 0) / values.length };
+  const mean = sumOf(values) / values.length;
+  return {
+    mean,
+    variance: values.reduce((sum, v) => sum + (v - mean) ** 2, 0) / values.length,
+    square: values.reduce(
+      (sum, v) => sum + v * v, 0
+    ) / values.length
+  };
 }
 
-/** What batch norm has stored of feature f: from mean 0 and variance 1 a tenth of the way towards each batch's; variance with n − 1. */
+/**
+ * What batch norm has stored of feature f: from mean 0 and variance 1 a tenth of the way towards each batch's; variance
+ * with n − 1.
+ */
 function running(state, f) {
   const batch = firstBatch(state);
-  const values = sharing(batch, { ...state, norm: "batch", mode: "training" }, [0, 0, f]).map(([b, p]) => batch[b].x[p][f]);
+  const values = sharing(batch, { ...state, norm: "batch", mode: "training" }, [0, 0, f]).map(
+    ([b, p]) => batch[b].x[p][f]
+  );
   const { mean, variance } = moments(values);
   const kept = (1 - MOMENTUM) ** state.batches;
   return { mean: (1 - kept) * mean, variance: kept + ((1 - kept) * variance * values.length) / (values.length - 1) };
@@ -62,24 +82,35 @@ function output(batch, state, place) {
   const [b, p, f] = place;
   if (isOut(batch, state, place)) return 0;
   const { mean, variance, square } = statistics(batch, state, place);
-  return state.norm === "rms" ? batch[b].x[p][f] / Math.sqrt(square + EPS) : (batch[b].x[p][f] - mean) / Math.sqrt(variance + EPS);
+  return state.norm === "rms"
+    ? batch[b].x[p][f] / Math.sqrt(square + EPS)
+    : (batch[b].x[p][f] - mean) / Math.sqrt(variance + EPS);
 }
 
-const outputs = (batch, state) => batch.map((row, b) => row.x.map((line, p) => line.map((_, f) => output(batch, state, [b, p, f]))));
+const outputs = (batch, state) => batch.map(
+  (row, b) => row.x.map((line, p) => line.map((_, f) => output(batch, state, [b, p, f])))
+);
 
 /** Moves [{place, by}] of the outputs at words that the first batch had too. */
 function moves(batch, state) {
   const [first, before, after] = [firstBatch(state), outputs(firstBatch(state), state), outputs(batch, state)];
-  return batch.flatMap(({ sentence, length }, b) => (first[b]?.sentence !== sentence ? [] : after[b].slice(0, length).flatMap((line, p) =>
-    line.map((value, f) => ({ place: [b, p, f], by: value - before[b][p][f] })).filter(({ by }) => Math.abs(by) >= VISIBLE))));
+  return batch.flatMap(({ sentence, length }, b) => {
+    if (first[b]?.sentence !== sentence) return [];
+    const all = after[b].slice(0, length).flatMap((line, p) =>
+      line.map((value, f) => ({ place: [b, p, f], by: value - before[b][p][f] })));
+    return all.filter(({ by }) => Math.abs(by) >= VISIBLE);
+  });
 }
 
 /** What is different from the first batch, in words. */
 function changes(batch, { sentences, other, padding, edits }) {
   const inside = edits.filter(([s]) => batch.some((row) => row.sentence === s));
-  const said = inside.length === 1
-    ? [`You changed one number: ${sentences[inside[0][0]].tokens[inside[0][1]]}, feature ${inside[0][2] + 1}, from ${short(sentences[inside[0][0]].x[inside[0][1]][inside[0][2]])} to ${short(inside[0][3])}.`]
-    : inside.length ? [`You changed ${inside.length} numbers.`] : [];
+  const said = [];
+  if (inside.length === 1) {
+    const [s, p, f, value] = inside[0];
+    const { tokens, x } = sentences[s];
+    said.push(`You changed one number: ${tokens[p]}, feature ${f + 1}, from ${short(x[p][f])} to ${short(value)}.`);
+  } else if (inside.length) said.push(`You changed ${inside.length} numbers.`);
   if (other === null && sentences.length > 1) said.push("Sentence 1 is alone in its batch.");
   else if (other !== null && other !== 1) said.push("Sentence 2 is another one.");
   const added = batch[0].x.length - Math.max(...firstBatch({ sentences }).map((row) => row.x.length));
@@ -97,38 +128,78 @@ function verdict(batch, state, moved) {
   const tokens = [...new Set(moved.map(({ place: [b, p] }) => `${b} ${p}`))].length;
   const features = [...new Set(moved.map(({ place }) => place[2]))];
   const rows = [...new Set(moved.map(({ place }) => place[0]))];
-  const who = tokens === total && total > 1 ? `all ${total} tokens’` : `${plural(tokens, "token")}’${tokens === 1 ? "s" : ""}`;
+  const who = tokens === total && total > 1
+    ? `all ${total} tokens’`
+    : `${plural(tokens, "token")}’${tokens === 1 ? "s" : ""}`;
   const what = tokens === 1 || features.length > 1 ? plural(moved.length, "output") : `feature ${features[0] + 1}`;
-  const where = rows.length > 1 ? ", in both sentences" : compared.length > 1 ? `, in sentence ${rows[0] + 1} only` : "";
+  const where = rows.length > 1
+    ? ", in both sentences"
+    : compared.length > 1 ? `, in sentence ${rows[0] + 1} only` : "";
   const untouched = rows.filter((b) => !edited.has(b));
-  const text = features.length > 1 && tokens > 1 ? `${plural(moved.length, "output")} of ${tokens === total ? "all " : ""}${plural(tokens, "token")}` : `${who} ${what}`;
-  return `${text[0].toUpperCase()}${text.slice(1)} moved${where}${untouched.length ? `. No word${untouched.length > 1 ? "" : ` of sentence ${untouched[0] + 1}`} was edited` : ""}.`;
+  const text = features.length > 1 && tokens > 1
+    ? `${plural(moved.length, "output")} of ${tokens === total ? "all " : ""}${plural(tokens, "token")}`
+    : `${who} ${what}`;
+  const whose = untouched.length > 1 ? "" : ` of sentence ${untouched[0] + 1}`;
+  const unedited = untouched.length ? `. No word${whose} was edited` : "";
+  return `${text[0].toUpperCase()}${text.slice(1)} moved${where}${unedited}.`;
+}
+
+/** With what a number of feature `f` shares its mean and variance. */
+function company({ norm, batches }, f, shared, pads, sentences) {
+  if (norm === "layer") return `shares its mean and variance with the ${shared.length} numbers of its own token. `;
+  if (!shared.length) {
+    return `takes the stored statistics (from mean 0, variance 1, after ${plural(batches, "training batch")}). ` +
+      "Nothing in this batch counts. ";
+  }
+  const all = pads ? `all ${shared.length} positions, ${pads} of them padding` : `all ${shared.length} tokens`;
+  const both = sentences > 1 ? ", in both sentences" : "";
+  return `shares its mean and variance with feature ${f + 1} of ${all}${both}. `;
 }
 
 /** Whose mean the selected value shares, and the sum that gives its output. */
 function working(batch, state, place) {
   const [b, p, f] = place;
-  const name = h("b", {}, `${batch[b].tokens[p]}, feature ${f + 1}: `);
+  const name = bold(`${batch[b].tokens[p]}, feature ${f + 1}: `);
   if (isOut(batch, state, place)) return [name, "padding left out; its output is set to 0."];
   const x = short(batch[b].x[p][f]);
   const { mean, variance, square } = statistics(batch, state, place);
   const shared = sharing(batch, state, place);
   const result = h("b", { class: "te-nowrap", dataset: { name: "result" } }, format(output(batch, state, place)));
-  const number = (text, value, label) => h("span", { class: "te-nowrap" }, `${text} `, h("span", { dataset: { name: label, value } }, format(value)));
-  if (state.norm === "rms") return [name, `shares its mean of squares with the ${shared.length} numbers of its token. `, number("Mean of squares", square, "square"), ". ", h("span", { class: "te-nowrap" }, `${x} / √(${format(square)} + ε)`), " = ", result];
-  const sum = h("span", { class: "te-nowrap" }, `(${x} − ${mean < 0 ? `(${format(mean)})` : format(mean)}) / √(${format(variance)} + ε)`);
+  const number = (text, value, label) => span(
+    "te-nowrap", `${text} `, h("span", { dataset: { name: label, value } }, format(value))
+  );
+  if (state.norm === "rms") return [
+    name, `shares its mean of squares with the ${shared.length} numbers of its token. `,
+    number("Mean of squares", square, "square"), ". ", span("te-nowrap", `${x} / √(${format(square)} + ε)`), " = ",
+    result,
+  ];
+  const sum = span(
+    "te-nowrap", `(${x} − ${mean < 0 ? `(${format(mean)})` : format(mean)}) / √(${format(variance)} + ε)`
+  );
   const pads = shared.filter(([c, q]) => q >= batch[c].length).length;
-  const how = state.norm === "layer" ? `shares its mean and variance with the ${shared.length} numbers of its own token. `
-    : shared.length ? `shares its mean and variance with feature ${f + 1} of ${pads ? `all ${shared.length} positions, ${pads} of them padding` : `all ${shared.length} tokens`}${batch.length > 1 ? ", in both sentences" : ""}. `
-      : `takes the stored statistics (from mean 0, variance 1, after ${state.batches} training ${state.batches === 1 ? "batch" : "batches"}). Nothing in this batch counts. `;
-  return [name, how, number("Mean", mean, "mean"), ", ", number("variance", variance, "variance"), ". ", sum, " = ", result];
+  return [
+    name, company(state, f, shared, pads, batch.length), number("Mean", mean, "mean"), ", ",
+    number("variance", variance, "variance"), ". ", sum, " = ", result,
+  ];
 }
 
 /** Input and output of one sentence. */
 function sentenceGrids(row, b, features, onSelect, onEdit) {
   const columns = Array.from({ length: features }, (_, f) => `f${f + 1}`);
-  const options = { rows: row.tokens, columns, showRows: true, showColumns: true, onSelect: (p, f) => onSelect([b, p, f]) };
-  const input = matrixGrid({ ...options, name: `input-${b}`, label: `Input, sentence ${b + 1}`, editable: true, onEdit: (p, f, value) => p < row.length && onEdit([b, p, f], value) });
+  const options = {
+    rows: row.tokens,
+    columns,
+    showRows: true,
+    showColumns: true,
+    onSelect: (p, f) => onSelect([b, p, f]),
+  };
+  const input = matrixGrid({
+    ...options,
+    name: `input-${b}`,
+    label: `Input, sentence ${b + 1}`,
+    editable: true,
+    onEdit: (p, f, value) => p < row.length && onEdit([b, p, f], value),
+  });
   const result = matrixGrid({ ...options, name: `output-${b}`, label: `Output, sentence ${b + 1}` });
   for (const grid of [input, result]) {
     grid.cells = row.tokens.map((_, p) => [...grid.element.querySelectorAll(`[data-row="${p}"]`)]);
@@ -141,17 +212,18 @@ function sentenceGrids(row, b, features, onSelect, onEdit) {
 /** A small text under the number of a cell, spoken too. */
 function note(cell, text, spoken) {
   const target = cell.querySelector("input") ?? cell;
-  if (text) [cell.dataset.note] = [text];
+  if (text)[cell.dataset.note] = [text];
   else delete cell.dataset.note;
   if (spoken) target.setAttribute("aria-label", `${target.getAttribute("aria-label")}, ${spoken}`);
 }
 
 function render({ model, el }) {
   const root = mount(el, "norm-cube", "Which numbers does a norm average over?");
-  const announce = announcer(root);
+  const announce = changeAnnouncer(root);
   const state = store(model, TRAITS, draw);
   const start = structuredClone(Object.fromEntries(TRAITS.map((name) => [name, state[name]])));
-  let grids = [], built = "", spoken = "";
+  let grids = [],
+    built = "";
 
   /** Change the state; keep the tensor small enough and the selected place inside it. */
   function change(wanted) {
@@ -160,41 +232,83 @@ function render({ model, el }) {
     next.padding = Math.min(next.padding, MOST_POSITIONS - longest);
     const [b, p, f] = next.selected;
     next.selected = [next.other === null ? 0 : b, Math.min(p, longest + next.padding - 1), f];
-    state.set(Object.fromEntries(TRAITS.filter((name) => JSON.stringify(next[name]) !== JSON.stringify(state[name])).map((name) => [name, next[name]])));
+    state.set(Object.fromEntries(TRAITS.filter(
+      (name) => JSON.stringify(next[name]) !== JSON.stringify(state[name])
+    ).map((name) => [name, next[name]])));
   }
   let tabbing = false; // Tab only passes through the grids; clicks, arrow keys and typing choose
   root.addEventListener("keydown", (event) => (tabbing = event.key === "Tab"), true);
   root.addEventListener("pointerdown", () => (tabbing = false), true);
   const choose = (place) => tabbing || same(place, state.selected) || change({ selected: place });
+
   function edit([b, p, f], value) {
     const batch = batchOf(state);
     if (batch[b].x[p][f] === value) return;
     const s = batch[b].sentence;
     const rest = state.edits.filter((one) => !same(one.slice(0, 3), [s, p, f]));
     const bounded = Math.min(1000, Math.max(-1000, value));
-    change({ selected: [b, p, f], edits: bounded === state.sentences[s].x[p][f] ? rest : [...rest, [s, p, f, bounded]] });
+    change({
+      selected: [b, p, f],
+      edits: bounded === state.sentences[s].x[p][f] ? rest : [...rest, [s, p, f, bounded]],
+    });
   }
 
-  const counts = NORMS.map(() => h("span", { class: "te-cube-count" }));
+  const counts = NORMS.map(() => span("te-cube-count"));
   const norms = choice({
-    label: "Norm", class: "te-cube-norms", value: state.norm, onChange: (norm) => change({ norm }),
-    options: NORMS.map(([value, name], i) => ({ value, content: [h("span", {}, name), counts[i]] })),
+    label: "Norm",
+    class: "te-cube-norms",
+    value: state.norm,
+    onChange: (norm) => change({ norm }),
+    options: NORMS.map(([value, name], i) => ({ value, content: [span("", name), counts[i]] })),
   });
-  const amount = slider({ label: "", min: -10, max: 20, step: 0.5, value: 0, format: short, onInput: (value) => edit(state.selected, value) });
+  const amount = slider({
+    label: "",
+    min: -10,
+    max: 20,
+    step: 0.5,
+    value: 0,
+    format: short,
+    onInput: (value) => edit(
+      state.selected, value
+    )
+  });
   const amountLabel = amount.element.querySelector("label");
   const others = select({
-    label: "sentence 2", value: String(state.other), onChange: (value) => change({ other: value === "null" ? null : Number(value) }),
-    options: [...state.sentences.slice(1).map(({ tokens }, i) => ({ value: String(i + 1), label: tokens.join(" ") })), { value: "null", label: "none: a batch of one" }],
+    label: "sentence 2",
+    value: String(state.other),
+    onChange: (value) => change({ other: value === "null" ? null : Number(value) }),
+    options: [
+      ...state.sentences.slice(1).map(({ tokens }, i) => ({ value: String(i + 1), label: tokens.join(" ") })),
+      { value: "null", label: "none: a batch of one" },
+    ],
   });
   const more = button("Add padding", () => change({ padding: state.padding + 1 }));
   const less = button("Remove padding", () => state.padding && change({ padding: state.padding - 1 }));
-  const skip = toggle({ label: ["leave padding out"], value: state.leave_out, onChange: (leave_out) => change({ leave_out }) });
-  const mode = select({ label: "batch norm in", value: state.mode, onChange: (value) => change({ mode: value }), options: ["training", "evaluation"].map((value) => ({ value, label: value })) });
-  const times = select({ label: "after", value: String(state.batches), onChange: (value) => change({ batches: Number(value) }), options: [1, 10, 100].map((n) => ({ value: String(n), label: n === 1 ? "1 training batch" : `${n} training batches` })) });
+  const skip = toggle({
+    label: ["leave padding out"],
+    value: state.leave_out,
+    onChange: (leave_out) => change({
+      leave_out,
+    })
+  });
+  const mode = select({
+    label: "batch norm in",
+    value: state.mode,
+    onChange: (value) => change({ mode: value }),
+    options: ["training", "evaluation"].map((value) => ({ value, label: value })),
+  });
+  const times = select({
+    label: "after",
+    value: String(state.batches),
+    onChange: (value) => change({ batches: Number(value) }),
+    options: [1, 10, 100].map(
+      (n) => ({ value: String(n), label: n === 1 ? "1 training batch" : `${n} training batches` })
+    ),
+  });
   const reset = button("Reset", () => state.set(structuredClone(start)));
-  const stage = h("div", { class: "te-cube-stage" });
-  const sums = h("p", { class: "te-cube-working" });
-  const words = h("p", { class: "te-sentence te-cube-sentence" });
+  const stage = div("te-cube-stage");
+  const sums = paragraph("te-cube-working");
+  const words = paragraph("te-sentence te-cube-sentence");
 
   function rebuild(batch) {
     const shape = JSON.stringify(batch.map((row) => [row.tokens, row.length]));
@@ -202,24 +316,37 @@ function render({ model, el }) {
     built = shape;
     const focused = focusedIn(stage)?.closest("[data-matrix]")?.dataset.matrix;
     grids = batch.map((row, b) => sentenceGrids(row, b, row.x[0].length, choose, edit));
-    const caption = (text, more) => h("div", { class: `te-cube-title te-cube-${text}` }, h("b", {}, text), h("span", { class: "te-note" }, more));
+    const caption = (text, more) => div(`te-cube-title te-cube-${text}`, bold(text), span("te-note", more));
     const arrow = () => h("div", { class: "te-cube-arrow", "aria-hidden": "true" }, "→");
-    fill(stage, caption("input", "outlined: one average"), h("div", {}), caption("output", "framed: moved"), ...grids.flatMap(({ input, result }, b) => [
-      h("div", { class: "te-cube-name" }, `sentence ${b + 1}`), input.element, arrow(), result.element]));
+    fill(stage, caption(
+      "input", "outlined: one average"
+    ), div(), caption("output", "framed: moved"), ...grids.flatMap(({ input, result }, b) => [
+      div("te-cube-name", `sentence ${b + 1}`), input.element, arrow(), result.element
+    ]));
     if (focused) stage.querySelector(`[data-matrix="${focused}"] [tabindex="0"]`)?.focus();
   }
+
   function mark(batch, moved) {
     const shared = sharing(batch, state, state.selected).map(String);
     grids.forEach(({ input, result }, b) => {
       const here = state.selected[0] === b ? state.selected.slice(1) : null;
       [input, result].forEach((grid) => grid.highlight({ cell: here }));
       batch[b].x.forEach((line, p) => line.forEach((_, f) => {
-        const old = state.edits.some((one) => same(one.slice(0, 3), [batch[b].sentence, p, f])) ? state.sentences[batch[b].sentence].x[p][f] : null;
+        const old = state.edits.some((one) => same(one.slice(0, 3), [batch[b].sentence, p, f]))
+          ? state.sentences[batch[b].sentence].x[p][f]
+          : null;
         const inSet = shared.includes(String([b, p, f]));
         const cell = input.cells[p][f];
-        [["left", [b, p, f - 1]], ["right", [b, p, f + 1]], ["above", [b, p - 1, f]], ["below", [b, p + 1, f]]].forEach(([side, next]) => cell.classList.toggle(`te-cube-${side}`, inSet && !shared.includes(String(next))));
+        [
+          ["left", [b, p, f - 1]],
+          ["right", [b, p, f + 1]],
+          ["above", [b, p - 1, f]],
+          ["below", [b, p + 1, f]]
+        ].forEach(([side, next]) => cell.classList.toggle(`te-cube-${side}`, inSet && !shared.includes(String(next))));
         cell.classList.toggle("te-cube-shared", inSet);
-        note(cell, old === null ? "" : `was ${short(old)}`, [inSet ? "in the outlined set" : "", old === null ? "" : `was ${short(old)}`].filter(Boolean).join(", "));
+        note(cell, old === null ? "" : `was ${short(old)}`, [
+          inSet ? "in the outlined set" : "", old === null ? "" : `was ${short(old)}`,
+        ].filter(Boolean).join(", "));
         const by = moved.find(({ place }) => same(place, [b, p, f]))?.by;
         const text = by === undefined ? "" : `${by > 0 ? "+" : ""}${format(by)}`;
         result.cells[p][f].classList.toggle("te-cube-moved", by !== undefined);
@@ -229,6 +356,7 @@ function render({ model, el }) {
       }));
     });
   }
+
   function draw() {
     const batch = batchOf(state);
     const moved = moves(batch, state);
@@ -242,7 +370,9 @@ function render({ model, el }) {
     fill(amountLabel, `${batch[b].tokens[p]}, feature ${f + 1}`);
     amount.set(batch[b].x[p][f]);
     amount.input.disabled = p >= batch[b].length;
-    [norms.set(state.norm), others.set(String(state.other)), skip.set(state.leave_out), mode.set(state.mode), times.set(String(state.batches))];
+    [norms.set(state.norm), others.set(String(state.other)), skip.set(state.leave_out), mode.set(state.mode), times.set(
+      String(state.batches)
+    )];
     NORMS.forEach(([norm], i) => {
       const count = moves(batch, { ...state, norm }).length;
       fill(counts[i], `${plural(count, "output")} moved`);
@@ -252,14 +382,15 @@ function render({ model, el }) {
     more.setAttribute("aria-disabled", String(batch[0].x.length >= MOST_POSITIONS));
     less.setAttribute("aria-disabled", String(!state.padding));
     fill(sums, ...working(batch, state, state.selected));
-    fill(words, ...[changes(batch, state), " ", h("b", {}, verdict(batch, state, moved))]);
+    fill(words, ...[changes(batch, state), " ", bold(verdict(batch, state, moved))]);
     const text = `${state.norm} norm, ${state.mode}. ${words.textContent} ${sums.textContent}`;
-    if (spoken && text !== spoken) announce(text);
-    spoken = text;
+    announce(text);
   }
 
-  root.append(norms.element, stage, words, sums, h("div", { class: "te-cube-amount" }, amount.element),
-    h("div", { class: "te-foot" }, h("div", { class: "te-group" }, others.element, more, less), h("div", { class: "te-group" }, skip.element, mode.element, times.element, reset)));
+  root.append(norms.element, stage, words, sums, div("te-cube-amount", amount.element),
+    div("te-foot",
+      div("te-group", others.element, more, less), div("te-group", skip.element, mode.element, times.element, reset)
+    ));
   draw();
   return state.dispose;
 }

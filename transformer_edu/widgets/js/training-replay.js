@@ -1,31 +1,34 @@
-import { announcer, button, choice, cividis, eachCell, fill, format, h, matrixGrid, mount, select, slider, store, svg } from "./core.js";
+import { asToken, bold, button, changeAnnouncer, choice, cividis, div, eachCell, fill, format, h, matrixGrid, mount,
+  paragraph, select, slider, sketch, span, store, svg } from "./core.js";
 
 const TRAITS = ["replay", "step", "run", "layer", "head"];
-const SPECIAL = { "<eos>": "(end)", "<unk>": "(unknown)" };
+const ENDS = { "<eos>": "(end)", "<unk>": "(unknown)" };
 const SCALE = 255; // the byte that stands for a weight of 1
 const [FAINT, MOVED] = [0.05, 0.02]; // a weight below is not printed; a growth below is not worth a word
 const [WIDTH, LEFT, RIGHT] = [290, 38, 7]; // of a chart, and its margins
 const DASHES = ["", "7 3", "2 3"];
 
-const readable = (word) => SPECIAL[word] ?? word;
-const sentenceOf = (written) => written.filter((word) => word !== "<eos>").map(readable).join(" ");
+const shown = (word) => ENDS[word] ?? word;
+const sentenceOf = (written) => written.filter((word) => word !== "<eos>").map(shown).join(" ");
 const percent = (share) => `${format(100 * share, 1).replace(/\.0$/, "")}\u00a0%`;
-const fromTo = (values, show = format) => h("span", { class: "te-nowrap" }, values.map((value) => show(value)).join(" → "));
-const token = (word) => h("b", { class: "te-token" }, readable(word));
+const fromTo = (values, show = format) => span("te-nowrap", values.map((value) => show(value)).join(" → "));
 
 /** Weights (target, source) of one head, out of the bytes of a moment. */
 function weightsOf({ replay, layer, head }, look) {
   const [rows, columns] = [replay.target_tokens.length, replay.source_tokens.length];
   const bytes = atob(look.weights);
   const start = (layer * replay.heads + head) * rows * columns;
-  return replay.target_tokens.map((_, i) => replay.source_tokens.map((_, j) => bytes.charCodeAt(start + i * columns + j) / SCALE));
+  return replay.target_tokens.map(
+    (_, i) => replay.source_tokens.map((_, j) => bytes.charCodeAt(start + i * columns + j) / SCALE)
+  );
 }
 
 /** Which written words belong to the longest piece of the right sentence that stands there in the right order. */
 function inOrder(written, right) {
   const best = Array.from({ length: written.length + 1 }, () => Array(right.length + 1).fill(0));
   for (let i = written.length - 1; i >= 0; i -= 1) {
-    for (let j = right.length - 1; j >= 0; j -= 1) best[i][j] = written[i] === right[j] ? 1 + best[i + 1][j + 1] : Math.max(best[i + 1][j], best[i][j + 1]);
+    for (let j = right.length - 1; j >= 0; j -= 1) best[i][j] = written[i] === right[j] ? 1
+      + best[i + 1][j + 1] : Math.max(best[i + 1][j], best[i][j + 1]);
   }
   let j = 0; // how much of the right sentence is used up
   return written.map((word, i) => {
@@ -37,7 +40,8 @@ function inOrder(written, right) {
 
 /** A round number of steps between ticks, at most four of them. */
 function ticksTo(top) {
-  const rough = top / 4, power = 10 ** Math.floor(Math.log10(rough));
+  const rough = top / 4,
+    power = 10 ** Math.floor(Math.log10(rough));
   const size = [1, 2, 2.5, 5, 10].find((factor) => factor * power >= rough) * power;
   return Array.from({ length: Math.floor(top / size + 1e-9) + 1 }, (_, i) => i * size);
 }
@@ -48,48 +52,114 @@ function chart({ height, top, steps, at, curves, chosen, marks = [], levels = []
   const x = (step) => LEFT + (step / steps) * (WIDTH - LEFT - RIGHT);
   const y = (value) => height - bottom - (value / top) * (height - bottom - 8);
   const text = (content, props) => svg("text", { class: "te-rep-axis", ...props }, content);
-  const line = (points, i) => svg("polyline", { class: `te-rep-curve${i === chosen ? " te-rep-chosen" : ""}`, points: points.map(([step, value]) => `${x(step).toFixed(1)},${y(value).toFixed(1)}`).join(" "), "stroke-dasharray": DASHES[i % DASHES.length] });
+  const line = (points, i) => svg("polyline", {
+    class: `te-rep-curve${i === chosen ? " te-rep-chosen" : ""}`,
+    points: points.map(([step, value]) => `${x(step).toFixed(1)},${y(value).toFixed(1)}`).join(" "),
+    "stroke-dasharray": DASHES[i % DASHES.length],
+  });
   const order = [...curves.keys()].filter((i) => i !== chosen).concat(chosen);
-  return svg("svg", { class: "te-rep-chart", viewBox: `0 0 ${WIDTH} ${height}`, "aria-hidden": "true", focusable: "false" },
-    ...ticksTo(top).flatMap((value) => [svg("line", { class: "te-rep-rule", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }), text(format(value, decimals), { x: LEFT - 5, y: y(value) + 4, "text-anchor": "end" })]),
-    ...(labels ? ticksTo(steps).map((step) => text(step, { x: x(step), y: height - 5, "text-anchor": step === steps ? "end" : "middle" })) : []),
-    ...levels.flatMap(([value, name, shift]) => [svg("line", { class: "te-rep-level", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }), text(name, { x: WIDTH - RIGHT - 2, y: y(value) + shift, "text-anchor": "end" })]),
+  return sketch("te-rep-chart", `0 0 ${WIDTH} ${height}`,
+    ...ticksTo(top).flatMap((value) => [
+      svg("line", { class: "te-rep-rule", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }),
+      text(format(value, decimals), { x: LEFT - 5, y: y(value) + 4, "text-anchor": "end" }),
+    ]),
+    ...(labels ? ticksTo(steps).map((step) => text(
+      step, { x: x(step), y: height - 5, "text-anchor": step === steps ? "end" : "middle" }
+    )) : []),
+    ...levels.flatMap(([value, name, shift]) => [
+      svg("line", { class: "te-rep-level", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }),
+      text(name, { x: WIDTH - RIGHT - 2, y: y(value) + shift, "text-anchor": "end" }),
+    ]),
     svg("line", { class: "te-rep-now", x1: x(at), x2: x(at), y1: 4, y2: height - bottom }),
     ...order.map((i) => line(curves[i], i)),
-    ...marks.map(([step, value]) => svg("circle", { class: `te-rep-dot${step === at ? " te-rep-here" : ""}`, cx: x(step), cy: y(value), r: step === at ? 5.5 : 2.6, "data-step": step, "data-value": value })));
+    ...marks.map(([step, value]) => svg("circle", {
+      class: `te-rep-dot${step === at ? " te-rep-here" : ""}`,
+      cx: x(step),
+      cy: y(value),
+      r: step === at ? 5.5 : 2.6,
+      "data-step": step,
+      "data-value": value,
+    })));
 }
 
 /** Loss and learning rate over the steps. */
 function charts({ replay, run, step }, panels) {
   const { every, moments, vocabulary: size, smoothing, runs } = replay;
-  const steps = moments.at(-1), other = smoothing / size, right = 1 - smoothing + other;
+  const steps = moments.at(-1),
+    other = smoothing / size,
+    right = 1 - smoothing + other;
   const floor = smoothing ? -(right * Math.log(right) + (size - 1) * other * Math.log(other)) : 0;
-  const looks = runs[run].moments, now = looks[moments.indexOf(step)];
-  const highest = Math.max(Math.log(size), ...runs.flatMap(({ losses, moments: all }) => [...losses, ...all.map(({ loss }) => loss)]));
+  const looks = runs[run].moments,
+    now = looks[moments.indexOf(step)];
+  const highest = Math.max(
+    Math.log(size), ...runs.flatMap(({ losses, moments: all }) => [...losses, ...all.map(({ loss }) => loss)])
+  );
   const shared = { steps, at: step, chosen: run };
   const middle = (i) => Math.min((i + 0.5) * every, steps);
-  panels.loss.update([h("div", {}, h("b", {}, "loss"), " in nats per token"), h("span", { class: "te-rep-key" }, "━"), " training  ", h("span", { class: "te-rep-mark" }, "●"), " held-out ", h("b", { dataset: { fact: "loss", value: now.loss } }, format(now.loss))],
-    chart({ ...shared, height: 182, top: highest * 1.03, decimals: 0, marks: moments.map((at, i) => [at, looks[i].loss]), levels: [[Math.log(size), `knowing nothing, ${format(Math.log(size))}`, 13], [floor, `lowest possible, ${format(floor)}`, 13]],
-      curves: runs.map(({ losses }) => losses.map((loss, i) => [middle(i), loss])) }));
-  panels.rate.update([h("b", {}, "learning rate"), now.rate === null ? " no step made yet" : " of this step: ", now.rate === null ? null : h("b", { dataset: { fact: "rate", value: now.rate } }, format(now.rate, 5))],
-    chart({ ...shared, height: 92, top: Math.max(...runs.flatMap(({ rates }) => rates)) * 1.04, decimals: 3, labels: true, marks: now.rate === null ? [] : [[step, now.rate]],
-      curves: runs.map(({ rates }) => rates.map((rate, i) => [i ? Math.min(i * every, steps) : 1, rate])) }));
+  panels.loss.update([
+      div("", bold("loss"), " in nats per token"), span("te-rep-key", "━"), " training  ", span("te-rep-mark", "●"),
+      " held-out ", h("b", { dataset: { fact: "loss", value: now.loss } }, format(now.loss)),
+    ],
+    chart({
+      ...shared,
+      height: 182,
+      top: highest * 1.03,
+      decimals: 0,
+      marks: moments.map((at, i) => [at, looks[i].loss]),
+      levels: [
+        [Math.log(size), `knowing nothing, ${format(Math.log(size))}`, 13],
+        [floor, `lowest possible, ${format(floor)}`, 13]
+      ],
+      curves: runs.map(({ losses }) => losses.map((loss, i) => [middle(i), loss]))
+    }));
+  panels.rate.update(
+    [bold("learning rate"), now.rate === null ? " no step made yet" : " of this step: ", now.rate === null
+      ? null
+      : h("b", { dataset: { fact: "rate", value: now.rate } }, format(now.rate, 5))
+    ],
+    chart({
+      ...shared,
+      height: 92,
+      top: Math.max(...runs.flatMap(({ rates }) => rates)) * 1.04,
+      decimals: 3,
+      labels: true,
+      marks: now.rate === null ? [] : [
+        [step, now.rate]
+      ],
+      curves: runs.map(({ rates }) => rates.map((rate, i) => [i ? Math.min(i * every, steps) : 1, rate]))
+    }));
 }
 
 /** A chart with its title, which names what is shown at this moment. */
 function panel(name) {
-  const [title, box] = [h("div", { class: "te-rep-title" }), h("div", {})];
-  return { element: h("div", { dataset: { chart: name } }, title, box), update: (words, drawing) => { fill(title, ...words); fill(box, drawing); } };
+  const [title, box] = [div("te-rep-title"), div()];
+  return {
+    element: h("div", { dataset: { chart: name } }, title, box),
+    update: (words, drawing) => {
+      fill(title, ...words);
+      fill(box, drawing);
+    }
+  };
 }
 
 /** The matrix of weights, a row for each right next word, and that word's probability at the end of the row. */
 function questions({ replay: { source_tokens: source, target_tokens: target } }) {
-  const rows = target.map(readable);
-  const grid = matrixGrid({ name: "weights", label: "cross-attention, a row for each right next word", rows, columns: source, showRows: true, showColumns: true });
+  const rows = target.map(shown);
+  const grid = matrixGrid({
+    name: "weights",
+    label: "cross-attention, a row for each right next word",
+    rows,
+    columns: source,
+    showRows: true,
+    showColumns: true,
+  });
   const lines = [...grid.element.querySelectorAll(".te-row")];
   const bars = rows.map((_, i) => {
-    const number = h("span", {}), inside = h("span", { class: "te-rep-fill" });
-    const cell = h("div", { role: "gridcell", class: "te-rep-p" }, h("span", { class: "te-rep-track", "aria-hidden": "true" }, inside), number);
+    const number = span(),
+      inside = span("te-rep-fill");
+    const cell = h("div", { role: "gridcell", class: "te-rep-p" },
+      h("span", { class: "te-rep-track", "aria-hidden": "true" }, inside), number
+    );
     lines[i + 1].append(cell);
     return { cell, inside, number };
   });
@@ -115,62 +185,121 @@ function questions({ replay: { source_tokens: source, target_tokens: target } })
 function writing(box, { target_tokens: right }, written) {
   const good = inOrder(written, right);
   const done = written.length === right.length && good.every(Boolean);
-  const word = (one, i) => h("span", { class: `te-rep-word${good?.[i] ? " te-rep-good" : ""}${one in SPECIAL ? " te-rep-special" : ""}` }, readable(one));
-  fill(box, h("span", { class: "te-label" }, "it writes"), h("span", { class: "te-rep-line", dataset: { line: "written" } }, ...written.map(word), written.at(-1) === "<eos>" ? null : "…", done ? h("b", { class: "te-rep-done" }, "✓ right") : null),
-    h("span", { class: "te-label" }, "right is"), h("span", { class: "te-rep-line te-rep-answer" }, ...right.map((one) => h("span", { class: "te-rep-word" }, readable(one)))));
+  const word = (one, i) => span(
+    `te-rep-word${good?.[i] ? " te-rep-good" : ""}${one in ENDS ? " te-rep-special" : ""}`, shown(one)
+  );
+  fill(box, span("te-label", "it writes"), h("span", { class: "te-rep-line", dataset: { line: "written" } },
+      ...written.map(word), written.at(-1) === "<eos>" ? null : "…",
+      done ? h("b", { class: "te-rep-done" }, "✓ right") : null,
+    ),
+    span("te-label", "right is"),
+    span("te-rep-line te-rep-answer", ...right.map((one) => span("te-rep-word", shown(one)))));
 }
 
 /** The place of the number that grew most, -1 when none did by as much as is worth a word. */
 function grownMost(now, then) {
-  const growth = now.map((value, i) => value - then[i]), most = Math.max(...growth);
+  const growth = now.map((value, i) => value - then[i]),
+    most = Math.max(...growth);
   return most >= MOVED ? growth.indexOf(most) : -1;
 }
 
-/** What grew most since the moment before: a right next word's probability, and a weight between corresponding words. */
+/**
+ * What grew most since the moment before: a right next word's probability, and a weight between corresponding words.
+ */
 function changesOf(state, looks, at) {
   if (!at) return {};
   const [now, then, { alignment }] = [looks[at], looks[at - 1], state.replay];
   const [after, before] = [weightsOf(state, now), weightsOf(state, then)];
   const word = grownMost(now.p, then.p);
-  const [column, row] = alignment[grownMost(alignment.map(([i, j]) => after[j][i]), alignment.map(([i, j]) => before[j][i]))] ?? [];
-  return { word, p: [then.p[word], now.p[word]], cell: row === undefined ? null : [row, column], weight: [before[row]?.[column], after[row]?.[column]] };
+  const [column, row] = alignment[grownMost(
+    alignment.map(([i, j]) => after[j][i]), alignment.map(([i, j]) => before[j][i])
+  )] ?? [];
+  return {
+    word,
+    p: [then.p[word], now.p[word]],
+    cell: row === undefined ? null : [row, column],
+    weight: [
+      before[row]?.[column], after[row]?.[column],
+    ]
+  };
 }
 
 /** What changed since the moment before, in words. */
 function story({ replay, run }, at, { word, p, cell, weight }) {
   const { moments, runs, vocabulary: size, target_tokens: target, source_tokens: source } = replay;
-  const look = runs[run].moments[at], before = runs[run].moments[at - 1];
-  if (!at) return [`No correction has been made: the weights are random, and so are the words. Knowing nothing would give each of the ${size} words 1/${size} = ${format(1 / size, 3)} and cost ln ${size} = ${format(Math.log(size))}; the loss is ${format(look.loss)}.`];
+  const look = runs[run].moments[at],
+    before = runs[run].moments[at - 1];
+  if (!at) return [
+    "No correction has been made: the weights are random, and so are the words. Knowing nothing would give each of " +
+    `the ${size} words 1/${size} = ${format(1 / size, 3)} and cost ln ${size} = ${format(Math.log(size))}; the ` +
+    `loss is ${format(look.loss)}.`,
+  ];
   const now = sentenceOf(look.written);
-  return [h("b", {}, `Steps ${moments[at - 1] + 1} to ${moments[at]}: `), "held-out loss ", fromTo([before.loss, look.loss]), ", unseen sentences right ", fromTo([before.exact, look.exact], percent), ". ",
-    now === sentenceOf(before.written) ? "It still " : "It now ", ...(now ? ["writes ", h("i", {}, `“${now}”`)] : ["ends at once, without a word"]), ". ",
-    ...(word < 0 ? [`No right next word gained ${MOVED} in probability. `] : ["The right next word that gained most is ", token(target[word]), ", ", fromTo(p), ". "]),
-    ...(cell ? ["To write ", token(target[cell[0]]), ", this head looks at ", token(source[cell[1]]), " more than before, ", fromTo(weight), "."] : [])];
+  return [bold(`Steps ${moments[at - 1] + 1} to ${moments[at]}: `), "held-out loss ",
+    fromTo([before.loss, look.loss]), ", unseen sentences right ", fromTo([before.exact, look.exact], percent), ". ",
+    now === sentenceOf(before.written) ? "It still " : "It now ",
+    ...(now ? ["writes ", h("i", {}, `“${now}”`)] : ["ends at once, without a word"]), ". ",
+    ...(word < 0
+      ? [`No right next word gained ${MOVED} in probability. `]
+      : ["The right next word that gained most is ", asToken(shown(target[word])), ", ", fromTo(p), ". "]),
+    ...(cell ? [
+      "To write ", asToken(shown(target[cell[0]])), ", this head looks at ", asToken(shown(source[cell[1]])),
+      " more than before, ", fromTo(weight), ".",
+    ] : [])
+  ];
 }
 
 function render({ model, el }) {
   const root = mount(el, "training-replay", "Training replay");
-  const announce = announcer(root);
+  const announce = changeAnnouncer(root);
   const state = store(model, TRAITS, draw);
   const { moments, runs, maps, heads, source_tokens: source, held_out_sentences: unseen, seed, every } = state.replay;
-  let spoken = "";
   const place = () => moments.indexOf(state.step);
   const go = (at) => at >= 0 && at < moments.length && at !== place() && state.set({ step: moments[at] });
-  const swatch = (i) => svg("svg", { class: "te-rep-swatch", viewBox: "0 0 26 8", "aria-hidden": "true", focusable: "false" }, svg("line", { x1: 0, x2: 26, y1: 4, y2: 4, "stroke-dasharray": DASHES[i % DASHES.length] }));
-  const plans = choice({ label: "Which run", class: "te-rep-runs", value: state.run, onChange: (run) => state.set({ run }), options: runs.map(({ name }, i) => ({ value: i, content: [swatch(i), name], label: name })) });
+  const swatch = (i) => svg(
+    "svg", { class: "te-rep-swatch", viewBox: "0 0 26 8", "aria-hidden": "true", focusable: "false" },
+    svg("line", { x1: 0, x2: 26, y1: 4, y2: 4, "stroke-dasharray": DASHES[i % DASHES.length] }),
+  );
+  const plans = choice({
+    label: "Which run",
+    class: "te-rep-runs",
+    value: state.run,
+    onChange: (run) => state.set({ run }),
+    options: runs.map(({ name }, i) => ({ value: i, content: [swatch(i), name], label: name })),
+  });
   const back = button("Back", () => go(place() - 1));
   const forward = button("Forward", () => go(place() + 1), { class: "te-button te-primary" });
-  const bar = slider({ label: "training step", min: 0, max: moments.length - 1, value: place(), format: (at) => String(moments[at]), onInput: go });
-  const loss = panel("loss"), rate = panel("rate");
-  const written = h("div", { class: "te-rep-written" }), words = h("p", { class: "te-sentence te-rep-story" });
+  const bar = slider({
+    label: "training step",
+    min: 0,
+    max: moments.length - 1,
+    value: place(),
+    format: (at) => String(moments[at]),
+    onInput: go,
+  });
+  const loss = panel("loss"),
+    rate = panel("rate");
+  const written = div("te-rep-written"),
+    words = paragraph("te-sentence te-rep-story");
   const matrix = questions(state);
   const list = select({
-    label: "attention of", value: `${state.layer} ${state.head}`, onChange: (value) => { const [layer, head] = value.split(" ").map(Number); state.set({ layer, head }); },
-    options: maps.flatMap((_, layer) => Array.from({ length: heads }, (_, head) => ({ value: `${layer} ${head}`, label: `layer ${layer + 1}, head ${head + 1}` }))),
+    label: "attention of",
+    value: `${state.layer} ${state.head}`,
+    onChange: (value) => {
+      const [layer, head] = value.split(" ").map(Number);
+      state.set({ layer, head });
+    },
+    options: maps.flatMap((_, layer) => Array.from({ length: heads }, (_, head) => ({
+      value: `${layer} ${head}`,
+      label: `layer ${layer + 1}, head ${head + 1}`,
+    }))),
   });
 
   function draw() {
-    const at = place(), looks = runs[state.run].moments, look = looks[at], changes = changesOf(state, looks, at);
+    const at = place(),
+      looks = runs[state.run].moments,
+      look = looks[at],
+      changes = changesOf(state, looks, at);
     [plans.set(state.run), bar.set(at), list.set(`${state.layer} ${state.head}`)];
     back.setAttribute("aria-disabled", String(at === 0));
     forward.setAttribute("aria-disabled", String(at === moments.length - 1));
@@ -179,18 +308,28 @@ function render({ model, el }) {
     matrix.update(weightsOf(state, look), look.p, changes);
     fill(words, ...story(state, at, changes));
     const text = `${runs[state.run].name}, step ${state.step}. ${words.textContent}`;
-    if (spoken && text !== spoken) announce(text);
-    spoken = text;
+    announce(text);
   }
 
   root.append(
-    h("p", { class: "te-rep-lead" }, `A model learns to translate in ${moments.at(-1).toLocaleString("en")} small corrections `, h("span", { class: "te-label te-nowrap" }, "Move through the run.")),
+    paragraph("te-rep-lead",
+      `A model learns to translate in ${moments.at(-1).toLocaleString("en")} small corrections `,
+      span("te-label te-nowrap", "Move through the run."),
+    ),
     plans.element,
-    h("div", { class: "te-rep-time" }, back, forward, bar.element),
-    h("div", { class: "te-rep-body" }, h("div", { class: "te-rep-charts" }, loss.element, rate.element),
-      h("div", { class: "te-rep-right" }, h("div", { class: "te-caption" }, h("b", {}, "cross-attention"), h("span", {}, "given the right words so far")), matrix.element, list.element)),
-    h("div", { class: "te-rep-source" }, h("span", { class: "te-label" }, "it reads"), h("span", { class: "te-rep-line" }, source.join(" "))), written, words,
-    h("p", { class: "te-note te-rep-foot" }, `Recorded runs of one model: first weights, sentences and their order are the same in each (seed ${seed}). Training loss: the mean of ${every} steps. Held-out loss: ${unseen} sentences never trained on, without dropout. Both with label smoothing. Underlined: words of the right sentence, in its order.`),
+    div("te-rep-time", back, forward, bar.element),
+    div("te-rep-body", div("te-rep-charts", loss.element, rate.element),
+      div("te-rep-right",
+        div("te-caption", bold("cross-attention"), span("", "given the right words so far")),
+        matrix.element,
+        list.element,
+      )),
+    div("te-rep-source", span("te-label", "it reads"), span("te-rep-line", source.join(" "))), written, words,
+    paragraph("te-note te-rep-foot",
+      `Recorded runs of one model: first weights, sentences and their order are the same in each (seed ${seed}). ` +
+      `Training loss: the mean of ${every} steps. Held-out loss: ${unseen} sentences never trained on, without ` +
+      "dropout. Both with label smoothing. Underlined: words of the right sentence, in its order.",
+    ),
   );
   draw();
   return state.dispose;

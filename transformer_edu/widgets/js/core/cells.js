@@ -1,7 +1,10 @@
 /**
  * Visit the cells of a matrix, to print more than a number in them.
- * @param {{element: Element}} grid from matrixGrid @param {(cell: HTMLElement, row: number, column: number) => void} visit
+ * @param {{element: Element}} grid from matrixGrid
+ * @param {(cell: HTMLElement, row: number, column: number) => void} visit
  */
 export function eachCell(grid, visit) {
-  grid.element.querySelectorAll("[data-row]").forEach((cell) => visit(cell, Number(cell.dataset.row), Number(cell.dataset.column)));
+  grid.element.querySelectorAll("[data-row]").forEach((cell) => visit(
+    cell, Number(cell.dataset.row), Number(cell.dataset.column)
+  ));
 }

@@ -1,6 +1,9 @@
 /** @typedef {[number, number, number]} RGB  each 0 … 255 */
 
-const CIVIDIS = ["#00224e", "#083370", "#35456c", "#4f576c", "#666970", "#7d7c78", "#948e77", "#aea371", "#c8b866", "#e5cf52", "#fee838"];
+const CIVIDIS = [
+  "#00224e", "#083370", "#35456c", "#4f576c", "#666970", "#7d7c78", "#948e77", "#aea371", "#c8b866", "#e5cf52",
+  "#fee838",
+];
 const BLUE_ORANGE = ["#1d4e89", "#5b8fc4", "#aecbe6", "#f4f3f0", "#f6c896", "#e08e3c", "#a8560b"];
 
 /** @param {string} hex @returns {RGB} */

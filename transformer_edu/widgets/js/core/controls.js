@@ -1,4 +1,4 @@
-import { h, KEYS } from "./dom.js";
+import { div, h, KEYS, span } from "./dom.js";
 
 let serial = 0;
 /** A document-wide unique id, for labels. */
@@ -21,9 +21,12 @@ export function slider({ label, min, max, step = 1, value, format: show = String
     input.setAttribute("aria-valuetext", show(v));
     output.textContent = show(v);
   };
-  input.addEventListener("input", () => { set(Number(input.value)); onInput(Number(input.value)); });
+  input.addEventListener("input", () => {
+    set(Number(input.value));
+    onInput(Number(input.value));
+  });
   set(value);
-  return { element: h("div", { class: "te-slider" }, h("label", { for: id }, label), input, output), input, set };
+  return { element: div("te-slider", h("label", { for: id }, label), input, output), input, set };
 }
 
 /** Which entry the arrow, Home and End keys lead to; null for other keys. */
@@ -38,16 +41,22 @@ function nextIndex(/** @type {string} */ key, /** @type {number} */ index, /** @
  * One choice out of a few, as buttons in a row. One Tab stop; arrow keys choose. `kind` "tablist" for the steps of a
  * figure (give `controls`, the id of the panel), "radiogroup" for anything else.
  * @param {{label: string, kind?: "radiogroup" | "tablist", class?: string, controls?: string, value: any,
- *          options: {value: any, content: (Node | string)[], label?: string}[], onChange: (value: any) => void}} options
+ * options: {value: any, content: (Node | string)[], label?: string}[], onChange: (value: any) => void}} options
  */
 export function choice({ label, kind = "radiogroup", class: extra = "", controls, value, options, onChange }) {
   const [role, mark] = kind === "tablist" ? ["tab", "aria-selected"] : ["radio", "aria-checked"];
   const buttons = options.map((option, index) =>
     h("button", {
-      type: "button", role, class: "te-choice", "aria-label": option.label, "aria-controls": controls,
-      dataset: { value: option.value }, ...KEYS,
+      type: "button",
+      role,
+      class: "te-choice",
+      "aria-label": option.label,
+      "aria-controls": controls,
+      dataset: { value: option.value },
+      ...KEYS,
       on: { click: () => onChange(option.value), keydown: (event) => move(event, index) },
     }, ...option.content));
+
   function move(event, index) {
     const next = event.ctrlKey || event.metaKey || event.altKey ? null : nextIndex(event.key, index, buttons.length);
     if (next === null) return;
@@ -61,25 +70,45 @@ export function choice({ label, kind = "radiogroup", class: extra = "", controls
     button.tabIndex = on || (i === 0 && !options.some((option) => option.value === current)) ? 0 : -1;
   });
   set(value);
-  return { element: h("div", { role: kind, "aria-label": label, class: `te-choices ${extra}` }, ...buttons), buttons, set };
+  return {
+    element: h("div", { role: kind, "aria-label": label, class: `te-choices ${extra}` }, ...buttons),
+    buttons,
+    set,
+  };
 }
 
 /** An on/off switch. @param {{label: (Node | string)[], value: boolean, onChange: (on: boolean) => void}} options */
 export function toggle({ label, value, onChange }) {
   const input = h("input", { type: "checkbox", ...KEYS, on: { change: () => onChange(input.checked) } });
   input.checked = value;
-  return { element: h("label", { class: "te-toggle" }, input, h("span", {}, ...label)), input, set: (on) => (input.checked = on) };
+  return {
+    element: h("label", { class: "te-toggle" }, input, span("", ...label)),
+    input,
+    set: (on) => (
+      input.checked = on
+    )
+  };
 }
 
-/** A drop-down list. @param {{label: string, value: string, options: {value: string, label: string}[], onChange: (v: string) => void}} options */
+/**
+ * A drop-down list.
+ * @param {{label: string, value: string, options: {value: string, label: string}[], onChange: (v: string) => void}}
+ *   options
+ */
 export function select({ label, value, options, onChange }) {
   const list = h("select", { "aria-label": label, ...KEYS, on: { change: () => onChange(list.value) } },
     ...options.map((option) => h("option", { value: option.value }, option.label)));
   list.value = value;
-  return { element: h("label", { class: "te-select" }, h("span", {}, label), list), input: list, set: (v) => (list.value = v) };
+  return {
+    element: h("label", {
+      class: "te-select",
+    }, span("", label), list),
+    input: list,
+    set: (v) => (list.value = v)
+  };
 }
 
-/** A push button. @param {string} text @param {() => void} onClick @param {Props} [props] */
+/** A push button. @param {string} text @param {() => void} onClick @param {Props}[props] */
 export function button(text, onClick, props = {}) {
   return h("button", { type: "button", class: "te-button", ...KEYS, ...props, on: { click: onClick } }, text);
 }

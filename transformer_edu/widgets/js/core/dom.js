@@ -1,13 +1,18 @@
-/** @typedef {Record<string, any>} Props  attributes; plus class, style (object), dataset (object), on (object of listeners) */
+/**
+ * @typedef {Record<string, any>} Props  attributes; plus class, style (object), dataset (object), on (object of
+ *   listeners)
+ */
 
 /** @param {Element} node @param {Props} props */
 function apply(node, props) {
   for (const [name, value] of Object.entries(props)) {
     if (name === "class") node.setAttribute("class", value);
-    else if (name === "style") Object.entries(value).forEach(([key, text]) => node.style.setProperty(key, String(text)));
-    else if (name === "dataset") Object.assign(node.dataset, value);
-    else if (name === "on") Object.entries(value).forEach(([event, listener]) => node.addEventListener(event, listener));
-    else if (value === true) node.setAttribute(name, "");
+    else if (name === "style") {
+      Object.entries(value).forEach(([key, text]) => node.style.setProperty(key, String(text)));
+    } else if (name === "dataset") Object.assign(node.dataset, value);
+    else if (name === "on") {
+      Object.entries(value).forEach(([event, listener]) => node.addEventListener(event, listener));
+    } else if (value === true) node.setAttribute(name, "");
     else if (value !== false && value != null) node.setAttribute(name, String(value));
   }
   return node;
@@ -21,7 +26,7 @@ const asChild = (child) => (child instanceof Node ? child : String(child).replac
 
 /**
  * An HTML element. Children that are not nodes become text, so a token can never turn into markup.
- * @param {string} tag @param {Props} [props] @param {...(Node | string | number | null)} children
+ * @param {string} tag @param {Props}[props] @param {...(Node | string | number | null)} children
  */
 export function h(tag, props = {}, ...children) {
   const node = apply(document.createElement(tag), props);
@@ -29,12 +34,31 @@ export function h(tag, props = {}, ...children) {
   return node;
 }
 
-/** An SVG element, as `h`. @param {string} tag @param {Props} [props] @param {...(Node | string | number | null)} children */
+/**
+ * An SVG element, as `h`.
+ * @param {string} tag
+ * @param {Props}[props]
+ * @param {...(Node | string | number | null)} children
+ */
 export function svg(tag, props = {}, ...children) {
   const node = apply(document.createElementNS("http://www.w3.org/2000/svg", tag), props);
   node.append(...children.filter((child) => child != null).map(asChild));
   return node;
 }
+
+const withClass = (tag) => (name = "", ...children) => h(tag, name ? { class: name } : {}, ...children);
+
+/** `div("te-note", "text")`: an element that needs nothing but a class; "" for none. */
+export const div = withClass("div");
+export const span = withClass("span");
+export const paragraph = withClass("p");
+
+/** @param {...(Node | string | number | null)} children */
+export const bold = (...children) => h("b", {}, ...children);
+
+/** A drawing of what is also said in words: a screen reader passes over it. @param {string} kind class */
+export const sketch = (kind, viewBox, ...children) =>
+  svg("svg", { viewBox, class: kind, "aria-hidden": "true", focusable: "false" }, ...children);
 
 /** On every control that takes keys: otherwise JupyterLab uses the arrow keys to move between cells. */
 export const KEYS = { "data-lm-suppress-shortcuts": "true" };
@@ -57,6 +81,16 @@ export function announcer(/** @type {HTMLElement} */ root, delay = 250) {
   return (/** @type {string} */ text) => {
     clearTimeout(timer);
     timer = setTimeout(() => (region.textContent = text), delay);
+  };
+}
+
+/** As `announcer`, for a text that says the whole state: only a text that differs from the last one is announced. */
+export function changeAnnouncer(/** @type {HTMLElement} */ root, delay = 250) {
+  const announce = announcer(root, delay);
+  let said = "";
+  return (/** @type {string} */ text) => {
+    if (said && text !== said) announce(text);
+    said = text;
   };
 }
 

@@ -3,7 +3,7 @@ export const MINUS = "\u2212";
 
 /**
  * Fixed decimals, a true minus sign, never −0.00.
- * @param {number} value @param {number} [decimals]
+ * @param {number} value @param {number}[decimals]
  */
 export function format(value, decimals = 2) {
   if (value === -Infinity) return MINUS + "∞";
@@ -15,18 +15,29 @@ export function format(value, decimals = 2) {
 
 /**
  * 0 when every entry is a whole number, otherwise `decimals`: one choice for a whole matrix keeps its columns aligned.
- * @param {Matrix} matrix @param {number} [decimals]
+ * @param {Matrix} matrix @param {number}[decimals]
  */
 export function decimalsFor(matrix, decimals = 2) {
   const whole = matrix.flat().every((value) => !Number.isFinite(value) || Math.abs(value - Math.round(value)) < 1e-9);
   return whole ? 0 : decimals;
 }
 
-/** As `format`, with brackets around a negative number, for sums written out. @param {number} value @param {number} [decimals] */
+/**
+ * As `format`, with brackets around a negative number, for sums written out.
+ * @param {number} value
+ * @param {number}[decimals]
+ */
 export function inBrackets(value, decimals = 2) {
   const text = format(value, decimals);
   return text.startsWith(MINUS) ? `(${text})` : text;
 }
+
+/** 12,345. @param {number} value */
+export const whole = (value) => value.toLocaleString("en-US");
+
+/** "3 rows". @param {number} count @param {string} noun @param {string}[space] */
+export const plural = (count, noun, space = " ") =>
+  `${whole(count)}${space}${noun}${count === 1 ? "" : noun.endsWith("ch") ? "es" : "s"}`;
 
 /** A number as a person types it: comma or point, any minus sign; null when it is not one. @param {string} text */
 export function parseNumber(text) {

@@ -1,5 +1,5 @@
 import { css, inkOn } from "./colour.js";
-import { focusedIn, h, KEYS } from "./dom.js";
+import { focusedIn, h, KEYS, span } from "./dom.js";
 import { decimalsFor, format, parseNumber } from "./format.js";
 import { clamp } from "./math.js";
 
@@ -10,34 +10,40 @@ import { clamp } from "./math.js";
  * @property {string} name      machine name, kept in data-matrix
  * @property {string} label     what a screen reader calls it
  * @property {string[]} rows    @property {string[]} columns   tokens or numbers
- * @property {boolean} [showRows]  @property {boolean} [showColumns]   print these labels (they are spoken either way)
- * @property {boolean} [editable]  cells are number fields
- * @property {(row: number, column: number) => void} [onSelect]   a cell was clicked or reached by key
- * @property {(row: number, column: number, value: number) => void} [onEdit]
+ * @property {boolean}[showRows]  @property {boolean}[showColumns]   print these labels (they are spoken either way)
+ * @property {boolean}[editable]  cells are number fields
+ * @property {(row: number, column: number) => void}[onSelect]   a cell was clicked or reached by key
+ * @property {(row: number, column: number, value: number) => void}[onEdit]
  */
 
 /** @param {GridOptions} options */
 export function matrixGrid(options) {
   const { name, label, rows, columns, showRows = false, showColumns = false, editable = false } = options;
   const cells = rows.map((_, r) => columns.map((_, c) => gridCell(options, r, c, (key) => step(r, c, key))));
-  const header = (role, text) => h("div", { role, class: "te-header", title: text }, h("span", {}, text));
+  const header = (role, text) => h("div", { role, class: "te-header", title: text }, span("", text));
   const lines = cells.map((line, r) => h("div", { role: "row", class: "te-row" },
     showRows ? header("rowheader", rows[r]) : null, ...line.map((cell) => cell.element)));
   if (showColumns) {
     lines.unshift(h("div", { role: "row", class: "te-row te-columns" },
-      showRows ? h("div", { role: "gridcell", class: "te-header" }) : null, ...columns.map((text) => header("columnheader", text))));
+      showRows ? h("div", { role: "gridcell", class: "te-header" }) : null,
+      ...columns.map((text) => header("columnheader", text))));
   }
   const element = h("div", {
-    role: "grid", "aria-label": label, class: `te-grid${editable ? " te-editable" : ""}${showRows ? " te-with-rows" : ""}`,
-    dataset: { matrix: name }, style: { "--columns": columns.length },
+    role: "grid",
+    "aria-label": label,
+    class: `te-grid${editable ? " te-editable" : ""}${showRows ? " te-with-rows" : ""}`,
+    dataset: { matrix: name },
+    style: { "--columns": columns.length },
   }, ...lines);
 
   let stop = [0, 0];
+
   function setStop(r, c) {
     cells[stop[0]][stop[1]].target.tabIndex = -1;
     stop = [r, c];
     cells[r][c].target.tabIndex = 0;
   }
+
   function step(r, c, key) {
     const to = neighbour(key, r, c, rows.length, columns.length);
     if (to) cells[to[0]][to[1]].target.focus();
@@ -51,7 +57,7 @@ export function matrixGrid(options) {
 
   return {
     element,
-    /** @param {Matrix} values @param {{decimals?: number, colour?: (value: number) => RGB}} [look] */
+    /** @param {Matrix} values @param {{decimals?: number, colour?: (value: number) => RGB}}[look] */
     update(values, look = {}) {
       const decimals = look.decimals ?? decimalsFor(values);
       cells.forEach((line, r) => line.forEach((cell, c) => cell.show(values[r][c], decimals, look.colour)));
@@ -64,7 +70,9 @@ export function matrixGrid(options) {
         one.element.classList.toggle("te-selected", cell !== null && r === cell[0] && c === cell[1]);
         if (cell) one.element.setAttribute("aria-selected", String(r === cell[0] && c === cell[1]));
       }));
-      lines.forEach((line) => [...line.querySelectorAll(".te-header")].forEach((header) => header.classList.remove("te-marked")));
+      lines.forEach(
+        (line) => [...line.querySelectorAll(".te-header")].forEach((header) => header.classList.remove("te-marked"))
+      );
       if (showRows && row !== null) lines[row + (showColumns ? 1 : 0)].firstChild.classList.add("te-marked");
       if (showColumns && column !== null) lines[0].children[column + (showRows ? 1 : 0)].classList.add("te-marked");
       if (!focusedIn(element)) setStop(cell?.[0] ?? row ?? stop[0], cell?.[1] ?? column ?? stop[1]);
@@ -74,7 +82,14 @@ export function matrixGrid(options) {
 
 /** @returns {[number, number] | null} */
 function neighbour(key, r, c, rowCount, columnCount) {
-  const moves = { ArrowUp: [r - 1, c], ArrowDown: [r + 1, c], ArrowLeft: [r, c - 1], ArrowRight: [r, c + 1], Home: [r, 0], End: [r, columnCount - 1] };
+  const moves = {
+    ArrowUp: [r - 1, c],
+    ArrowDown: [r + 1, c],
+    ArrowLeft: [r, c - 1],
+    ArrowRight: [r, c + 1],
+    Home: [r, 0],
+    End: [r, columnCount - 1],
+  };
   const to = moves[key];
   return to ? [clamp(to[0], 0, rowCount - 1), clamp(to[1], 0, columnCount - 1)] : null;
 }
@@ -92,12 +107,15 @@ function gridCell(options, r, c, step) {
     });
   }
   target.tabIndex = -1;
+
   function show(value, decimals, colour) {
     const text = format(value, decimals);
     element.dataset.value = String(value);
     target.setAttribute("aria-label", `${place}: ${value === -Infinity ? "minus infinity, blocked" : text}`);
     if (!options.editable) element.textContent = text;
-    else if (!focusedIn(target) || parseNumber(target.value) !== value) target.value = format(value, decimalsFor([[value]]));
+    else if (!focusedIn(target) || parseNumber(target.value) !== value) target.value = format(value, decimalsFor([
+      [value]
+    ]));
     const fillColour = colour && value !== -Infinity ? colour(value) : null;
     element.style.background = fillColour ? css(fillColour) : "";
     element.style.color = fillColour ? inkOn(fillColour) : "";
@@ -119,12 +137,24 @@ function numberField(options, r, c, step) {
     mark(value === null);
     if (value !== null) options.onEdit?.(r, c, value);
   };
-  input.addEventListener("focus", () => { before = input.value; input.select(); });
+  input.addEventListener("focus", () => {
+    before = input.value;
+    input.select();
+  });
   input.addEventListener("input", commit);
-  input.addEventListener("blur", () => { if (parseNumber(input.value) === null) { input.value = before; commit(); } });
+  input.addEventListener("blur", () => {
+    if (parseNumber(input.value) === null) {
+      input.value = before;
+      commit();
+    }
+  });
   input.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") { input.value = before; commit(); }
-    const leaves = event.key === "ArrowUp" || event.key === "ArrowDown" || (event.key.startsWith("Arrow") && atEdge(event.key));
+    if (event.key === "Escape") {
+      input.value = before;
+      commit();
+    }
+    const leaves = event.key === "ArrowUp"
+      || event.key === "ArrowDown" || (event.key.startsWith("Arrow") && atEdge(event.key));
     if (leaves && step(event.key)) event.preventDefault();
     if (event.key === "Enter" && step("ArrowDown")) event.preventDefault();
   });

@@ -11,6 +11,16 @@ export function dot(a, b) {
   return a.reduce((sum, value, i) => sum + value * b[i], 0);
 }
 
+/** @param {Vector} a */
+export function sumOf(a) {
+  return a.reduce((sum, value) => sum + value, 0);
+}
+
+/** @param {Vector} a */
+export function meanOf(a) {
+  return sumOf(a) / a.length;
+}
+
 /** (m, k) times (k, n) gives (m, n). @param {Matrix} a @param {Matrix} b @returns {Matrix} */
 export function matmul(a, b) {
   const columns = transpose(b);
@@ -30,7 +40,7 @@ export function softmax(row) {
   const largest = Math.max(...row);
   if (largest === -Infinity) return row.map(() => 0);
   const powers = row.map((value) => Math.exp(value - largest));
-  const total = powers.reduce((sum, value) => sum + value, 0);
+  const total = sumOf(powers);
   return powers.map((value) => value / total);
 }
 

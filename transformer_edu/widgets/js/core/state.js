@@ -13,7 +13,10 @@ export function store(model, names, onChange) {
   const fromOutside = () => {
     if (own || queued) return;
     queued = true;
-    queueMicrotask(() => { queued = false; onChange(); });
+    queueMicrotask(() => {
+      queued = false;
+      onChange();
+    });
   };
   const state = {
     /** Change some values, tell the kernel, draw. @param {Record<string, any>} changes */

@@ -1,0 +1,29 @@
+import { h, span } from "./dom.js";
+
+const MARKERS = { "<bos>": "start", "<eos>": "end" };
+
+/** A token as it is shown: the markers of begin and end by their names. @param {string} word */
+export const readable = (word) => MARKERS[word] ?? word;
+
+/** The class of such a marker, with a space before it. @param {string} word */
+export const special = (word) => (word in MARKERS ? " te-special" : "");
+
+/** A token within a sentence, exactly as it is. @param {string} text */
+export const asToken = (text) => h("b", { class: "te-token" }, text);
+
+/** A token within a sentence, as it is shown. @param {string} word */
+export const named = (word) => h("b", { class: `te-token${special(word)}` }, readable(word));
+
+/** A token in a picture; its title tells a word that was cut off. @param {string} kind class @param {string} word */
+export const wordSpan = (kind, word) =>
+  h("span", { class: `${kind}${special(word)}`, title: readable(word) }, readable(word));
+
+/** A letter with an index. @param {string} base @param {string} index */
+export const sub = (base, index) => span("te-nowrap", base, h("sub", {}, index));
+
+/** "1", "2", … as labels. @param {number} count */
+export const numbered = (count) => Array.from({ length: count }, (_, i) => String(i + 1));
+
+/** "a, b and c", of pieces that are lists of nodes and text. @param {(Node | string)[][]} items */
+export const listed = (items) =>
+  items.flatMap((item, i) => [i ? (i === items.length - 1 ? " and " : ", ") : "", ...item]);
