@@ -72,25 +72,12 @@ def _batch(dtype: torch.dtype = torch.float32, **mask: Tensor) -> dict[str, Any]
 
 
 TWO: list[list[float]] = [[10.0, 0.0], [0.0, 20.0]]
-
-
 THREE: list[list[float]] = [[10.0, 0.0], [0.0, 20.0], [30.0, 30.0]]
-
-
 CAUSAL = torch.ones(3, 3).tril().bool()
-
-
 PADDING = torch.tensor([[[[True, True, False]]], [[[True, False, False]]]])  # (batch, 1, 1, k_len)
-
-
 LAST_BLOCKED = torch.tensor([[[[True, True, False]]]])  # (batch, 1, 1, k_len)
-
-
 NOWHERE = torch.tensor([[True, False], [False, False]])  # the second query is blocked entirely
-
-
 LONG = {name: _random(1, 2, 16, 4) for name in ("query", "key", "value")}
-
 
 COMPONENT = Component(
     "attention",

@@ -58,11 +58,7 @@ COMPONENT = Component(
     ],
 )
 mistake = COMPONENT.mistake
-
-
 Batches = list[list[int]]
-
-
 Fits = Callable[[list[Lengths], int], bool]
 
 

@@ -11,14 +11,8 @@ from transformer_edu.decoding.beam import length_normalizer
 from transformer_edu.support.validation import check_number, check_positive_integer
 
 Answer = tuple[list[int], float]  # ids from bos_id on, and the sum of their log-probabilities, in nats
-
-
 NextLogProbs = Callable[[list[int]], dict[int, float]]  # ids -> {token: log-probability of being the next}
-
-
 Tree = dict[tuple[int, ...], dict[int, float]]  # ids -> {token: probability of being the next}
-
-
 BOS, EOS = 1, 2
 
 
@@ -202,14 +196,8 @@ COMPONENT = Component(
     ],
 )  # fmt: skip
 mistake = COMPONENT.mistake
-
-
 Score = Callable[[float, int, float], float]  # log-probability, length, length penalty -> score
-
-
 Add = Callable[[float, float, int, float], float]  # total, step, new length, length penalty -> new total
-
-
 Part = Callable[..., list[Answer]]  # continuations, best first; beam_size; eos_id -> some of them
 
 

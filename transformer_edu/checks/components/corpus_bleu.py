@@ -49,8 +49,6 @@ COMPONENT = Component(
     ],
 )
 mistake = COMPONENT.mistake
-
-
 Grams = Counter[tuple[str, ...]]
 
 

@@ -1,4 +1,4 @@
-"""Checks the wiring of a decoder layer; its known mistakes are in the two modules `decoder_layer*mistakes`."""
+"""Checks the wiring of a decoder layer."""
 
 from collections.abc import Callable
 from functools import partial
@@ -19,11 +19,7 @@ from transformer_edu.checks.engine.stubs import (
 )
 
 Function = Callable[[Tensor], Tensor]
-
-
 Attention = Callable[[Tensor, Tensor, Tensor], Tensor]
-
-
 Norms = tuple[Function, ...]  # three
 
 
@@ -62,16 +58,9 @@ def _given(x: list[Any], memory: list[Any]) -> dict[str, Any]:
 
 
 TARGET = [[1.0, 0], [2, 1]]
-
-
 MEMORY = [[0.0, 2], [1, 3], [-1, 1]]
-
-
 MORE_TARGET = [[0.0, 3], [-1, 1]]
-
-
 MORE_MEMORY = [[1.0, 1], [2, -1], [0, 1]]
-
 
 COMPONENT = Component(
     "decoder layer",
@@ -87,60 +76,42 @@ COMPONENT = Component(
     gradient=gradient_of("x", "memory"),
 )
 mistake = COMPONENT.mistake
+Parts = list[tuple[Function, Function]]  # sub-layers, each with the norm after it
 
 
-Layer = Callable[[Tensor, Tensor, Attention, Attention, Function, Norms], Tensor]
+def layer(
+    x: Tensor,
+    memory: Tensor,
+    self_attention: Attention,
+    cross_attention: Attention,
+    feed_forward: Function,
+    norms: Norms,
+    *,
+    self_reads: Callable[..., tuple[Tensor, Tensor, Tensor]] = lambda x, memory: (x, x, x),
+    reads: Callable[..., tuple[Tensor, Tensor, Tensor]] = lambda x, y, memory: (y, memory, memory),
+    first: Callable[..., Tensor] = lambda x, attended: x + attended,
+    second: Callable[..., Tensor] = lambda x, y, memory, attended: y + attended,
+    third: Callable[..., Tensor] = lambda x, y, z, thought: z + thought,
+) -> Tensor:
+    """The right layer, with what both attentions read and what goes into each norm to choose."""
+    y = norms[0](first(x, self_attention(*self_reads(x, memory))))
+    z = norms[1](second(x, y, memory, cross_attention(*reads(x, y, memory))))
+    return norms[2](third(x, y, z, feed_forward(z)))
 
 
-Add = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+def in_turn(choose: Callable[[Function, Function, Function, Norms], Parts]) -> Callable[..., Tensor]:
+    """A layer of the parts that `choose` takes of attention, cross-attention and feed-forward, one after another."""
 
-
-def right_second(x: Tensor, y: Tensor, memory: Tensor, attended: Tensor) -> Tensor:
-    """What goes into the second norm."""
-    return y + attended
-
-
-def right_third(x: Tensor, y: Tensor, z: Tensor, thought: Tensor) -> Tensor:
-    """What goes into the third norm."""
-    return z + thought
-
-
-def with_sums(second: Add = right_second, third: Add = right_third) -> Layer:
-    """The right layer with other sums."""
-
-    def layer(
-        x: Tensor,
-        memory: Tensor,
-        self_attention: Attention,
-        cross_attention: Attention,
-        feed_forward: Function,
-        norms: Norms,
-    ) -> Tensor:
-        y = norms[0](x + self_attention(x, x, x))
-        z = norms[1](second(x, y, memory, cross_attention(y, memory, memory)))
-        return norms[2](third(x, y, z, feed_forward(z)))
+    def layer(x: Tensor, memory: Tensor, attend: Attention, cross: Attention, feed: Function, norms: Norms) -> Tensor:
+        for part, norm in choose(lambda y: attend(y, y, y), lambda y: cross(y, memory, memory), feed, norms):
+            x = norm(x + part(x))
+        return x
 
     return layer
 
 
-def with_norms(choose: Callable[[Norms], Norms]) -> Layer:
-    """The right layer with other norms in its three places."""
-
-    def layer(x: Tensor, memory: Tensor, *parts: Any) -> Tensor:
-        self_attention, cross_attention, feed_forward, norms = parts
-        return decoder_layer(x, memory, self_attention, cross_attention, feed_forward, choose(norms))
-
-    return layer
-
-
-def nothing(x: Tensor) -> Tensor:
-    """What stands in a place where something is missing."""
-    return x
-
-
-def without(place: int) -> Callable[[Norms], Norms]:
-    """Leave one of the three norms out."""
-    return lambda norms: (*norms[:place], nothing, *norms[place + 1 :])
+def _without_norm(place: int) -> Callable[..., Tensor]:
+    return lambda *given: decoder_layer(*given[:-1], (*given[-1][:place], lambda x: x, *given[-1][place + 1 :]))
 
 
 mistake(
@@ -148,43 +119,43 @@ mistake(
     symptom="what self-attention has found reaches the output only as a query",
     why="each residual connection adds its own sub-layer's input, and cross-attention's query is y.",
     hint="What is the query of cross-attention? The same tensor has to be added to what comes out.",
-)(with_sums(second=lambda x, y, memory, attended: x + attended))
+)(partial(layer, second=lambda x, y, memory, attended: x + attended))
 mistake(
     "the second addition adds the memory, not y",
     symptom="a shape error; when both sentences are equally long, the target's words are replaced by the source's",
     why="each residual connection adds its own sub-layer's input; the memory only brings keys and values.",
     hint="The memory has one row for each source token. How many rows does your sum need?",
-)(with_sums(second=lambda x, y, memory, attended: memory + attended))
+)(partial(layer, second=lambda x, y, memory, attended: memory + attended))
 mistake(
     "the second bypass is missing: y is not added to what cross-attention brings",
     symptom="the decoder forgets what it has written so far",
     why="the output of cross-attention goes straight into the norm.",
     hint="What should come out of this half if cross_attention returned only zeros?",
-)(with_sums(second=lambda x, y, memory, attended: attended))
+)(partial(layer, second=lambda x, y, memory, attended: attended))
 mistake(
     "the third addition adds y, not z",
     symptom="what cross-attention has found reaches the output only through the feed-forward network",
     why="each residual connection adds its own sub-layer's input, and the feed-forward network's input is z.",
     hint="What goes into the feed-forward network? The same tensor has to be added to what comes out.",
-)(with_sums(third=lambda x, y, z, thought: y + thought))
+)(partial(layer, third=lambda x, y, z, thought: y + thought))
 mistake(
     "the third addition adds the layer's input x, not z",
     symptom="what both attentions have found reaches the output only through the feed-forward network",
     why="each residual connection adds its own sub-layer's input, and the feed-forward network's input is z.",
     hint="What goes into the feed-forward network? The same tensor has to be added to what comes out.",
-)(with_sums(third=lambda x, y, z, thought: x + thought))
+)(partial(layer, third=lambda x, y, z, thought: x + thought))
 mistake(
     "the third bypass is missing: z is not added",
     symptom="deep stacks do not train; every layer has to pass everything through its feed-forward network",
     why="the output of feed_forward goes straight into the norm.",
     hint="What should come out if feed_forward returned only zeros?",
-)(with_sums(third=lambda x, y, z, thought: thought))
+)(partial(layer, third=lambda x, y, z, thought: thought))
 mistake(
     "the feed-forward network is missing",
     symptom="fewer parameters than expected, and a higher loss",
     why="z goes straight into the third norm.",
     hint="Which argument of your function does the result not depend on?",
-)(with_sums(third=lambda x, y, z, thought: z))
+)(partial(layer, third=lambda x, y, z, thought: z))
 
 
 for place, after in enumerate(("self-attention", "cross-attention", "the feed-forward network")):
@@ -193,27 +164,25 @@ for place, after in enumerate(("self-attention", "cross-attention", "the feed-fo
         symptom="the next part reads sums of any scale; training is less stable",
         why=f"norms[{place}] is not called.",
         hint=f"How many norms does a decoder layer have, and where did you use norms[{place}]?",
-    )(with_norms(without(place)))
-
-
+    )(_without_norm(place))
 mistake(
     "the first norm is used in all three places",
     symptom="too few parameters; a state dict of another implementation does not fit",
     why="each norm has a γ and β of its own.",
     hint="Where did you use norms[1] and norms[2]?",
-)(with_norms(lambda norms: (norms[0], norms[0], norms[0])))
+)(in_turn(lambda a, c, f, norms: [(a, norms[0]), (c, norms[0]), (f, norms[0])]))
 mistake(
     "the first norm is used twice, after self-attention and after cross-attention",
     symptom="too few parameters; a state dict of another implementation does not fit",
     why="each norm has a γ and β of its own.",
     hint="Where did you use norms[1]?",
-)(with_norms(lambda norms: (norms[0], norms[0], norms[2])))
+)(in_turn(lambda a, c, f, norms: [(a, norms[0]), (c, norms[0]), (f, norms[2])]))
 mistake(
     "the second norm is used twice, after cross-attention and after the feed-forward network",
     symptom="too few parameters; a state dict of another implementation does not fit",
     why="each norm has a γ and β of its own.",
     hint="Where did you use norms[2]?",
-)(with_norms(lambda norms: (norms[0], norms[1], norms[1])))
+)(in_turn(lambda a, c, f, norms: [(a, norms[0]), (c, norms[1]), (f, norms[1])]))
 
 
 @mistake(
@@ -234,29 +203,6 @@ def pre_norm(
     y = x + self_attention(h, h, h)
     z = y + cross_attention(norms[1](y), memory, memory)
     return z + feed_forward(norms[2](z))
-
-
-Triple = tuple[Tensor, Tensor, Tensor]
-
-
-Read = Callable[[Tensor, Tensor, Tensor], Triple]
-
-
-def layer(
-    x: Tensor,
-    memory: Tensor,
-    self_attention: Attention,
-    cross_attention: Attention,
-    feed_forward: Function,
-    norms: Norms,
-    *,
-    reads: Read = lambda x, y, memory: (y, memory, memory),
-    self_reads: Callable[[Tensor, Tensor], Triple] = lambda x, memory: (x, x, x),
-) -> Tensor:
-    """The right layer, with the query, key and value of both attentions to choose."""
-    y = norms[0](x + self_attention(*self_reads(x, memory)))
-    z = norms[1](y + cross_attention(*reads(x, y, memory)))
-    return norms[2](z + feed_forward(z))
 
 
 mistake(
@@ -307,58 +253,30 @@ mistake(
     why="in self-attention query, key and value are all x; the memory's turn comes after it.",
     hint="In which of the two attentions does the target look at itself?",
 )(partial(layer, self_reads=lambda x, memory: (x, memory, memory)))
-
-
-@mistake(
+mistake(
     "masked self-attention is left out",
     symptom="words come in no order, or repeat: no target token knows what was written before it",
     why="a decoder layer has three sub-layers. A widely copied formula has two.",
     hint="Which argument of your function does the result not depend on?",
-)
-def without_self_attention(
-    x: Tensor, memory: Tensor, _: Attention, cross_attention: Attention, feed_forward: Function, norms: Norms
-) -> Tensor:
-    z = norms[1](x + cross_attention(x, memory, memory))
-    return norms[2](z + feed_forward(z))
-
-
-@mistake(
+)(in_turn(lambda a, c, f, norms: [(c, norms[1]), (f, norms[2])]))
+mistake(
     "cross-attention is left out",
     symptom="fluent translations that have nothing to do with the source",
     why="a decoder layer has three sub-layers; without the second it is a language model.",
     hint="Which argument of your function does the result not depend on?",
-)
-def without_cross_attention(
-    x: Tensor, memory: Tensor, self_attention: Attention, _: Attention, feed_forward: Function, norms: Norms
-) -> Tensor:
-    y = norms[0](x + self_attention(x, x, x))
-    return norms[2](y + feed_forward(y))
-
-
+)(in_turn(lambda a, c, f, norms: [(a, norms[0]), (f, norms[2])]))
 mistake(
     "the first bypass is missing: x is not added",
     symptom="a token's own word is lost unless self-attention brings it back; deep stacks do not train",
     why="the output of self_attention goes straight into the norm.",
     hint="What should y be if self_attention returned only zeros?",
-)(
-    lambda x, memory, self_attention, cross, feed_forward, norms: decoder_layer(
-        x, memory, lambda q, k, v: self_attention(q, k, v) - x, cross, feed_forward, norms
-    )
-)
-
-
-@mistake(
+)(partial(layer, first=lambda x, attended: attended))
+mistake(
     "cross-attention comes before self-attention",
     symptom="none that is easy to see; weights of other implementations do not fit",
     why="the paper's order is: look at what is written, then at the source, then think.",
     hint="Which of the two attentions did you call first?",
-)
-def cross_first(
-    x: Tensor, memory: Tensor, self_attention: Attention, cross: Attention, feed_forward: Function, norms: Norms
-) -> Tensor:
-    y = norms[0](x + cross(x, memory, memory))
-    z = norms[1](y + self_attention(y, y, y))
-    return norms[2](z + feed_forward(z))
+)(in_turn(lambda a, c, f, norms: [(c, norms[0]), (a, norms[1]), (f, norms[2])]))
 
 
 @mistake(

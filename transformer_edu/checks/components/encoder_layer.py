@@ -1,4 +1,4 @@
-"""Checks the wiring of an encoder layer; its known mistakes are in `encoder_layer_mistakes`."""
+"""Checks the wiring of an encoder layer."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,8 +16,6 @@ from transformer_edu.checks.engine.stubs import (
 )
 
 Function = Callable[[Tensor], Tensor]
-
-
 Norms = tuple[Function, Function]
 
 
@@ -47,7 +45,6 @@ def _given(rows: list[Any]) -> dict[str, Any]:
 
 TWO_TOKENS = [[1.0, 3], [3, 5]]
 
-
 COMPONENT = Component(
     "encoder layer",
     chapter=9,
@@ -61,11 +58,7 @@ COMPONENT = Component(
     gradient=gradient_of("x"),
 )
 mistake = COMPONENT.mistake
-
-
 Layer = Callable[[Tensor, Function, Function, Norms], Tensor]
-
-
 Wiring = Callable[[Tensor, Tensor, Function, Function], Tensor]
 
 

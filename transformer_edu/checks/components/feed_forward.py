@@ -1,4 +1,4 @@
-"""Checks the position-wise feed-forward network; its known mistakes are in `feed_forward_mistakes`."""
+"""Checks the position-wise feed-forward network."""
 
 from collections.abc import Callable
 from functools import partial
@@ -34,18 +34,13 @@ SQUARE: dict[str, list[Any]] = {  # d_ff = d_model, which it never is in practic
     "w2": [[2.0, -3], [1, 4]],
     "b2": [-10.0, 20],
 }
-
-
 WIDE: dict[str, list[Any]] = {
     "w1": [[1.0, 0, -1, 2], [0, 1, 1, -1]],
     "b1": [0.0, 1, 0, -2],
     "w2": [[1.0, 0], [0, 1], [2, 1], [1, -3]],
     "b2": [-10.0, 20],
 }
-
-
 TWO_TOKENS = [[1.0, -2], [-3.0, 1]]
-
 
 COMPONENT = Component(
     "feed-forward network",

@@ -1,4 +1,4 @@
-"""Checks an embedding module, its table and its factor; its known mistakes are in `input_embedding_mistakes`."""
+"""Checks an embedding module, its table and its factor."""
 
 import math
 from collections.abc import Callable
@@ -93,7 +93,6 @@ def _scales(cls: Any, given: dict[str, Any]) -> dict[str, Any]:
 
 TABLE = torch.tensor([[1.0, 2, 3, 4], [5, 6, 7, 8], [0, -1, 0, 1]])  # three words, d_model 4
 
-
 COMPONENT = Component(
     "input embedding",
     chapter=3,
@@ -114,39 +113,42 @@ COMPONENT = Component(
 mistake = COMPONENT.mistake
 
 
-Sizes = Callable[[int, int], float]  # a number from vocab_size and d_model
-
-
-def root(vocab_size: int, d_model: int) -> float:
-    """The right factor."""
-    return math.sqrt(d_model)
-
-
-class Embedding(ScaledEmbedding):
-    """The right module, with the lookup to replace."""
-
-    def rows(self, ids: Tensor) -> Tensor:
-        """One row for each id."""
-        return self.lookup(ids)
-
-    def forward(self, ids: Tensor) -> Tensor:
-        """Look up and scale."""
-        return self.rows(ids) * math.sqrt(self.d_model)
-
-
-def variant(factor: Sizes = root, std: Sizes | None = None) -> type[nn.Module]:
-    """The right module with another factor, or with another standard deviation of its table."""
+def variant(
+    factor: Callable[[int, int], float] = lambda vocab_size, d_model: math.sqrt(d_model),
+    std: Callable[[int, int], float] = lambda vocab_size, d_model: 1 / math.sqrt(d_model),
+    change: Callable[[Any], object] = lambda module: None,
+    **methods: Callable[..., Any],
+) -> type[nn.Module]:
+    """The right module with another factor, another scale of its table, a change to it, or other methods."""
 
     class Variant(ScaledEmbedding):
         def __init__(self, vocab_size: int, d_model: int) -> None:
             super().__init__(vocab_size, d_model)
-            if std is not None:
-                nn.init.normal_(self.lookup.weight, std=std(vocab_size, d_model))
+            nn.init.normal_(self.lookup.weight, std=std(vocab_size, d_model))
+            change(self)
+
+        def rows(self, ids: Tensor) -> Tensor:
+            return self.lookup(ids)
 
         def forward(self, ids: Tensor) -> Tensor:
-            return self.lookup(ids) * factor(self.vocab_size, self.d_model)
+            return self.rows(ids) * factor(self.vocab_size, self.d_model)
 
-    return Variant
+    return type("Variant", (Variant,), methods)
+
+
+def _softmaxed_rows(module: Any, ids: Tensor) -> Tensor:
+    return F.one_hot(ids, module.vocab_size).to(module.lookup.weight.dtype).softmax(-1) @ module.lookup.weight
+
+
+def _scaling_the_table(module: Any, ids: Tensor) -> Tensor:
+    module.lookup.weight.data.mul_(math.sqrt(module.d_model))
+    return module.lookup(ids)
+
+
+def _kept_in_an_attribute(module: Any) -> None:
+    table = module.lookup.weight.detach()
+    del module.lookup
+    module.lookup = table.__getitem__
 
 
 mistake(
@@ -154,105 +156,67 @@ mistake(
     symptom="words are √d_model times smaller than the paper has them, and drown beside their positions",
     why="the rows of the table are returned as they are.",
     hint="d_model is 4 here. By what should a row be multiplied?",
-)(variant(lambda vocab_size, d_model: 1.0))
+)(variant(factor=lambda vocab_size, d_model: 1.0))
 mistake(
     "the table is nn.Embedding's own, drawn from N(0, 1), and the factor is missing",
     symptom="outputs have the right size, but a projection that shares the table gives logits √d_model times too large",
     why="nn.Embedding draws with standard deviation 1. Here the table should have 1/√d_model, and the factor mends it.",
     hint="Two things: which numbers should the table start from, and by what should a row be multiplied?",
-)(variant(lambda vocab_size, d_model: 1.0, lambda vocab_size, d_model: 1.0))
+)(variant(factor=lambda vocab_size, d_model: 1.0, std=lambda vocab_size, d_model: 1.0))
 mistake(
     "the rows are divided by √d_model, not multiplied",
     symptom="words are d_model times smaller than they should be: positions are all that is left",
     why="√d_model divides the scores in attention; here it multiplies.",
     hint="The table's entries are small, about 1/√d_model. Which operation brings them to about 1?",
-)(variant(lambda vocab_size, d_model: 1 / math.sqrt(d_model)))
+)(variant(factor=lambda vocab_size, d_model: 1 / math.sqrt(d_model)))
 mistake(
     "the factor is d_model, not its root",
     symptom="words are √d_model times too large, and positions drown beside them",
     why="the root is missing.",
     hint="The table's entries are about 1/√d_model. Which factor brings them to about 1?",
-)(variant(lambda vocab_size, d_model: d_model))
+)(variant(factor=lambda vocab_size, d_model: d_model))
 mistake(
     "the factor is √vocab_size, not √d_model",
     symptom="the size of a word's vector depends on how many words there are",
     why="the wrong one of the two sizes stands under the root.",
     hint="Which size is the length of one word's vector?",
-)(variant(lambda vocab_size, d_model: math.sqrt(vocab_size)))
-
-
-@mistake(
+)(variant(factor=lambda vocab_size, d_model: math.sqrt(vocab_size)))
+mistake(
     "ids are ignored: each position gets a row, whatever word stands there",
     symptom="a model that does not react to its input words",
     why="the table is read at 0, 1, 2, …, the positions, or cut with a slice.",
     hint="Word 2 stands first in the example. Which row of the table should come first?",
-)
-class RowOfPosition(Embedding):
-    def rows(self, ids: Tensor) -> Tensor:
-        return self.lookup(torch.arange(ids.shape[1]).expand_as(ids))
-
-
-@mistake(
+)(variant(rows=lambda self, ids: self.lookup(torch.arange(ids.shape[1]).expand_as(ids))))
+mistake(
     "a softmax stands between the one-hot vectors and the table",
     symptom="every word's vector is a blend of all words",
     why="softmax of 0, 0, 1 is 0.21, 0.21, 0.58: each row of the table gets in.",
     hint="Which vector times the table gives exactly one of its rows?",
-)
-class Softmaxed(Embedding):
-    def rows(self, ids: Tensor) -> Tensor:
-        return F.one_hot(ids, self.vocab_size).to(self.lookup.weight.dtype).softmax(-1) @ self.lookup.weight
-
-
-@mistake(
+)(variant(rows=_softmaxed_rows))
+mistake(
     "the table is not a parameter",
     symptom="the optimizer does not know of it: words keep the vectors that they were given by chance",
     why="a tensor in a plain attribute or a buffer is not among module.parameters().",
     hint="In what must a tensor be wrapped, so that an nn.Module trains it?",
-)
-class NoParameter(nn.Module):
-    def __init__(self, vocab_size: int, d_model: int) -> None:
-        super().__init__()
-        self.table = torch.randn(vocab_size, d_model) / math.sqrt(d_model)
-
-    def forward(self, ids: Tensor) -> Tensor:
-        return self.table[ids] * math.sqrt(self.table.shape[1])
-
-
-@mistake(
+)(variant(change=_kept_in_an_attribute))
+mistake(
     "the table is frozen",
     symptom="words keep the vectors that they were given by chance",
     why="its requires_grad is off, as in nn.Embedding.from_pretrained unless freeze=False is given.",
     hint="What should the gradient reach?",
-)
-class Frozen(Embedding):
-    def __init__(self, vocab_size: int, d_model: int) -> None:
-        super().__init__(vocab_size, d_model)
-        self.lookup.weight.requires_grad_(False)
-
-
-@mistake(
+)(variant(change=lambda module: module.lookup.weight.requires_grad_(False)))
+mistake(
     "the lookup is cut off from the gradient",
     symptom="words keep the vectors that they were given by chance, though the table is a parameter",
     why="`.data`, `.detach()` or `torch.no_grad()` reads the numbers without their history.",
     hint="How does the loss learn which row of the table an output came from?",
-)
-class Detached(Embedding):
-    def rows(self, ids: Tensor) -> Tensor:
-        return self.lookup.weight.detach()[ids]
-
-
-@mistake(
+)(variant(rows=lambda self, ids: self.lookup.weight.detach()[ids]))
+mistake(
     "the table itself is scaled, at every call",
     symptom="right the first time; then outputs grow by √d_model with each call until they overflow",
     why="`self.table *= ...` or `.data.mul_(...)` writes into the parameter.",
     hint="What does the second call find in the table?",
-)
-class GrowingTable(Embedding):
-    def forward(self, ids: Tensor) -> Tensor:
-        self.lookup.weight.data.mul_(math.sqrt(self.d_model))
-        return self.lookup(ids)
-
-
+)(variant(forward=_scaling_the_table))
 mistake(
     "the table is drawn from N(0, 1), nn.Embedding's default",
     symptom="words start √d_model times larger than their positions, which drown beside them",

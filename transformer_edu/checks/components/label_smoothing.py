@@ -37,13 +37,8 @@ def _trial(title: str, logits: list[Any], target: list[list[int]], smoothing: fl
 
 
 ONE = [0.0, 1.0, 3.0, 0.5]  # the scores of four words; word 0 is padding
-
-
 TWO = [1.0, 0.0, 0.0, 2.0]
-
-
 LONG, SHORT = [ONE, TWO, TWO], [TWO, ONE, ONE]
-
 
 COMPONENT = Component(
     "label smoothing",

@@ -33,19 +33,10 @@ def _given(rows: list[Any], scale: float = 1.0, **more: Any) -> dict[str, Any]:
 
 
 TOKEN = [1.0, 7, 7, 9]  # mean 6, variance 9
-
-
 OTHER = [2.0, 2, 6, 6]  # mean 4, variance 4
-
-
 GAMMA, BETA = torch.tensor([1.0, 2, 3, 4]), torch.tensor([10.0, 20, 30, 40])
-
-
 SENTENCES = [[TOKEN, OTHER], [[0.0, 5, 1, 2], [-3.0, 0, 8, 3]]]
-
-
 SQUARE = [[[1.0, 2, 6], [4, 0, 5], [7, 8, 3]]]
-
 
 COMPONENT = Component(
     "layer normalization",

@@ -1,4 +1,4 @@
-"""Checks a reader's own test for leaks from the future; its known mistakes are in `future_test_mistakes`."""
+"""Checks a reader's own test for leaks from the future."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,8 +13,6 @@ from transformer_edu.checks.engine import Component, Trial, Unfit, as_number, in
 from transformer_edu.masks import causal_mask, padding_mask
 
 VOCAB, D_MODEL = 10, 4
-
-
 Look = Callable[[Tensor], Tensor]  # ids (batch, seq) -> mask, True = may attend
 
 
@@ -133,8 +131,6 @@ HONEST: dict[str, Callable[[], nn.Module]] = {
     "a model that reads the tokens before each position, not the one at it": lambda: Reader(before),
     "a model that says the same whatever it reads": lambda: Indifferent(causal),
 }
-
-
 LEAKING: dict[str, Callable[[], nn.Module]] = {
     "a model without a mask": lambda: Reader(everything),
     "a model that also sees the next token": lambda: Reader(one_too_far),
@@ -196,10 +192,7 @@ def _ids_afterwards(fn: Any, given: dict[str, Any]) -> dict[str, Any]:
 
 
 SENTENCES = torch.tensor([[5, 8, 3, 9], [7, 2, 0, 0]])
-
-
 CAUSAL_ONE = {name: make for name, make in HONEST.items() if name == "a causal model"}
-
 
 COMPONENT = Component(
     "future-leak test",
@@ -213,8 +206,6 @@ COMPONENT = Component(
     ],
 )
 mistake = COMPONENT.mistake
-
-
 TOLERANCE = 1e-4
 
 

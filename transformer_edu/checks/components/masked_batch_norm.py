@@ -1,4 +1,4 @@
-"""Checks batch normalization over the real tokens only; its known mistakes are in `batch_norm_mistakes`."""
+"""Checks batch normalization over the real tokens only."""
 
 from collections.abc import Callable
 from functools import partial
@@ -33,13 +33,8 @@ def _given(rows: list[Any], lengths: list[int], scale: float = 1.0, **more: Any)
 
 
 FOUR_TOKENS = [[[1.0, 10], [7, 20], [7, 20], [9, 10]]]  # features of mean 6 and 15, variance 9 and 25
-
-
 FOUR_IN_TWO = [FOUR_TOKENS[0][:2], FOUR_TOKENS[0][2:]]
-
-
 FOUR_PADDED = [[[1.0, 10], [7, 20], [7, 20]], [[9.0, 10], [50, 60], [40, 80]]]
-
 
 COMPONENT = Component(
     "masked batch normalization",

@@ -9,8 +9,6 @@ from torch import Tensor
 from transformer_edu.checks.engine import Component, Trial, as_tensor, gradient_of
 
 Split = Callable[[Tensor, int], Tensor]
-
-
 Merge = Callable[[Tensor], Tensor]
 
 
@@ -38,10 +36,7 @@ def _merge(pair: Any, given: dict[str, Any]) -> dict[str, Any]:
 
 
 TOKENS = torch.tensor([[[11.0, 12, 13, 14], [21, 22, 23, 24], [31, 32, 33, 34]]])  # token 1, 2, 3; feature 1 .. 4
-
-
 TWO_SENTENCES = torch.cat([TOKENS, TOKENS + 100])
-
 
 COMPONENT = Component(
     "split and merge",

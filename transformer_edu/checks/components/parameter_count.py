@@ -50,7 +50,6 @@ def _trial(title: str, source: int, target: int, **fields: Any) -> Trial:
 
 BASE: dict[str, Any] = {"d_model": 512, "num_heads": 8, "d_ff": 2048, "num_layers": 6}
 
-
 COMPONENT = Component(
     "parameter count",
     chapter=11,
@@ -65,8 +64,6 @@ COMPONENT = Component(
     ],
 )
 mistake = COMPONENT.mistake
-
-
 PAPER = TransformerConfig(37000, 37000, **BASE, tie_embeddings="all")
 
 

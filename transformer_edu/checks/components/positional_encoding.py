@@ -1,4 +1,4 @@
-"""Checks a module that adds the sinusoidal table to embeddings; its known mistakes are in `encoding_mistakes`."""
+"""Checks a module that adds the sinusoidal table to embeddings."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Checks a residual connection with its norm before or after; its known mistakes are in `residual_mistakes`."""
+"""Checks a residual connection with its norm before or after."""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,10 +30,7 @@ def _given(rows: list[Any], place: str) -> dict[str, Any]:
 
 
 TOKEN = [[[1.0, 3]]]
-
-
 SENTENCES = [[[1.0, 3], [-2, 2]], [[0.0, 5], [4, 1]]]
-
 
 COMPONENT = Component(
     "residual connection",
@@ -52,11 +49,7 @@ COMPONENT = Component(
     gradient=gradient_of("x"),
 )
 mistake = COMPONENT.mistake
-
-
 Wiring = Callable[[Tensor, Function, Function], Tensor]
-
-
 Residual = Callable[[Tensor, Function, Function, str], Tensor]
 
 

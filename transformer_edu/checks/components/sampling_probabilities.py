@@ -57,8 +57,6 @@ COMPONENT = Component(
     ],
 )  # fmt: skip
 mistake = COMPONENT.mistake
-
-
 INF = float("inf")
 
 

@@ -9,8 +9,6 @@ from torch import Tensor
 from transformer_edu.checks.engine import Component, Trial, Unfit, as_tensor
 
 PAD, BOS, EOS = 0, 1, 2
-
-
 Pair = tuple[Tensor, Tensor]
 
 

@@ -216,10 +216,7 @@ def _ids(*ids: int) -> Tensor:
 
 
 TARGET_VOCAB = 13
-
-
 BOTH = {"source": _ids(3, 4), "target": _ids(1, 5, 6)}
-
 
 COMPONENT = Component(
     "transformer",
