@@ -5,12 +5,8 @@ import torch
 
 from transformer_edu import recordings
 from transformer_edu.experiments import depth
-from transformer_edu.support.threads import one_thread
 
-
-def runs(**wanted):
-    stored = recordings.load("depth")["data"]["runs"]
-    return [run for run in stored if all(run[name] == value for name, value in wanted.items())]
+pytestmark = pytest.mark.usefixtures("at_readers_speed")
 
 
 def test_the_answer_is_the_sorted_sequence():
@@ -20,54 +16,45 @@ def test_the_answer_is_the_sorted_sequence():
     assert torch.equal(ids.sort(dim=1).values, answer)
 
 
-@pytest.mark.parametrize("placement", depth.PLACEMENTS)
-def test_weights_depend_on_the_seed_alone(placement):
+def test_every_placement_starts_with_the_same_weights_that_depend_on_the_seed_alone():
     torch.manual_seed(7)
-    one = depth.new_sorter(placement, 2, seed=3).state_dict()
+    post, pre, bare = (depth.new_sorter(placement, 2, seed=3).state_dict() for placement in depth.PLACEMENTS)
     torch.manual_seed(8)
-    two = depth.new_sorter(placement, 2, seed=3).state_dict()
-    other = depth.new_sorter(placement, 2, seed=4).state_dict()
-    assert all(torch.equal(one[name], two[name]) for name in one)
-    assert any(not torch.equal(one[name], other[name]) for name in one)
-
-
-def test_without_a_residual_a_silent_sublayer_leaves_nothing_of_the_input():
-    x = torch.randn(2, 3, depth.D_MODEL)
-    assert depth.Straight(depth.D_MODEL)(x, torch.zeros_like).abs().max() == 0
+    same, other = (depth.new_sorter("post", 2, seed=seed).state_dict() for seed in (3, 4))
+    assert all(torch.equal(weights[name], post[name]) for weights in (pre, bare, same) for name in post)
+    assert any(not torch.equal(other[name], post[name]) for name in post)
 
 
 def test_two_layers_learn_to_sort():
-    with one_thread():
-        outcome = depth.train_sorter("pre", 2, seed=0, steps=100)
-    assert len(outcome.losses) == 100
+    outcome = depth.train_sorter("pre", 2, seed=0, steps=60)
+    assert len(outcome.losses) == 60
     assert outcome.losses[0] > 1.9
-    assert outcome.losses[-1] < 0.6
-    assert outcome.accuracy > 0.7
+    assert outcome.losses[-1] < 1.1
+    assert outcome.accuracy > 0.5
 
 
 def test_warm_up_begins_with_small_steps():
-    with one_thread():
-        before = depth.new_sorter("post", 1).state_dict()
-        moved = {}
-        for warmup_steps in (0, 100):
-            after = depth.train_sorter("post", 1, rate=0.01, warmup_steps=warmup_steps, steps=1).model.state_dict()
-            moved[warmup_steps] = max((after[name] - before[name]).abs().max().item() for name in before)
+    before = depth.new_sorter("post", 1).state_dict()
+    moved = {}
+    for warmup_steps in (0, 100):
+        after = depth.train_sorter("post", 1, rate=0.01, warmup_steps=warmup_steps, steps=1).model.state_dict()
+        moved[warmup_steps] = max((after[name] - before[name]).abs().max().item() for name in before)
     assert moved[0] == pytest.approx(0.01, rel=0.01)  # Adam's first step is as long as the rate
     assert moved[100] == pytest.approx(0.0001, rel=0.01)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "words"),
+    ("arguments", "words"),
     [
-        ({"placement": "between", "num_layers": 2}, ValueError, "placement must be one of"),
-        ({"placement": "post", "num_layers": 0}, ValueError, "num_layers must be at least 1, got 0"),
-        ({"placement": "post", "num_layers": 1, "rate": 0.0}, ValueError, "rate must be a finite number"),
-        ({"placement": "post", "num_layers": 1, "warmup_steps": -1}, ValueError, "warmup_steps must be at least 0"),
-        ({"placement": "post", "num_layers": 1, "steps": 0}, ValueError, "steps must be at least 1, got 0"),
+        ({"placement": "between", "num_layers": 2}, "placement must be one of"),
+        ({"placement": "post", "num_layers": 0}, "num_layers must be at least 1, got 0"),
+        ({"placement": "post", "num_layers": 1, "rate": 0.0}, "rate must be a finite number"),
+        ({"placement": "post", "num_layers": 1, "warmup_steps": -1}, "warmup_steps must be at least 0"),
+        ({"placement": "post", "num_layers": 1, "steps": 0}, "steps must be at least 1, got 0"),
     ],
 )
-def test_bad_arguments_are_named(arguments, error, words):
-    with pytest.raises(error, match=words):
+def test_bad_arguments_are_named(arguments, words):
+    with pytest.raises(ValueError, match=words):
         depth.train_sorter(**arguments)
 
 
@@ -77,34 +64,13 @@ def test_a_loss_that_is_not_finite_stops_the_run(monkeypatch):
         depth.train_sorter("post", 1, steps=2)
 
 
-def test_recording_is_complete():
-    data = recordings.load("depth")["data"]
-    found = [{name: run[name] for name in ("num_layers", "placement", "rate", "warmup_steps")} for run in data["runs"]]
-    assert found == [setting for setting in depth.settings() for _ in depth.SEEDS]
-    assert all(len(run["losses"]) == data["steps"] // data["every"] for run in data["runs"])
-
-
 def test_recording_shows_what_the_chapter_says():
+    def accuracies(**wanted):
+        runs = recordings.load("depth")["data"]["runs"]
+        return [run["accuracy"] for run in runs if wanted.items() <= run.items()]
+
     deep = {"num_layers": 12, "placement": "post", "rate": 0.003}
-    assert max(run["accuracy"] for run in runs(**deep, warmup_steps=0)) < 0.2
-    assert min(run["accuracy"] for run in runs(**deep, warmup_steps=100)) > 0.7
-    assert min(run["accuracy"] for run in runs(num_layers=12, placement="pre")) > 0.95
-    assert max(run["accuracy"] for run in runs(num_layers=12, placement="no residual")) < 0.3
-
-
-def test_the_command_prints_a_line_for_each_setting(capsys):
-    depth.main(["--layers", "1", "--steps", "2"])
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 2 * len(depth.PLACEMENTS)
-    assert lines[0].startswith("post")
-    assert "warm-up   0 steps" in lines[0]
-
-
-def test_a_recording_of_two_steps_holds_every_setting(monkeypatch):
-    monkeypatch.setattr(depth, "STEPS", 2)
-    monkeypatch.setattr(depth, "DEPTHS", (1,))
-    monkeypatch.setattr(depth, "SEEDS", (0,))
-    short = depth.train_sorter
-    monkeypatch.setattr(depth, "train_sorter", lambda *args, **kwargs: short(*args, **kwargs, steps=2))
-    data = depth.record_depth(every=1)
-    assert [len(run["losses"]) for run in data["runs"]] == [2] * len(list(depth.settings()))
+    assert max(accuracies(**deep, warmup_steps=0)) < 0.2
+    assert min(accuracies(**deep, warmup_steps=100)) > 0.7
+    assert min(accuracies(num_layers=12, placement="pre")) > 0.95
+    assert max(accuracies(num_layers=12, placement="no residual")) < 0.3

@@ -19,16 +19,17 @@ def translator():
     return pretrained.load_translator()
 
 
+@pytest.fixture(scope="module")
+def found(translator):
+    return [best[0] for best in translator.translate_all([german for german, _ in PAIRS])]
+
+
 @pytest.mark.parametrize(
     ("words", "found"),
-    [("nicht", True), ("schläft nicht", True), ("nicht schläft", False), ("chläft", False), ("Hund", True)],
+    [("nicht", True), ("schläft nicht", True), ("bellt und", True), ("nicht schläft", False), ("chläft", False)],
 )
-def test_words_are_found_whole_and_in_a_row(words, found):
+def test_words_are_found_whole_and_in_a_row_whatever_punctuation_is_between(words, found):
     assert multi30k_facts.holds(PAIRS[1][0], words) is found
-
-
-def test_punctuation_does_not_keep_words_apart():
-    assert multi30k_facts.holds("Er sitzt, und liest.", "sitzt und")
 
 
 def test_facts_are_counted(translator):
@@ -41,24 +42,13 @@ def test_facts_are_counted(translator):
     assert facts["captions_with"]["heute"] == 0
 
 
-@pytest.fixture(scope="module")
-def found(translator):
-    return [best[0] for best in translator.translate_all([german for german, _ in PAIRS])]
-
-
 def test_ways_to_score_differ_as_the_chapter_says(translator, found):
-    ways = multi30k_facts.ways_to_score(
-        [one.text for one in found], multi30k_facts.taught_answers(translator, PAIRS), REFERENCES
-    )
+    taught = multi30k_facts.taught_answers(translator, PAIRS)
+    ways = multi30k_facts.ways_to_score([one.text for one in found], taught, REFERENCES)
     assert ways["letters in place of words"] > ways["lowercased, tokenized"] >= ways["standard: case counts"]
     assert ways["two sentences, the worst two"] <= ways["two sentences, the best two"]
-    assert all(0 <= score <= 100 for score in ways.values())
-
-
-def test_taught_answers_have_a_word_for_each_place(translator):
-    for (_, english), answer in zip(PAIRS, multi30k_facts.taught_answers(translator, PAIRS), strict=True):
-        assert len(answer.split()) <= len(translator.tokenizer.encode(english)) + 1
-        assert answer
+    for english, answer in zip(REFERENCES, taught, strict=True):
+        assert 1 <= len(answer.split()) <= len(translator.tokenizer.encode(english)) + 1
 
 
 def test_parts_are_ordered_by_how_sure_the_model_was(found):
@@ -70,27 +60,17 @@ def test_parts_are_ordered_by_how_sure_the_model_was(found):
     assert low < high
 
 
-def test_recorded_facts_agree_with_the_shipped_scores():
-    data = recordings.load("multi30k")["data"]
-    shipped = pretrained.translator_scores()["scores"]
-    assert data["scores"]["lowercased, tokenized"] == shipped["bleu_lowercase"]["score"]
-    assert data["scores"]["standard: case counts"] == shipped["bleu"]["score"]
-    assert data["pairs"] == {"train": 29000, "val": 1014, "test_2016_flickr": 1000}
-    assert list(data["captions_with"]) == list(multi30k_facts.WORDS)
-
-
 def test_a_wider_beam_finds_what_is_more_probable(translator):
     narrow, wide = (search_settings.score(translator, PAIRS, size, 0.0) for size in (1, 4))
     assert wide["log_prob"] >= narrow["log_prob"]
     assert "case:lc" in narrow["signature"]
 
 
-def test_recorded_settings_are_those_of_the_module():
-    data = recordings.load("search-settings")["data"]
-    found = [(row["beam_size"], row["length_penalty"]) for row in data["settings"]]
-    pairs = [(size, alpha) for size in search_settings.BEAM_SIZES for alpha in search_settings.LENGTH_PENALTIES]
-    assert found == [pair for pair in pairs if pair != (1, 1.0)]
-    assert data["sentences"] == 1014
+def test_recorded_facts_agree_with_the_shipped_scores():
+    recorded = recordings.load("multi30k-facts")["data"]["scores"]
+    shipped = pretrained.translator_scores()["scores"]
+    assert recorded["lowercased, tokenized"] == shipped["bleu_lowercase"]["score"]
+    assert recorded["standard: case counts"] == shipped["bleu"]["score"]
 
 
 def test_half_an_hour_beats_the_tutorials():

@@ -21,11 +21,19 @@ from transformer_edu.training import (
 from transformer_edu.training import loop as loop_module
 
 
-def small_model(seed: int = 0, **fields):
-    torch.manual_seed(seed)
-    return build_transformer(
-        12, 12, **{"d_model": 32, "num_heads": 4, "d_ff": 64, "num_layers": 1, "dropout": 0.0, "max_len": 16, **fields}
-    )
+def small_model(dropout: float = 0.0):
+    torch.manual_seed(0)
+    return build_transformer(12, 12, d_model=32, num_heads=4, d_ff=64, num_layers=1, dropout=dropout, max_len=16)
+
+
+def batches(count: int = 8, size: int = 8, **options):
+    """Batches of a copy task: 8 sentence pairs of 3 to 5 words, unless asked for more, in one batch or several."""
+    return iterate_batches(copy_pairs(count, 12, 3, 5), size, **options)
+
+
+def fit(model, given=None, **options):
+    """Train on `given`, or on one batch, quietly."""
+    return train(model, given or batches(), **{"learning_rate": 1e-3, "progress": False, **options})
 
 
 # ---- the loss
@@ -43,16 +51,10 @@ def test_loss_and_gradient_equal_torchs(smoothing, pad_id):
         logits.flatten(0, 1), target.flatten(), ignore_index=pad_id, label_smoothing=smoothing
     )
     assert abs(ours - theirs) <= 1e-12
+    assert abs(label_smoothing(logits.flatten(0, 1), target.flatten(), pad_id, smoothing) - ours) <= 1e-12
     (ours_gradient,) = torch.autograd.grad(ours, logits)
     (theirs_gradient,) = torch.autograd.grad(theirs, logits)
     assert (ours_gradient - theirs_gradient).abs().max() <= 1e-12
-
-
-def test_loss_takes_flat_logits_too():
-    torch.manual_seed(1)
-    logits, target = torch.randn(2, 4, 7), torch.randint(1, 7, (2, 4))
-    flat = label_smoothing(logits.flatten(0, 1), target.flatten(), 0, 0.1)
-    assert abs(flat - label_smoothing(logits, target, 0, 0.1)) <= 1e-6
 
 
 def test_padding_positions_change_nothing_and_get_no_gradient():
@@ -114,104 +116,96 @@ def test_schedule_counts_whole_steps_from_one(as_readers_run_it, step):
 # ---- the loop
 
 
+@pytest.mark.usefixtures("as_readers_run_it")
 @pytest.mark.parametrize("pairs", [copy_pairs(8, 12, 3, 5), reverse_pairs(8, 12, 3, 5)], ids=["copy", "reverse"])
 def test_one_batch_can_be_learnt_by_heart(pairs):
     model = small_model()
-    batches = iterate_batches(pairs, 8, epochs=None)
-    history = train(model, batches, steps=80, learning_rate=5e-3, smoothing=0.0, progress=False)
+    history = fit(model, iterate_batches(pairs, 8, epochs=None), steps=60, learning_rate=5e-3, smoothing=0.0)
     assert history.losses[0] > 2
     assert history.losses[-1] < 0.05
     assert exact_match(model, pairs) == 1.0
 
 
+@pytest.mark.usefixtures("as_readers_run_it")
+def test_unshifted_target_is_no_task_at_all():
+    """Sabotage: with the target not shifted the loss falls to nothing, and decoding gets nothing right."""
+    pairs, model = copy_pairs(32, 12, 3, 5), small_model()
+    batch = make_batch(pairs)
+    unshifted = Batch(batch.source, batch.target_out, batch.target_out)
+    history = fit(model, [unshifted] * 80, learning_rate=5e-3, smoothing=0.0)
+    assert history.losses[-1] < 0.05
+    assert exact_match(model, pairs) < 0.2
+
+
 def test_the_loop_learns_nothing_at_a_vanishing_learning_rate():
-    pairs = copy_pairs(8, 12, 3, 5)
-    history = train(
-        small_model(), iterate_batches(pairs, 8, epochs=None), steps=20, learning_rate=1e-12, progress=False
-    )
+    history = fit(small_model(), batches(epochs=None), steps=5, learning_rate=1e-12)
     assert history.losses[-1] == pytest.approx(history.losses[0], abs=1e-3)
 
 
-def test_the_same_seed_gives_the_same_weights_and_another_seed_others():
-    def weights(seed):
+def test_the_seed_decides_the_weights_and_the_callers_random_state_neither_matters_nor_changes():
+    def weights(seed, callers):
         model = small_model(dropout=0.2)
-        train(model, iterate_batches(copy_pairs(16, 12), 8, seed=0), learning_rate=1e-3, seed=seed, progress=False)
+        torch.manual_seed(callers)
+        expected = torch.rand(1)
+        torch.manual_seed(callers)
+        fit(model, batches(16), seed=seed)
+        assert torch.equal(torch.rand(1), expected)
         return torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
 
-    torch.manual_seed(11)
-    first = weights(0)
-    torch.manual_seed(12)  # the caller's random state does not matter
-    assert torch.equal(first, weights(0))
-    assert not torch.equal(first, weights(1))
-
-
-def test_training_leaves_the_callers_random_state_alone():
-    model = small_model(dropout=0.2)
-    torch.manual_seed(3)
-    expected = torch.rand(1)
-    torch.manual_seed(3)
-    train(model, iterate_batches(copy_pairs(8, 12), 8), learning_rate=1e-3, progress=False)
-    assert torch.equal(torch.rand(1), expected)
+    first = weights(0, callers=11)
+    assert torch.equal(first, weights(0, callers=12))
+    assert not torch.equal(first, weights(1, callers=11))
 
 
 @pytest.mark.parametrize("training", [True, False])
-def test_modes_are_put_back(training):
+def test_the_mode_of_every_part_is_put_back(training):
     model = small_model().train(training)
-    pairs = copy_pairs(4, 12, 3, 5)
+    model.encoder.train(not training)  # a frozen part in a model that is being trained, and the other way round
+    before = {name: module.training for name, module in model.named_modules()}
     modes = []
-    train(
-        model,
-        iterate_batches(pairs, 4),
-        learning_rate=1e-3,
-        progress=False,
-        on_step=lambda step, model: modes.append(model.training),
-    )
-    evaluate_loss(model, iterate_batches(pairs, 4))
-    exact_match(model, pairs)
-    assert modes == [True]
-    assert model.training is training
+    fit(model, on_step=lambda step, model: modes.append({module.training for module in model.modules()}))
+    evaluate_loss(model, batches())
+    exact_match(model, copy_pairs(4, 12))
+    assert modes == [{True}]
+    assert {name: module.training for name, module in model.named_modules()} == before
 
 
 def test_a_loss_that_is_not_a_number_stops_the_run_and_says_where():
-    model = small_model()
-
     def poison(step, model):
         if step.step == 2:
             model.projection.linear.weight.data.fill_(math.nan)
 
     with pytest.raises(FloatingPointError, match=r"got nan at step 3 with learning rate 0\.001"):
-        train(
-            model,
-            iterate_batches(copy_pairs(8, 12), 8, epochs=None),
-            steps=9,
-            learning_rate=1e-3,
-            progress=False,
-            on_step=poison,
-        )
-    assert model.training
+        fit(small_model(), batches(epochs=None), steps=9, on_step=poison)
 
 
 def test_clipping_bounds_the_gradient():
-    model, pairs = small_model(), copy_pairs(8, 12, 3, 5)
     norms = []
 
     def look(step, model):
         norms.append(math.sqrt(sum(float(p.grad.pow(2).sum()) for p in model.parameters() if p.grad is not None)))
 
     for clip_norm in (0.01, None):
-        train(model, iterate_batches(pairs, 8), learning_rate=1e-3, clip_norm=clip_norm, progress=False, on_step=look)
+        fit(small_model(), clip_norm=clip_norm, on_step=look)
     assert norms[0] == pytest.approx(0.01, rel=1e-3)
     assert norms[1] > 0.02
 
 
 def test_learning_rate_function_gets_steps_from_one():
-    history = train(
-        small_model(),
-        iterate_batches(copy_pairs(8, 12), 4),
-        learning_rate=lambda step: step * 1e-4,
-        progress=False,
-    )
+    history = fit(small_model(), batches(8, 4), learning_rate=lambda step: step * 1e-4)
     assert [step.learning_rate for step in history.steps] == pytest.approx([1e-4, 2e-4])
+
+
+def test_loop_uses_the_loss_of_the_contract(monkeypatch):
+    seen = []
+
+    def spy(logits, target, pad_id, smoothing):
+        seen.append((pad_id, smoothing))
+        return label_smoothing(logits, target, pad_id, smoothing)
+
+    monkeypatch.setattr(loop_module, "label_smoothing", spy)
+    fit(small_model(), smoothing=0.2)
+    assert seen == [(0, 0.2)]
 
 
 @pytest.mark.parametrize(
@@ -222,17 +216,16 @@ def test_learning_rate_function_gets_steps_from_one():
         ({"learning_rate": math.nan}, "learning_rate must be a finite number"),
         ({"clip_norm": -1.0}, "clip_norm must be"),
         ({"smoothing": 1.5}, "smoothing must be in"),
-        ({"batches": []}, "batches must hold at least one batch"),
+        ({"given": iter([])}, "batches must hold at least one batch"),
     ],
 )
 def test_bad_training_arguments_are_refused(arguments, says):
-    batches = iterate_batches(copy_pairs(4, 12), 4)
     with pytest.raises(ValueError, match=says):
-        train(small_model(), **{"batches": batches, "learning_rate": 1e-3, "progress": False, **arguments})
+        fit(small_model(), **arguments)
 
 
 def test_progress_bar_shows_the_loss(capsys):
-    train(small_model(), iterate_batches(copy_pairs(8, 12), 4), steps=2, learning_rate=1e-3)
+    fit(small_model(), batches(8, 4), steps=2, progress=True)
     assert "loss" in capsys.readouterr().err
 
 
@@ -243,8 +236,6 @@ def test_mean_loss_counts_tokens_not_batches():
     history = History([Step(1, 1.0, 30, 1e-3), Step(2, 4.0, 10, 1e-3)])
     assert history.mean_loss() == pytest.approx((30 * 1 + 10 * 4) / 40)
     assert history.mean_loss(last=1) == 4.0
-    with pytest.raises(ValueError, match="at least one step"):
-        History().mean_loss()
 
 
 def test_evaluation_loss_does_not_depend_on_the_batches():
@@ -256,15 +247,21 @@ def test_evaluation_loss_does_not_depend_on_the_batches():
 
 
 def test_evaluation_ignores_dropout():
-    model, pairs = small_model(dropout=0.5), copy_pairs(8, 12)
-    assert evaluate_loss(model, iterate_batches(pairs, 8)) == evaluate_loss(model, iterate_batches(pairs, 8))
+    model = small_model(dropout=0.5)
+    assert evaluate_loss(model, batches()) == evaluate_loss(model, batches())
 
 
-def test_nothing_to_score_is_an_error():
-    with pytest.raises(ValueError, match="batches must hold"):
-        evaluate_loss(small_model(), [])
-    with pytest.raises(ValueError, match="pairs must hold"):
-        exact_match(small_model(), [])
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: History().mean_loss(), "at least one step"),
+        (lambda: evaluate_loss(small_model(), []), "batches must hold"),
+        (lambda: exact_match(small_model(), []), "pairs must hold"),
+    ],
+)
+def test_nothing_to_score_is_an_error(call, says):
+    with pytest.raises(ValueError, match=says):
+        call()
 
 
 def test_exact_match_wants_every_word_and_the_end(monkeypatch):
@@ -278,35 +275,3 @@ def test_answers_do_not_depend_on_the_batch_size():
     model = small_model()
     sources = [source for source, _ in copy_pairs(7, 12, 1, 8)]
     assert greedy_ids(model, sources, max_len=8, batch_size=7) == greedy_ids(model, sources, max_len=8, batch_size=2)
-
-
-def test_loop_uses_the_loss_of_the_contract(monkeypatch):
-    seen = []
-
-    def spy(logits, target, pad_id, smoothing):
-        seen.append((pad_id, smoothing))
-        return label_smoothing(logits, target, pad_id, smoothing)
-
-    monkeypatch.setattr(loop_module, "label_smoothing", spy)
-    train(small_model(), [make_batch(copy_pairs(2, 12))], learning_rate=1e-3, smoothing=0.2, progress=False)
-    assert seen == [(0, 0.2)]
-
-
-def test_unshifted_target_is_no_task_at_all():
-    """Sabotage: with the target not shifted the loss falls to nothing, and decoding gets nothing right."""
-    pairs = copy_pairs(32, 12, 3, 5)
-    batch = make_batch(pairs)
-    unshifted = Batch(batch.source, batch.target_out, batch.target_out)
-    model = small_model()
-    history = train(model, [unshifted] * 120, learning_rate=5e-3, smoothing=0.0, progress=False)
-    assert history.losses[-1] < 0.05
-    assert exact_match(model, pairs) < 0.2
-
-
-def test_training_puts_the_mode_of_every_part_back():
-    model = small_model()
-    model.train()
-    model.encoder.eval()  # a frozen part in a model that is being trained
-    before = {name: module.training for name, module in model.named_modules()}
-    train(model, [make_batch(copy_pairs(4, vocab_size=12))], learning_rate=1e-3, progress=False)
-    assert {name: module.training for name, module in model.named_modules()} == before

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -113,13 +114,18 @@ def run_ablation(ablation: Ablation, seed: int, steps: int = STEPS, sentences: i
 
 @experiment("ablations")
 def record_ablations(
-    seeds: Sequence[int] = SEEDS, steps: int = STEPS, parts: Sequence[str] | None = None, processes: int = 2
+    seeds: Sequence[int] = SEEDS,
+    steps: int = STEPS,
+    sentences: int = 1000,
+    parts: Sequence[str] | None = None,
+    processes: int = 2,
 ) -> dict[str, Any]:
     """Every ablation from every seed, several processes of one thread each: about fifteen minutes on two cores.
 
     Args:
         seeds: one run each.
         steps: of each run.
+        sentences: held out, on which each is scored.
         parts: only these; None: all.
         processes: how many run at once. The results do not depend on it.
 
@@ -127,9 +133,10 @@ def record_ablations(
         "steps", and under "ablations" one dict each: "part", "of", "parameters", "runs" (see `run_ablation`).
     """
     chosen = [ablation for ablation in ablations() if parts is None or ablation.part in parts]
-    names = [(ablation.part, seed, steps) for ablation in chosen for seed in seeds]
+    jobs = [(ablation.part, seed) for ablation in chosen for seed in seeds]
     with ProcessPoolExecutor(processes, mp_context=torch.multiprocessing.get_context("spawn")) as pool:
-        found = dict(zip(names, pool.map(_run_named, names), strict=True))
+        runs = pool.map(partial(_run_named, steps=steps, sentences=sentences), *zip(*jobs, strict=True))
+        found = dict(zip(jobs, runs, strict=True))
     return {
         "steps": steps,
         "ablations": [
@@ -137,13 +144,12 @@ def record_ablations(
                 "part": ablation.part,
                 "of": ablation.of,
                 "parameters": sum(p.numel() for p in new_ablated_model(ablation, 0).parameters()),
-                "runs": [found[ablation.part, seed, steps] for seed in seeds],
+                "runs": [found[ablation.part, seed] for seed in seeds],
             }
             for ablation in chosen
         ],
     }
 
 
-def _run_named(job: tuple[str, int, int]) -> dict[str, Any]:
-    part, seed, steps = job
-    return run_ablation(next(ablation for ablation in ablations() if ablation.part == part), seed, steps)
+def _run_named(part: str, seed: int, steps: int, sentences: int) -> dict[str, Any]:
+    return run_ablation(next(ablation for ablation in ablations() if ablation.part == part), seed, steps, sentences)

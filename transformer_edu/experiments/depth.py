@@ -6,8 +6,9 @@ warm-up and without.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import torch
@@ -123,31 +124,24 @@ def accuracy(model: nn.Module, count: int = 500) -> float:
     return float((model(ids).argmax(dim=-1) == answer).float().mean())
 
 
-def settings() -> Iterator[dict[str, Any]]:
+def settings(depths: Sequence[int] = DEPTHS) -> Iterator[dict[str, Any]]:
     """What the recording measures; without a residual only the gentlest setting, which is not gentle enough."""
-    for num_layers in DEPTHS:
-        for placement in PLACEMENTS:
-            for rate in RATES:
-                for warmup_steps in (0, WARMUP_STEPS):
-                    gentlest = rate == min(RATES) and warmup_steps > 0
-                    if placement != "no residual" or gentlest:
-                        yield {
-                            "num_layers": num_layers,
-                            "placement": placement,
-                            "rate": rate,
-                            "warmup_steps": warmup_steps,
-                        }
+    for num_layers, placement, rate, warmup_steps in product(depths, PLACEMENTS, RATES, (0, WARMUP_STEPS)):
+        gentlest = rate == min(RATES) and warmup_steps > 0
+        if placement != "no residual" or gentlest:
+            yield {"num_layers": num_layers, "placement": placement, "rate": rate, "warmup_steps": warmup_steps}
 
 
 @experiment("depth")
-def record_depth(every: int = 25) -> dict[str, Any]:
-    """All settings from three seeds: the mean loss of each `every` steps, and the share of right tokens."""
+def record_depth(
+    depths: Sequence[int] = DEPTHS, seeds: Sequence[int] = SEEDS, steps: int = STEPS, every: int = 25
+) -> dict[str, Any]:
+    """All settings from all seeds: the mean loss of each `every` steps, and the share of right tokens."""
     runs = []
-    for setting in settings():
-        for seed in SEEDS:
-            outcome = train_sorter(**setting, seed=seed)
-            chunks = [outcome.losses[start : start + every] for start in range(0, STEPS, every)]
-            losses = [round(sum(chunk) / len(chunk), 4) for chunk in chunks]
-            runs.append({**setting, "seed": seed, "accuracy": round(outcome.accuracy, 4), "losses": losses})
-    parameters = {str(n): sum(p.numel() for p in new_sorter("post", n).parameters()) for n in DEPTHS}
-    return {"steps": STEPS, "every": every, "warmup_steps": WARMUP_STEPS, "parameters": parameters, "runs": runs}
+    for setting, seed in product(settings(depths), seeds):
+        outcome = train_sorter(**setting, seed=seed, steps=steps)
+        chunks = [outcome.losses[start : start + every] for start in range(0, steps, every)]
+        losses = [round(sum(chunk) / len(chunk), 4) for chunk in chunks]
+        runs.append({**setting, "seed": seed, "accuracy": round(outcome.accuracy, 4), "losses": losses})
+    parameters = {str(n): sum(p.numel() for p in new_sorter("post", n).parameters()) for n in depths}
+    return {"steps": steps, "every": every, "warmup_steps": WARMUP_STEPS, "parameters": parameters, "runs": runs}

@@ -5,8 +5,9 @@ asked for 200 held-out sentences.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from typing import Any
 
 import torch
@@ -77,9 +78,9 @@ def balance(model: Transformer) -> float:
     return words.square().mean().sqrt().item() / math.sqrt(0.5)
 
 
-def held_out() -> list[IdPair]:
+def held_out(sentences: int = SENTENCES) -> list[IdPair]:
     """The sentence pairs that every model is asked for; none of them is trained on."""
-    return encode_pairs(held_out_pairs(SENTENCES), *vocabularies())
+    return encode_pairs(held_out_pairs(sentences), *vocabularies())
 
 
 @dataclass(frozen=True)
@@ -97,34 +98,30 @@ class Outcome:
     accuracy: float
 
 
-def train_from(start: str, factor: bool, tying: str = "none", *, seed: int = 0, steps: int = STEPS) -> Outcome:
+def train_from(
+    start: str, factor: bool, tying: str = "none", *, seed: int = 0, steps: int = STEPS, sentences: int = SENTENCES
+) -> Outcome:
     """Train one grammar model; arguments as in `new_model`. `seed` decides order and dropout, too.
 
     Raises:
         FloatingPointError: the loss is no longer a finite number.
     """
-    model, pairs = new_model(start, factor, tying, seed), held_out()
-    before = balance(model), evaluate_loss(model, iterate_batches(pairs, SENTENCES))
+    model, pairs = new_model(start, factor, tying, seed), held_out(sentences)
+    before = balance(model), evaluate_loss(model, iterate_batches(pairs, sentences))
     batches = iterate_batches(encode_pairs(train_pairs(), *vocabularies()), BATCH_SIZE, seed=seed, epochs=None)
     train(model, batches, steps=steps, learning_rate=grammar_learning_rate, smoothing=SMOOTHING, seed=seed,
           progress=False)  # fmt: skip
-    return Outcome(*before, evaluate_loss(model, iterate_batches(pairs, SENTENCES)), exact_match(model, pairs))
-
-
-def settings() -> Iterator[dict[str, Any]]:
-    """What the recording measures: every start, with the factor and without, tied and not."""
-    for tying in TYINGS:
-        for start in STARTS:
-            for factor in (True, False):
-                yield {"start": start, "factor": factor, "tying": tying}
+    return Outcome(*before, evaluate_loss(model, iterate_batches(pairs, sentences)), exact_match(model, pairs))
 
 
 @experiment("embedding-scale")
-def record_embedding_scale() -> dict[str, Any]:
-    """All settings from three seeds. About seven minutes of one thread."""
+def record_embedding_scale(
+    starts: Sequence[str] = STARTS, seeds: Sequence[int] = SEEDS, steps: int = STEPS, sentences: int = SENTENCES
+) -> dict[str, Any]:
+    """Every start, with the factor and without, tied and not, from all seeds. About seven minutes of one thread."""
     runs = []
-    for setting in settings():
-        for seed in SEEDS:
-            outcome = asdict(train_from(**setting, seed=seed, steps=STEPS))
-            runs.append({**setting, "seed": seed, **{name: round(value, 4) for name, value in outcome.items()}})
-    return {"steps": STEPS, "sentences": SENTENCES, "d_model": grammar_config().d_model, "runs": runs}
+    for tying, start, factor, seed in product(TYINGS, starts, (True, False), seeds):
+        outcome = asdict(train_from(start, factor, tying, seed=seed, steps=steps, sentences=sentences))
+        setting = {"start": start, "factor": factor, "tying": tying, "seed": seed}
+        runs.append({**setting, **{name: round(value, 4) for name, value in outcome.items()}})
+    return {"steps": steps, "sentences": sentences, "d_model": grammar_config().d_model, "runs": runs}

@@ -19,9 +19,9 @@ from transformer_edu.data import (
 )
 from transformer_edu.data.examples import RUNNING_SENTENCE, RUNNING_TRANSLATION
 from transformer_edu.decoding.greedy import greedy_search
-from transformer_edu.support.modes import evaluation_mode
 from transformer_edu.experiments import experiment
 from transformer_edu.inspection.record import record_attention
+from transformer_edu.support.modes import evaluation_mode
 from transformer_edu.support.shapes import Float, Tensor
 from transformer_edu.training.evaluate import exact_match
 from transformer_edu.training.grammar_model import (
