@@ -9,6 +9,7 @@ from transformer_edu.widgets.inputs import check_words
 
 ORDERS = ("as they come", "shuffled", "sorted by length", "similar lengths together")
 EPOCHS = 4
+ENOUGH = 2000  # bytes: two shuffles of 64 use about 170
 MOST_SENTENCES, MOST_TOKENS = 64, 40  # in the figure; in one sentence
 
 
@@ -56,14 +57,6 @@ def cells_of(batch: Sequence[int], lengths: Sequence[int]) -> int:
     return len(batch) * max(lengths[index] for index in batch)
 
 
-class _Counting(random.Random):
-    drawn = 0
-
-    def getrandbits(self, k: int, /) -> int:
-        self.drawn += 1
-        return super().getrandbits(k)
-
-
 def shuffle_draws(seed: int, count: int) -> list[str]:
     """For each epoch what `random.shuffle` draws, so that the page shuffles alike: a byte for each draw, in hex.
 
@@ -72,12 +65,19 @@ def shuffle_draws(seed: int, count: int) -> list[str]:
     """
     draws = []
     for epoch in range(EPOCHS):
-        most = 0
-        for batches in range(1, count + 1):
-            counting = _Counting(f"{seed}, {epoch}")
-            counting.shuffle(list(range(count)))
-            counting.shuffle(list(range(batches)))
-            most = max(most, counting.drawn)
         rng = random.Random(f"{seed}, {epoch}")
-        draws.append(bytes(rng.getrandbits(8) for _ in range(most)).hex())
+        stream = bytes(rng.getrandbits(8) for _ in range(ENOUGH))
+        after = _end_of_shuffle(stream, 0, count)
+        most = max(_end_of_shuffle(stream, after, batches) for batches in range(1, count + 1))
+        draws.append(stream[:most].hex())
     return draws
+
+
+def _end_of_shuffle(stream: bytes, at: int, count: int) -> int:
+    """How far `random.shuffle` of `count` items reads from place `at` on: it draws again when a draw is too large."""
+    for last in range(count - 1, 0, -1):
+        unused = 8 - (last + 1).bit_length()
+        while stream[at] >> unused > last:
+            at += 1
+        at += 1
+    return at

@@ -39,9 +39,10 @@ def record_branches(translator: Any, sentence: str, *, width: int = 5, also: Seq
         probability, place among all that may be written].
     """
     recorder = _Recorder(translator, sentence)
-    recorder.explore((BOS_ID,), width)
-    for text in also:
-        recorder.explore((BOS_ID, *recorder.target_ids(text)), width)
+    starts = [(BOS_ID,), *((BOS_ID, *recorder.target_ids(text)) for text in also)]
+    with torch.no_grad(), evaluation_mode(recorder.model), record_attention(recorder.model) as recorder.maps:
+        for start in starts:
+            recorder.explore(start, width)
     return recorder.as_data(width)
 
 
@@ -54,6 +55,7 @@ class _Recorder:
         self.words = check_sentence("sentence", sentence, translator.source_vocabulary)
         self.source = torch.tensor([translator.source_vocabulary.encode(self.words)])  # (1, source_seq)
         self.seen: dict[Prefix, dict[str, Any]] = {}
+        self.maps: dict[str, Tensor] = {}  # attention weights of the latest pass, by layer
         with torch.no_grad(), evaluation_mode(self.model):
             self.memory = self.model.encode(self.source)
 
@@ -86,11 +88,9 @@ class _Recorder:
     def look(self, prefix: Prefix) -> dict[str, Any]:
         """What the decoder does with this input: probabilities (vocab), output (seq, d_model), attention maps."""
         if prefix not in self.seen:
-            target = torch.tensor([prefix])
-            with torch.no_grad(), evaluation_mode(self.model), record_attention(self.model) as maps:
-                output = self.model.decode(target, self.memory, self.source)
-                probabilities = self.model.project(output[:, -1:])[0, 0].softmax(dim=-1)
-            self.seen[prefix] = {"output": output[0], "probabilities": probabilities, "maps": dict(maps)}
+            output = self.model.decode(torch.tensor([prefix]), self.memory, self.source)
+            probabilities = self.model.project(output[:, -1:])[0, 0].softmax(dim=-1)
+            self.seen[prefix] = {"output": output[0], "probabilities": probabilities, "maps": dict(self.maps)}
         return self.seen[prefix]
 
     def as_data(self, width: int) -> dict[str, Any]:

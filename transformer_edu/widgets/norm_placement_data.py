@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -45,11 +46,17 @@ def draw_networks(layers: int = MOST_LAYERS, networks: int = NETWORKS) -> tuple[
 
     Glorot & Bengio 2010: uniform from −a to a with a = √(6 / (d_model + d_ff)). Network n has seed n.
     """
+    weights = _all_weights()[:networks, :layers]
+    first, second = weights.unbind(dim=2)
+    return first.unflatten(-1, (D_MODEL, D_FF)), second.unflatten(-1, (D_FF, D_MODEL))
+
+
+@cache
+def _all_weights() -> Tensor:
+    """(networks, layers, 2, d_model · d_ff)."""
+    numbers = torch.stack([uniform(seed, MOST_LAYERS * 2 * D_MODEL * D_FF) for seed in range(NETWORKS)])
     bound = math.sqrt(6 / (D_MODEL + D_FF))
-    numbers = torch.stack([uniform(seed, MOST_LAYERS * 2 * D_MODEL * D_FF) for seed in range(networks)])
-    weights = (2 * numbers - 1) * bound
-    first, second = weights.view(networks, MOST_LAYERS, 2, D_MODEL * D_FF)[:, :layers].unbind(dim=2)
-    return first.view(networks, layers, D_MODEL, D_FF), second.view(networks, layers, D_FF, D_MODEL)
+    return ((2 * numbers - 1) * bound).view(NETWORKS, MOST_LAYERS, 2, D_MODEL * D_FF)
 
 
 def norm(x: Tensor) -> Tensor:
