@@ -8,25 +8,22 @@ from typing import Any
 
 from tests.conftest import ROOT
 
+ENVIRONMENT: dict[str, Any] = {
+    "cwd": ROOT,
+    "env": {**os.environ, "OMP_NUM_THREADS": "1", "TRANSFORMER_EDU_DEVICE": "cpu"},
+}
+
 
 def start(arguments: Sequence[Any], **environment: str) -> subprocess.Popen[str]:
     """Start `python -m transformer_edu ...` with one thread; its output is read through the process."""
     return subprocess.Popen(
         [sys.executable, "-m", "transformer_edu", *map(str, arguments)],
         cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "TRANSFORMER_EDU_DEVICE": "cpu", **environment},
-        stdin=subprocess.PIPE,
+        env={**ENVIRONMENT["env"], **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-def run(arguments: Sequence[Any], given: str = "") -> tuple[int, str, str]:
-    """Run a command to its end: exit status, standard output, standard error."""
-    with start(arguments) as process:
-        out, err = process.communicate(given)
-    return process.returncode, out, err
 
 
 def as_arguments(options: dict[str, Any]) -> list[str]:

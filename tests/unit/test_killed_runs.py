@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import random
 import signal
 from pathlib import Path
 
@@ -14,27 +13,36 @@ from transformer_edu.commands.main import main
 from transformer_edu.translator.run_folder import CHECKPOINT, WEIGHTS, RunFolder
 from transformer_edu.translator.steps import StepMaker
 
-LONG = {**SMALL, "steps": 200, "every": 5, "average": 2}
-KILLS = 20
-MOMENTS = ((StepMaker, "take"), (RunFolder, "append"), (os, "fsync"), (os, "replace"), (Path, "unlink"))
+LONG = {**SMALL, "steps": 24, "every": 2, "average": 2}
+CALLS = {"step": (StepMaker, "take"), "line": (RunFolder, "append"), "write": (os, "fsync"), "rename": (os, "replace")}
+CALLS["remove"] = (Path, "unlink")
+KILLS = (  # each kind before the first checkpoint and after some; a number counts the calls since the last start
+    ("step", 2),
+    ("line", 2),
+    ("write", 3),
+    ("rename", 3),
+    ("remove", 5),
+    ("step", 4),
+    ("line", 5),
+    ("write", 6),
+    ("rename", 7),
+    ("remove", 8),
+)
 FORK = multiprocessing.get_context("fork")  # the libraries are loaded already: a start takes no time
 
 
-def run_until(arguments, moment):
-    """Run a command; at the `moment`-th call that computes a step or changes a file, this process kills itself."""
-    left = [moment]
+def run_until(arguments, kind, moment):
+    """Run a command; before the `moment`-th call of this kind, the process kills itself."""
+    left, (owner, name) = [moment], CALLS[kind]
+    call = getattr(owner, name)
 
-    def dying(call):
-        def counted(*given, **named):
-            left[0] -= 1
-            if not left[0]:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return call(*given, **named)
+    def counted(*given, **named):
+        left[0] -= 1
+        if not left[0]:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call(*given, **named)
 
-        return counted
-
-    for owner, name in MOMENTS:  # in this process alone
-        setattr(owner, name, dying(getattr(owner, name)))
+    setattr(owner, name, counted)  # in this process alone
     main(arguments)
 
 
@@ -46,19 +54,18 @@ def exit_status(function, *arguments):
 
 
 @pytest.mark.slow
-def test_a_run_killed_twenty_times_ends_with_the_same_bits(tmp_path, brief_text, as_readers_run_it):
+def test_a_run_killed_at_every_kind_of_moment_ends_with_the_same_bits(tmp_path, brief_text, as_readers_run_it):
     options = as_arguments({**LONG, **brief_text})
     assert exit_status(main, ["train", "--quiet", "--out", str(tmp_path / "whole"), *options]) == 0
-    rng, folder = random.Random(0), RunFolder(tmp_path / "killed")
+    folder, whole = RunFolder(tmp_path / "killed"), RunFolder(tmp_path / "whole")
     command = ["train", "--quiet", "--resume", "--out", str(folder.path), *options]
     reached = []
-    for _ in range(KILLS):
-        status = exit_status(run_until, command, rng.randint(1, 60))  # some 20 from one checkpoint to the next
-        assert status == -signal.SIGKILL, "the run must be long enough to be killed twenty times"
-        reached += folder.saved(CHECKPOINT)[-1:]
-    assert len(set(reached)) >= 3, "some runs must get to a checkpoint"
+    for kind, moment in KILLS:
+        assert exit_status(run_until, command, kind, moment) == -signal.SIGKILL, f"the run ended before {kind} {moment}"
+        reached.append(max(folder.saved(CHECKPOINT), default=0))
+    assert reached[0] == 0, "one kill must come before the first checkpoint"
+    assert len(set(reached)) >= 4, "some runs must get to a checkpoint"
     assert exit_status(main, command) == 0
-    whole = RunFolder(tmp_path / "whole")
     assert {file.name for file in folder.path.iterdir()} == {file.name for file in whole.path.iterdir()}
     assert folder.saved(WEIGHTS) == whole.saved(WEIGHTS)
     for step in whole.saved(WEIGHTS):
