@@ -16,13 +16,9 @@ def test_the_answer_is_the_sorted_sequence():
     assert torch.equal(ids.sort(dim=1).values, answer)
 
 
-def test_every_placement_starts_with_the_same_weights_that_depend_on_the_seed_alone():
-    torch.manual_seed(7)
+def test_every_placement_starts_with_the_same_weights():
     post, pre, bare = (depth.new_sorter(placement, 2, seed=3).state_dict() for placement in depth.PLACEMENTS)
-    torch.manual_seed(8)
-    same, other = (depth.new_sorter("post", 2, seed=seed).state_dict() for seed in (3, 4))
-    assert all(torch.equal(weights[name], post[name]) for weights in (pre, bare, same) for name in post)
-    assert any(not torch.equal(other[name], post[name]) for name in post)
+    assert all(torch.equal(pre[name], post[name]) and torch.equal(bare[name], post[name]) for name in post)
 
 
 def test_two_layers_learn_to_sort():
@@ -41,21 +37,6 @@ def test_warm_up_begins_with_small_steps():
         moved[warmup_steps] = max((after[name] - before[name]).abs().max().item() for name in before)
     assert moved[0] == pytest.approx(0.01, rel=0.01)  # Adam's first step is as long as the rate
     assert moved[100] == pytest.approx(0.0001, rel=0.01)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"placement": "between", "num_layers": 2}, "placement must be one of"),
-        ({"placement": "post", "num_layers": 0}, "num_layers must be at least 1, got 0"),
-        ({"placement": "post", "num_layers": 1, "rate": 0.0}, "rate must be a finite number"),
-        ({"placement": "post", "num_layers": 1, "warmup_steps": -1}, "warmup_steps must be at least 0"),
-        ({"placement": "post", "num_layers": 1, "steps": 0}, "steps must be at least 1, got 0"),
-    ],
-)
-def test_bad_arguments_are_named(arguments, words):
-    with pytest.raises(ValueError, match=words):
-        depth.train_sorter(**arguments)
 
 
 def test_a_loss_that_is_not_finite_stops_the_run(monkeypatch):

@@ -9,6 +9,7 @@ import torch
 
 from transformer_edu import RUNNING_TRANSLATION, recordings
 from transformer_edu.experiments import depth, embedding_scale, grammar_seeds, long_range, step_times
+from transformer_edu.experiments.long_range import CONTENDERS
 from transformer_edu.experiments.running_sentence import record_running_sentence
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
@@ -20,6 +21,28 @@ CUT_SHORT = {
     "grammar-seeds": partial(grammar_seeds.record_grammar_seeds, (0, 1), steps=2, sentences=4),
     "long-range": partial(long_range.record_long_range, (0,), (2, 3), steps=1, patient_steps=2),
     "step-times": partial(step_times.record_step_times, (2, 4)),
+}
+
+
+MADE_FROM_A_SEED = {
+    "depth": lambda seed: depth.train_sorter("post", 1, seed=seed, steps=2).model,
+    "embedding-scale": lambda seed: embedding_scale.new_model("N(0, 1)", False, seed=seed),
+    **{name: lambda seed, name=name: long_range.train_contender(name, 3, seed, steps=2).model for name in CONTENDERS},
+}
+BAD_ARGUMENTS = {
+    "placement must be one of": lambda: depth.train_sorter("between", 2),
+    "num_layers must be at least 1, got 0": lambda: depth.train_sorter("post", 0),
+    "rate must be a finite number": lambda: depth.train_sorter("post", 1, rate=0.0),
+    "warmup_steps must be at least 0": lambda: depth.train_sorter("post", 1, warmup_steps=-1),
+    "steps must be at least 1, got 0": lambda: depth.train_sorter("post", 1, steps=0),
+    "start must be one of 'N.*got 'zeros'": lambda: embedding_scale.new_model("zeros", True),
+    "factor must be True or False, got 1 of type int": lambda: embedding_scale.new_model("Xavier", 1),
+    "tying must be one of .*got 'all'": lambda: embedding_scale.new_model("Xavier", True, "all"),
+    "seed must be at least 0, got -1": lambda: embedding_scale.new_model("Xavier", True, seed=-1),
+    "name must be one of 'RNN'.*got 'CNN'": lambda: long_range.train_contender("CNN", 4),
+    "distance must be below 2048": lambda: long_range.commonest_token_accuracy(2048),
+    "learning_rate must be a finite number": lambda: long_range.train_contender("RNN", 4, learning_rate=-1.0),
+    "length must be at least 2, got 1": lambda: step_times.step_seconds(long_range.new_contender("RNN"), 1),
 }
 
 
@@ -74,6 +97,24 @@ def test_an_experiment_cut_short_gives_the_entries_of_its_recording(name):
     for key, value in stored.items():
         if isinstance(value, list):
             assert [row.keys() for row in made[key]] == [value[0].keys()] * len(made[key])
+
+
+@pytest.mark.parametrize("make", MADE_FROM_A_SEED.values(), ids=MADE_FROM_A_SEED)
+def test_the_seed_decides_the_weights_and_the_random_state_neither_matters_nor_changes(make):
+    torch.manual_seed(7)
+    state = torch.get_rng_state()
+    one = make(2).state_dict()
+    assert torch.equal(torch.get_rng_state(), state)
+    torch.manual_seed(8)
+    same, other = make(2).state_dict(), make(3).state_dict()
+    assert all(torch.equal(one[name], same[name]) for name in one)
+    assert any(not torch.equal(one[name], other[name]) for name in one)
+
+
+@pytest.mark.parametrize(("words", "call"), BAD_ARGUMENTS.items(), ids=BAD_ARGUMENTS)
+def test_bad_arguments_of_an_experiment_are_named(words, call):
+    with pytest.raises((ValueError, TypeError), match=words):
+        call()
 
 
 def test_running_sentence_recording_can_be_made_again():
