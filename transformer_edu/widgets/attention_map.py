@@ -48,18 +48,18 @@ class AttentionMap(Figure):
         source_tokens: Sequence[str] | None = None,
         target_tokens: Sequence[str] | None = None,
         *,
-        candidates: Sequence[Sequence[Any]] = (),
+        candidates: Sequence[Any] = (),
         attention: str = "cross",
         layer: int | None = None,
         head: int | None = None,
         token: int | None = None,
-        source_name: str = "source",
-        target_name: str = "target",
+        source_name: str | None = None,
+        target_name: str | None = None,
     ) -> None:
+        names = ["source", "target"]
         if maps is None:
             _check_none_given(source_tokens=source_tokens, target_tokens=target_tokens, candidates=candidates or None)
-            chosen = {"attention": attention, "layer": layer, "head": head, "token": token}
-            return self.__init__(**recorded("running-sentence") | chosen)  # type: ignore[misc]
+            maps, source_tokens, target_tokens, candidates, *names = recorded("running-sentence").values()
         source, target = check_tokens("source_tokens", source_tokens), check_tokens("target_tokens", target_tokens)
         shown = check_maps("maps", maps, source, target)
         weights, layer = choose_map(shown, attention, layer)
@@ -73,8 +73,8 @@ class AttentionMap(Figure):
             layer=layer,
             head=head,
             token=first_crossing(weights, head) if token is None else check_index("token", token, len(weights[0])),
-            source_name=source_name,
-            target_name=target_name,
+            source_name=names[0] if source_name is None else source_name,
+            target_name=names[1] if target_name is None else target_name,
         )
 
     @classmethod

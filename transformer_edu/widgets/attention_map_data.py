@@ -25,7 +25,12 @@ def recorded(name: str) -> dict[str, Any]:
 
 def check_candidates(given: Sequence[Any], target: list[str]) -> list[list[list[Any]]]:
     """For each target word its likeliest next words with their probabilities, or nothing at all."""
-    rows = [[[str(word), float(probability)] for word, probability in row] for row in given]
+    try:
+        rows = [[[str(word), float(probability)] for word, probability in row] for row in given]
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"candidates must be a list of [word, probability] for each target token, got {given!r}"
+        ) from error
     if rows and len(rows) != len(target):
         raise ValueError(f"candidates must have one list for each of the {len(target)} target tokens, got {len(rows)}")
     return rows

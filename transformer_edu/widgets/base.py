@@ -35,6 +35,12 @@ class Figure(anywidget.AnyWidget):
             Figure.registry[name] = cls
         super().__init_subclass__(**kwargs)
 
+    def __init__(self, **state: Any) -> None:
+        try:
+            super().__init__(**state)
+        except traitlets.TraitError as error:
+            raise TypeError(f"each argument must have the type of its trait, but {error}") from error
+
     def alt_text(self) -> str:
         """What the figure shows in its present state, in words, for whoever cannot see it."""
         raise NotImplementedError(f"{type(self).__name__} must define alt_text()")

@@ -49,7 +49,7 @@ class ContextExplorer(Figure):
             raise ValueError(
                 f"word must be in both sentences, got {word!r}: {' '.join(words[0])!r}, {' '.join(words[1])!r}"
             )
-        if pair is not None and list(pair) not in pairs:
+        if pair is not None and (not isinstance(pair, Sequence) or list(pair) not in pairs):
             raise ValueError(f"pair must be one of {pairs}, where both sentences have one word, got {pair!r}")
         level = len(data["levels"]) - 1
         chosen = pair or min(pairs, key=lambda one: _compare(data, first, second, one, level)[0])

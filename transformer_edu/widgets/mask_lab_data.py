@@ -42,9 +42,8 @@ def check_sentences(name: str, given: Any) -> list[list[str]]:
     return [check_words(f"{name}[{index}]", words, LONGEST, LONGEST) for index, words in enumerate(given)]
 
 
-def check_lengths(name: str, given: Sequence[int]) -> list[int]:
+def check_lengths(name: str, given: Any) -> list[int]:
     """How many words of each of the two sentences are real."""
-    lengths = list(given)
-    if len(lengths) != 2:
+    if not isinstance(given, Sequence) or len(given) != 2:
         raise ValueError(f"{name} must be two whole numbers from 0 to {LONGEST}, got {given!r}")
-    return [check_index(name, length, LONGEST + 1) for length in lengths]
+    return [check_index(name, length, LONGEST + 1) for length in given]

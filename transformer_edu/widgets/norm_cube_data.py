@@ -50,6 +50,8 @@ def _sentence(name: str, given: Any) -> dict[str, Any]:
 
 def check_edits(given: Any, sentences: list[dict[str, Any]]) -> list[list[Number]]:
     """Changed inputs: [sentence, position, feature, value]."""
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise TypeError(f"edits must be a list of [sentence, position, feature, value], got {given!r}")
     edits: list[list[Number]] = []
     for index, edit in enumerate(given):
         name = f"edits[{index}]"
