@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import save_file
 
 from transformer_edu import Transformer, build_transformer
@@ -25,45 +26,31 @@ def model():
 
 @pytest.mark.parametrize("tie", ["none", "target", "all"])
 @pytest.mark.parametrize("norm", ["post", "pre"])
-def test_loaded_model_computes_the_same(tie, norm, tmp_path):
+def test_loaded_model_computes_the_same_and_stays_tied(tie, norm, tmp_path):
     torch.manual_seed(0)
-    model = build_transformer(11, 11, **FIELDS, tie_embeddings=tie, norm=norm)
-    path = tmp_path / "model.safetensors"
+    model, path = build_transformer(11, 11, **FIELDS, tie_embeddings=tie, norm=norm), tmp_path / "model.safetensors"
     save_model(model, path)
     loaded = load_model(path)
     source, target = torch.tensor([[4, 5, 6]]), torch.tensor([[1, 7]])
     assert loaded.config == model.config
     assert not loaded.training
     assert torch.equal(loaded(source, target), model.eval()(source, target))
-    distinct = len({id(parameter) for parameter in model.parameters()})
-    assert len(list(loaded.parameters())) == distinct
+    distinct = {id(parameter): parameter for parameter in model.parameters()}
+    assert len(list(loaded.parameters())) == len(distinct)
+    with safe_open(path, framework="pt") as file:  # a matrix that is used three times is stored once
+        assert sum(file.get_tensor(name).numel() for name in file.keys()) == sum(  # noqa: SIM118
+            parameter.numel() for parameter in distinct.values()
+        )
 
 
-def test_tied_weights_are_stored_once_and_stay_tied(tmp_path):
-    sizes = {}
-    for tie in ("none", "all"):
-        torch.manual_seed(0)
-        path = tmp_path / f"{tie}.safetensors"
-        save_model(build_transformer(500, 500, **FIELDS, tie_embeddings=tie), path)
-        sizes[tie] = path.stat().st_size
-    assert sizes["none"] - sizes["all"] > 1.9 * 500 * 16 * 4
-    loaded = load_model(tmp_path / "all.safetensors")
-    assert loaded.projection.linear.weight is loaded.source_embedding.lookup.weight
-
-
-def test_extra_comes_back(model, tmp_path):
-    save_model(model, tmp_path / "m.safetensors", {"seed": 3, "note": "chèvre"})
-    assert read_extra(tmp_path / "m.safetensors") == {"seed": 3, "note": "chèvre"}
-
-
-def test_saving_twice_gives_the_same_bytes(model, tmp_path):
+def test_saving_twice_gives_the_same_bytes_and_extra_comes_back(model, tmp_path):
     for name in ("a", "b"):
-        save_model(model, tmp_path / name, {"seed": 3, "x": 1})
+        save_model(model, tmp_path / name, {"seed": 3, "note": "chèvre"})
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert read_extra(tmp_path / "a") == {"seed": 3, "note": "chèvre"}
 
 
-@pytest.mark.parametrize("when", ["fsync", "replace"])
-def test_interrupted_save_leaves_the_old_model(model, when, tmp_path, monkeypatch):
+def test_interrupted_save_leaves_the_old_model(model, tmp_path, monkeypatch):
     path = tmp_path / "m.safetensors"
     save_model(model, path)
     before = path.read_bytes()
@@ -72,42 +59,31 @@ def test_interrupted_save_leaves_the_old_model(model, when, tmp_path, monkeypatc
     def interrupted(*_):
         raise OSError(errno.ENOSPC, "disk full")
 
-    monkeypatch.setattr(os, when, interrupted)
+    monkeypatch.setattr(os, "replace", interrupted)
     with pytest.raises(OSError, match="disk full"):
         save_model(model, path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 
 
-def damage_cut(content: bytes) -> bytes:
-    return content[: len(content) // 2]
+DAMAGE = {
+    "cut": lambda content: content[: len(content) // 2],
+    "a bit flipped": lambda content: content[:-5] + bytes([content[-5] ^ 1]) + content[-4:],
+    "no header": lambda content: content[:8] + b"?" + content[9:],
+    "another size": lambda content: content.replace(b'\\"d_ff\\": 32', b'\\"d_ff\\": 33'),
+    "another field": lambda content: content.replace(b'\\"d_ff\\"', b'\\"d_fg\\"'),
+    "nothing": lambda _: b"",
+    "a text": lambda _: b"no weights here",
+}
 
 
-def damage_flip(content: bytes) -> bytes:
-    return content[:-5] + bytes([content[-5] ^ 1]) + content[-4:]
-
-
-def damage_header(content: bytes) -> bytes:
-    return content[:8] + b"?" + content[9:]
-
-
-def damage_config(content: bytes) -> bytes:
-    assert content.count(b'\\"d_ff\\": 32') == 1
-    return content.replace(b'\\"d_ff\\": 32', b'\\"d_ff\\": 33')
-
-
-def damage_field(content: bytes) -> bytes:
-    return content.replace(b'\\"d_ff\\"', b'\\"d_fg\\"')
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [damage_cut, damage_flip, damage_header, damage_config, damage_field, lambda _: b"", lambda _: b"no weights here"],
-)
+@pytest.mark.parametrize("damage", DAMAGE)
 def test_damaged_file_is_an_error_that_names_it(model, damage, tmp_path):
     path = tmp_path / "broken.safetensors"
     save_model(model, path)
-    path.write_bytes(damage(path.read_bytes()))
+    content = path.read_bytes()
+    path.write_bytes(DAMAGE[damage](content))
+    assert path.read_bytes() != content
     with pytest.raises(ValueError, match=r"broken\.safetensors is damaged or of another kind"):
         load_model(path)
 
@@ -140,20 +116,12 @@ def write_crafted(model, path, **fields):
         ("num_layers", 10**4000, r"num_layers=more than 2\^13287, but there are tensors of 2 layers"),
         ("d_model", 2 * 10**9, "its tensors hold 11,664 numbers, but .*d_model=2,000,000,000"),
         ("d_ff", 10**23, "its tensors hold 11,664 numbers, but .*d_ff=100,000,000,000,000,000,000,000"),
-        ("d_ff", 33, "its tensors hold 11,664 numbers, but .*d_ff=33"),
         ("source_vocab_size", 10**12, "but source_vocab_size=1,000,000,000,000"),
-        ("target_vocab_size", 10**12, "target_vocab_size=1,000,000,000,000"),
         ("max_len", 10**12, "this machine's memory of .*max_len=1,000,000,000,000"),
-        ("num_layers", True, "num_layers must be a whole number"),
         ("num_layers", 2.0, "num_layers must be a whole number"),
-        ("num_layers", "2", "num_layers must be a whole number"),
-        ("num_layers", None, "num_layers must be a whole number"),
         ("d_model", [16], "d_model must be a whole number"),
-        ("dropout", {"p": 0.1}, "dropout must be a number in"),
         ("dropout", 10**400, "dropout must be in"),
         ("norm", ["post"], "norm must be one of 'post', 'pre'"),
-        ("final_norm", "yes", "final_norm must be True or False"),
-        ("tie_embeddings", {}, "tie_embeddings must be one of"),
         ("layers", 2, "unexpected keyword argument 'layers'"),
     ],
     ids=lambda value: str(value)[:20],
@@ -200,14 +168,11 @@ def test_any_other_header_is_an_error_that_names_the_file(header, read, tmp_path
         read(path)
 
 
-def test_missing_file_is_an_error_that_names_it(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"nothing\.safetensors"):
-        load_model(tmp_path / "nothing.safetensors")
-
-
 def test_only_models_and_json_can_be_saved(as_readers_run_it, model, tmp_path):
     with pytest.raises(TypeError, match="model must be a Transformer, got Linear"):
         save_model(torch.nn.Linear(2, 2), tmp_path / "m")
     with pytest.raises(TypeError, match="extra must hold what JSON can hold"):
         save_model(model, tmp_path / "m", {"tensor": torch.zeros(2)})
     assert not list(tmp_path.iterdir())
+    with pytest.raises(FileNotFoundError, match=r"nothing\.safetensors"):
+        load_model(tmp_path / "nothing.safetensors")

@@ -14,11 +14,11 @@ ENGLISH = ["A black dog runs.", "Two girls are laughing.", "A man"]
 
 def write(path, lines, end="\n", encoding="utf-8"):
     content = "".join(line + end for line in lines).encode(encoding)
-    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    path.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
     return path
 
 
-@pytest.mark.parametrize("name", ["text", "text.gz", "text.de.gz"])
+@pytest.mark.parametrize("name", ["text", "text.de.gz"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
 def test_packing_line_ends_and_byte_order_mark_do_not_change_the_lines(tmp_path, name, end, encoding):
@@ -38,68 +38,48 @@ def test_last_line_may_lack_its_end_and_an_empty_one_before_it_counts(tmp_path):
     assert read_lines(str(tmp_path / "text")) == ["one", ""]
 
 
-@pytest.mark.parametrize("name", ["text", "text.gz"])
-def test_a_byte_that_is_not_utf8_is_reported_with_file_line_and_byte(tmp_path, name):
-    path = write(tmp_path / name, ["Ein Hund", "schön"])
-    assert read_lines(path)[1] == "schön"
-    content = "Ein Hund\nschön\n".encode("latin-1")
-    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-    with pytest.raises(ValueError, match=rf"{name} must be UTF-8, but line 2 is not \(byte 0xf6\).*iconv"):
-        read_lines(path)
+PACKED = gzip.compress("\n".join(GERMAN).encode(), mtime=0)
+LATIN = "Ein Hund\nschön\n".encode("latin-1")
 
 
-def test_utf16_is_not_taken_for_utf8(tmp_path):
-    with pytest.raises(ValueError, match="UTF-8, but line 1 is not"):
-        read_lines(write(tmp_path / "text", ENGLISH, encoding="utf-16"))
-
-
-@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf"])
-@pytest.mark.parametrize("name", ["text", "text.gz"])
-def test_an_empty_file_is_reported(tmp_path, name, content):
-    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-    with pytest.raises(ValueError, match=f"{name} is empty"):
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("text", LATIN, r"must be UTF-8, but line 2 is not \(byte 0xf6\).*iconv"),
+        ("text.gz", gzip.compress(LATIN), r"must be UTF-8, but line 2 is not \(byte 0xf6\).*iconv"),
+        ("text", "A man".encode("utf-16"), "must be UTF-8, but line 1 is not"),
+        ("text", b"", "is empty"),
+        ("text", b"\xef\xbb\xbf", "is empty"),
+        ("text.gz", gzip.compress(b""), "is empty"),
+        ("text.gz", b"", "is empty"),
+        ("text.gz", b"no gzip at all", "is damaged or no gzip file"),
+        ("text.gz", PACKED[:-20] + bytes([PACKED[-20] ^ 64]) + PACKED[-19:], "is damaged or no gzip file"),
+    ],
+)
+def test_a_file_that_is_no_text_is_reported_with_the_line(tmp_path, name, content, says):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=rf"{name} {says}"):
         read_lines(tmp_path / name)
 
 
-def test_an_empty_file_named_gz_is_reported(tmp_path):
-    (tmp_path / "text.gz").write_bytes(b"")
-    with pytest.raises(ValueError, match=r"text\.gz is empty"):
-        read_lines(tmp_path / "text.gz")
-
-
-def test_a_cut_off_gzip_is_reported_wherever_it_is_cut(tmp_path):
-    whole = gzip.compress("".join(f"Satz {n}\n" for n in range(50)).encode(), mtime=0)
-    for length in range(1, len(whole)):
-        (tmp_path / "text.gz").write_bytes(whole[:length])
+def test_a_cut_off_gzip_is_reported_wherever_it_is_cut_with_the_line_where_it_ends(tmp_path):
+    for length in range(1, len(PACKED)):
+        (tmp_path / "text.gz").write_bytes(PACKED[:length])
         with pytest.raises(ValueError, match=r"text\.gz is (cut off|damaged).* line \d+"):
             read_lines(tmp_path / "text.gz")
-
-
-def test_a_cut_off_gzip_is_reported_with_the_line_where_it_ends(tmp_path):
     rng = random.Random(0)
-    lines = [str(rng.random()) for _ in range(20_000)]
-    whole = gzip.compress("\n".join(lines).encode())
+    whole = gzip.compress("\n".join(str(rng.random()) for _ in range(20_000)).encode())
     (tmp_path / "text.gz").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match="cut off") as error:
         read_lines(tmp_path / "text.gz")
     assert 9_000 < int(str(error.value).split("line ")[1].split(";")[0]) < 11_000
 
 
-@pytest.mark.parametrize("spoil", [lambda b: b"no gzip at all", lambda b: b[:-20] + bytes([b[-20] ^ 64]) + b[-19:]])
-def test_a_damaged_gzip_is_reported(tmp_path, spoil):
-    (tmp_path / "text.gz").write_bytes(spoil(gzip.compress("\n".join(GERMAN).encode(), mtime=0)))
-    with pytest.raises(ValueError, match=r"text\.gz is damaged or no gzip file"):
-        read_lines(tmp_path / "text.gz")
-
-
-def test_a_missing_file_stays_a_missing_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match="nowhere"):
-        read_lines(tmp_path / "nowhere")
-
-
 def test_lines_of_two_files_become_pairs_also_when_one_is_packed(tmp_path):
     source, target = write(tmp_path / "a.de.gz", GERMAN), write(tmp_path / "a.en", ENGLISH)
     assert read_parallel(source, target) == list(zip(GERMAN, ENGLISH, strict=True))
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        read_parallel(source, tmp_path / "nowhere")
 
 
 def test_unequal_line_counts_are_reported_with_both(tmp_path):
@@ -110,7 +90,7 @@ def test_unequal_line_counts_are_reported_with_both(tmp_path):
         read_parallel(target, source)
 
 
-@pytest.mark.parametrize("blank", ["", "  ", "\t", "\xa0"])
+@pytest.mark.parametrize("blank", ["", "\t", "\xa0"])
 @pytest.mark.parametrize("side", ["a.de", "a.en"])
 def test_an_empty_side_is_reported_with_its_file_and_line_and_a_remedy(tmp_path, side, blank):
     write(tmp_path / "a.de", GERMAN)
@@ -121,24 +101,20 @@ def test_an_empty_side_is_reported_with_its_file_and_line_and_a_remedy(tmp_path,
 
 
 @pytest.mark.parametrize("name", ["a.tsv", "a.tsv.gz"])
-def test_a_tsv_gives_the_same_pairs(tmp_path, name):
-    pairs = list(zip(GERMAN, ENGLISH, strict=True))
+def test_a_tsv_gives_the_same_pairs_and_quotes_are_text(tmp_path, name):
+    pairs = [*zip(GERMAN, ENGLISH, strict=True), ('"ja"', '"yes')]
     assert read_tsv(write(tmp_path / name, ["\t".join(pair) for pair in pairs], "\r\n")) == pairs
 
 
-def test_quotes_in_a_tsv_are_text(tmp_path):
-    assert read_tsv(write(tmp_path / "a.tsv", ['"ja"\t"yes', 'nein"\tno'])) == [('"ja"', '"yes'), ('nein"', "no")]
-
-
-@pytest.mark.parametrize(("line", "tabs"), [("no tab", 0), ("a\tb\tc", 2), ("", 0)])
-def test_a_line_without_exactly_one_tab_is_reported(tmp_path, line, tabs):
-    path = write(tmp_path / "a.tsv", ["ja\tyes", line])
-    with pytest.raises(ValueError, match=rf"a\.tsv must have exactly one tab.*got {tabs} in line 2"):
-        read_tsv(path)
-
-
-@pytest.mark.parametrize(("line", "side"), [("\tyes", "source"), ("ja\t ", "target"), ("\t", "source")])
-def test_an_empty_column_is_reported(tmp_path, line, side):
-    path = write(tmp_path / "a.tsv", ["ja\tyes", line])
-    with pytest.raises(ValueError, match=rf"the {side} of line 2 of .*a\.tsv is empty"):
-        read_tsv(path)
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("no tab", r"a\.tsv must have exactly one tab.*got 0 in line 2"),
+        ("a\tb\tc", r"a\.tsv must have exactly one tab.*got 2 in line 2"),
+        ("\tyes", r"the source of line 2 of .*a\.tsv is empty"),
+        ("ja\t ", r"the target of line 2 of .*a\.tsv is empty"),
+    ],
+)
+def test_a_line_of_a_tsv_that_is_no_pair_is_reported(tmp_path, line, says):
+    with pytest.raises(ValueError, match=says):
+        read_tsv(write(tmp_path / "a.tsv", ["ja\tyes", line]))
