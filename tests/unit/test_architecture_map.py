@@ -23,6 +23,12 @@ EXAMPLE = {"block": "encoder.0.after_feed_forward", "source_token": 0, "target_t
 BAD = [
     (ValueError, "target_token must be from 0 to 7, got 8", {"target_token": 8}),
 ]
+SAYS = [
+    ({}, "189,568 parameters", "the decoder's cross-attention, layer 2 with 16,640 parameters"),
+    ({}, "followed are “black” and the position at which “noir” is written"),
+    ({"block": "softmax"}, "Open is the softmax with 0"),
+    (EXAMPLE, "the encoder's add & norm after feed-forward, layer 1 with 128", "“the end” is written"),
+]
 WORDS = Vocabulary(["a", "b", "c"])
 
 
@@ -79,17 +85,6 @@ def test_default_state_is_where_the_two_halves_meet() -> None:
     assert figure.trace["source_tokens"][figure.source_token] == "black"
     weights = matrix(figure.trace["weights"]["decoder.1.cross"][0], 10_000)
     assert weights[figure.target_token].argmax() == figure.source_token
-
-
-def test_alt_text_names_the_block_and_the_words() -> None:
-    text = ArchitectureMap().alt_text()
-    assert "189,568 parameters" in text
-    assert "the decoder's cross-attention, layer 2 with 16,640 parameters" in text
-    assert "followed are “black” and the position at which “noir” is written" in text
-    assert "Open is the softmax with 0" in ArchitectureMap(block="softmax").alt_text()
-    text = ArchitectureMap(**EXAMPLE).alt_text()
-    assert "the encoder's add & norm after feed-forward, layer 1 with 128" in text
-    assert "“the end” is written" in text
 
 
 def test_a_sentence_is_recorded_live() -> None:

@@ -31,6 +31,10 @@ BAD = [
     ),
     (ValueError, "second must be from 0 to 1, got 9", {"vectors": VECTORS, "second": 9}),
 ]
+SAYS = [
+    ({"vectors": VECTORS}, "“cat”, word 2 of “the cat” and word 2 of “a cat”"),
+    ({"vectors": VECTORS}, "embedding 1.000 and 0.00, + position 1.000 and 0.00, layer 1 0.000 and 2.24"),
+]
 
 
 def test_default_is_the_word_that_the_other_sentence_moves_most() -> None:
@@ -40,12 +44,6 @@ def test_default_is_the_word_that_the_other_sentence_moves_most() -> None:
     assert data["translations"][:2] == ["le petit chat noir ne dort pas", "la petite vache noire ne dort pas"]
     assert (figure.first, figure.second, figure.pair) == (0, 1, [0, 0])
     assert re.search(r"embedding 1\.000 and 0\.00, \+ position 1\.000 and 0\.00, layer 1 0\.9\d\d", figure.alt_text())
-
-
-def test_alt_text_says_numbers_that_pencil_and_paper_give() -> None:
-    told = ContextExplorer(VECTORS).alt_text()
-    assert "“cat”, word 2 of “the cat” and word 2 of “a cat”" in told
-    assert "embedding 1.000 and 0.00, + position 1.000 and 0.00, layer 1 0.000 and 2.24" in told
 
 
 def test_a_word_can_be_named_or_placed() -> None:

@@ -1,7 +1,6 @@
 """The decoder stepper as a Python object: its recorded branches, and its words."""
 
 import re
-from typing import Any
 
 import pytest
 import torch
@@ -12,30 +11,14 @@ from transformer_edu.widgets import DecoderStepper
 from transformer_edu.widgets.decoder_stepper import find_node
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
-TREE: dict[str, Any] = {  # start -> le -> end, and start -> la
-    "source": ["the", "cat"],
-    "words": ["<bos>", "<eos>", "la", "le"],
-    "translation": "le",
-    "d_model": 8,
-    "unit": 0.1,
-    "largest_change": 0.0,
-    "parent": [-1, 0, 0],
-    "word": [0, 3, 2],
-    "self": [[[10]], [[4, 6]], [[7, 3]]],
-    "cross": [[[2, 8]], [[1, 9]], [[5, 5]]],
-    "output": [[1], [2], [3]],
-    "next": [[3, 2], [1, 3], [1, 3]],
-    "p": [[6, 4], [9, 1], [8, 2]],
-    "more": {},
-}
 EXAMPLE = {"path": ["la", "petite"], "layer": 0, "source_name": "a"}
 BAD = [
-    (
-        ValueError,
-        "path must be recorded in the branches, got 'un' after 'le'",
-        {"branches": TREE, "path": "le un"},
-    ),
-    (ValueError, "layer must be from 0 to 0, got 1", {"branches": TREE, "layer": 1}),
+    (ValueError, "path must be recorded in the branches, got 'un' after 'le'", {"path": "le un"}),
+    (ValueError, "layer must be from 0 to 1, got 2", {"layer": 2}),
+]
+SAYS = [
+    ({"path": f"{RUNNING_TRANSLATION} <eos>"}, f"has written “{RUNNING_TRANSLATION}” and the end token."),
+    ({"path": ""}, "has written nothing yet. In layer 2 the newest position, start, looks back most at start 1.00"),
 ]
 
 
@@ -84,11 +67,3 @@ def test_any_translator_and_sentence() -> None:
     index = shipped.target_vocabulary.encode(figure.branches["words"][word])[0]
     assert probability * 1e-4 == pytest.approx(first[index].item(), abs=6e-5)
     assert place == int((first > first[index]).sum()) + 1
-
-
-def test_alt_text_of_a_finished_sentence_and_of_an_empty_one() -> None:
-    assert DecoderStepper(TREE, path=["le", "<eos>"]).alt_text().endswith("has written “le” and the end token.")
-    empty = DecoderStepper(TREE, path="").alt_text()
-    assert "written nothing yet" in empty
-    assert "cat 0.80" in empty
-    assert "le 0.600, la 0.400" in empty

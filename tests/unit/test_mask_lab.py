@@ -21,6 +21,12 @@ BAD = [
     (ValueError, "source[1] must be 6 strings, got 1", {"source": [["a"] * 6, ["a"]]}),
     (TypeError, "target[0] must be a list of strings, got 'abcdef'", {"target": ["abcdef", "abcdef"]}),
 ]
+SAYS = [
+    *(({"mistake": name}, words) for name, words in MISTAKES.items() if name != "none"),
+    ({"padding": False, "causal": False}, "with no mask"),
+    ({"kind": "encoder", "source_lengths": (2, 0)}, "<pad> 0.00, <pad> 0.00"),
+    ({"kind": "encoder", "source_lengths": (0, 0)}, "Position 1, <pad>, looks at <pad> 0.00."),
+]
 
 
 def test_scores_are_the_same_every_time_and_have_one_decimal() -> None:
@@ -55,17 +61,6 @@ def test_alt_text_says_where_the_query_looks(kind: str, pad_first: bool) -> None
     said = re.findall(r" (\d\.\d\d)\b", figure.alt_text())
     expected = attention_of_scores(scores, mask)[4].tolist()
     assert [float(number) for number in said] == pytest.approx(expected, abs=5.1e-3)
-
-
-@pytest.mark.parametrize("mistake", [name for name in MISTAKES if name != "none"])
-def test_alt_text_names_the_mistake(mistake: str) -> None:
-    assert MISTAKES[mistake] in MaskLab(mistake=mistake).alt_text()
-
-
-def test_alt_text_without_a_mask_and_of_an_empty_sentence() -> None:
-    assert "with no mask" in MaskLab(padding=False, causal=False).alt_text()
-    assert "<pad> 0.00, <pad> 0.00" in MaskLab("encoder", source_lengths=(2, 0)).alt_text()
-    assert "Position 1, <pad>, looks at <pad> 0.00." in MaskLab("encoder", source_lengths=(0, 0)).alt_text()
 
 
 def test_causal_mask_is_ticked_where_it_belongs() -> None:

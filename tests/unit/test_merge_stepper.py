@@ -3,7 +3,6 @@
 from collections import Counter
 
 from transformer_edu.data.byte_pairs import learn_merges
-from transformer_edu.widgets import MergeStepper
 from transformer_edu.widgets.merge_stepper import TEXT
 
 EXAMPLE = {"text": "low low lower", "step": 2, "new_word": "slow"}
@@ -14,6 +13,12 @@ BAD = [
     (ValueError, "step must be from 0 to 2, got 3", {"text": "ab", "step": 3}),
     (ValueError, "new_word must have 0 to 40 characters, got 41", {"new_word": "a" * 41}),
 ]
+SAYS = [
+    ({}, "18 words, 7 of them different", "at, cat, er, ld, old, er·.", "bolder is cut into b (unknown), old, er·."),
+    ({}, f"it took {sum(len(word) + 1 for word in TEXT.split())} as characters"),
+    ({"text": "low lower", "step": 0, "new_word": ""}, "Merges made so far: none"),
+    ({"text": "ab ab"}, "Merges made so far: ab, ab·."),
+]
 
 
 def test_the_default_text_teaches_within_six_merges_and_begins_with_a_tie() -> None:
@@ -22,17 +27,3 @@ def test_the_default_text_teaches_within_six_merges_and_begins_with_a_tie() -> N
     assert sum(counts[word] * (pair in word) for word in counts for pair in ("at",)) == 7
     assert sum(counts[word] * (pair in word) for word in counts for pair in ("ca",)) == 7
     assert "bolder" not in counts
-
-
-def test_alt_text_says_the_merges_the_lengths_and_the_cut() -> None:
-    said = MergeStepper().alt_text()
-    assert "18 words, 7 of them different" in said
-    assert "at, cat, er, ld, old, er·." in said
-    assert f"it took {sum(len(word) + 1 for word in TEXT.split())} as characters" in said
-    assert "bolder is cut into b (unknown), old, er·." in said
-    assert "Merges made so far: none" in MergeStepper("low lower", step=0, new_word="").alt_text()
-
-
-def test_step_defaults_to_six_or_to_all_merges() -> None:
-    assert MergeStepper().step == 6
-    assert MergeStepper("ab ab").step == 2

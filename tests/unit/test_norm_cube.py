@@ -29,14 +29,10 @@ BAD = [
     (ValueError, "must have a row for each of the 2 tokens, got 1", {"sentences": [TWO[0] | {"x": [[1, 2]]}]}),
     (
         ValueError,
-        "sentences[0]['x'] must hold numbers from -1000 to 1000, got nan",
+        "['x'] must hold numbers from -1000 to 1000",
         {"sentences": [TWO[0] | {"x": [[1, 2], [math.nan, 2]]}]},
     ),
-    (
-        ValueError,
-        "the same 2 to 6 features, got [2, 3]",
-        {"sentences": [TWO[0], TWO[1] | {"x": [[1, 2, 3]] * 2}]},
-    ),
+    (ValueError, "same 2 to 6 features, got [2, 3]", {"sentences": [TWO[0], TWO[1] | {"x": [[1, 2, 3]] * 2}]}),
     (ValueError, "other must be one of None, 1, 2, got 0", {"other": 0}),
     (ValueError, "padding must be from 0 to 2, got 3", {"padding": 3}),
     (TypeError, "edits[0] must be [sentence, position, feature, value], got (0, 0)", {"edits": [(0, 0)]}),
@@ -52,8 +48,8 @@ def test_first_sentence_is_the_hand_example_and_scales_differ() -> None:
     sentences = NormCube().sentences
     assert sentences[0] == {"tokens": list(hand_example().tokens), "x": hand_example().x.tolist()}
     rows = torch.tensor(sentences[0]["x"] + sentences[1]["x"])
-    spreads = rows.std(dim=0)
-    assert spreads.max() > 3 * spreads.min()
+    deviations = rows.std(dim=0)
+    assert deviations.max() > 3 * deviations.min()
     assert rows[3:].std() > 3 * rows[:3].std()
 
 

@@ -89,15 +89,14 @@ def test_residual_way_of_pre_norm_is_untouched_and_that_of_post_norm_shrinks(dep
 
 
 def test_near_the_output_post_norm_has_the_larger_signal_and_pre_norm_falls_with_depth() -> None:
-    last = {
-        (placement, depth): median_curves(X, OTHER, depth, placement)["signal"][-1].item()
+    depths = (3, 6, 12, 24)
+    post, pre = (
+        [median_curves(X, OTHER, depth, placement)["signal"][-1].item() for depth in depths]
         for placement in ("post", "pre")
-        for depth in (3, 6, 12, 24)
-    }
-    assert [last["post", depth] for depth in (3, 6, 12, 24)] == pytest.approx([1.0] * 4)
-    falling = [last["pre", depth] for depth in (3, 6, 12, 24)]
-    assert falling == sorted(falling, reverse=True)
-    assert falling[-1] < 0.5
+    )
+    assert post == pytest.approx([1.0] * 4)
+    assert pre == sorted(pre, reverse=True)
+    assert pre[-1] < 0.5
 
 
 def test_without_residual_tokens_become_alike_and_the_signal_is_the_weakest() -> None:

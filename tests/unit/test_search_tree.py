@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from transformer_edu import Transformer, build_transformer, greedy_search
+from transformer_edu import Transformer, build_transformer
 from transformer_edu.decoding.beam import beam_search
 from transformer_edu.widgets import SearchTree
 from transformer_edu.widgets.search_tree import results, text_of
@@ -15,7 +15,6 @@ from transformer_edu.widgets.search_tree_data import (
     ALPHAS,
     BEAM_SIZES,
     HAND_LANGUAGE,
-    HAND_TOKENS,
     hand_tree,
     record_search_tree,
 )
@@ -25,8 +24,11 @@ TOKENS = ["<pad>", "<bos>", "<eos>", *"abcdefg"]
 BOS_ID, EOS_ID, MAX_LEN = 1, 2, 9
 SETTINGS = [*itertools.product(BEAM_SIZES, ALPHAS)]
 EXAMPLE = {"beam": 3, "alpha": 0.2, "step": 2}
-BAD = [
-    (ValueError, "step must be from 0 to 7, got 8", {"step": 8}),
+BAD = [(ValueError, "step must be from 0 to 7, got 8", {"step": 8})]
+SCORE = math.log(0.4 * 0.9 * 0.45) / (9 / 6) ** 0.6
+SAYS = [
+    ({}, "size 2 and length penalty 0.6. The winner is “the cat sleeps”, log-probability -1.82", f"score {SCORE:.2f}"),
+    ({}, "Greedy search says “a cat sleeps”, log-probability -2.17."),
 ]
 
 
@@ -59,13 +61,6 @@ def test_every_setting_finds_what_beam_search_finds_and_not_all_find_the_same(se
             assert one.score == pytest.approx(other.score, abs=1e-4)
 
 
-def test_a_beam_of_one_without_penalty_is_greedy_search() -> None:
-    model = small_model(1)
-    tree = tree_of(model)
-    greedy = greedy_search(model, torch.tensor([[4, 5, 6]]), BOS_ID, EOS_ID, MAX_LEN)[0].tolist()
-    assert [tree["tokens"][token] for token in results(tree, 1, 0.0)[0].ids] == [TOKENS[token] for token in greedy]
-
-
 def test_recording_never_chooses_padding_or_the_begin_token_and_leaves_the_mode() -> None:
     model = small_model(0).train()
     tree = tree_of(model)
@@ -94,22 +89,16 @@ def sentences(prefix: tuple[str, ...] = ("<bos>",)) -> dict[str, float]:
     words = next(prefix[at:] for at in range(len(prefix)) if prefix[at:] in HAND_LANGUAGE)
     found: dict[str, float] = {}
     for word, p in HAND_LANGUAGE[words].items():
-        inner = (
-            {" ".join(prefix[1:]): 1.0} if word == "<eos>" else sentences((*prefix, word)) if len(prefix) < 7 else {}
-        )
-        found |= {sentence: p * q for sentence, q in inner.items()}
+        if word == "<eos>":
+            found[" ".join(prefix[1:])] = p
+        elif len(prefix) < 7:
+            found |= {sentence: p * q for sentence, q in sentences((*prefix, word)).items()}
     return found
-
-
-def test_made_up_language_is_one() -> None:
-    for row in HAND_LANGUAGE.values():
-        assert math.fsum(row.values()) == pytest.approx(1)
-        assert set(row) <= set(HAND_TOKENS)
-    assert math.fsum(sentences().values()) == pytest.approx(1, abs=1e-3)
 
 
 def test_in_it_greedy_misses_the_likeliest_sentence_and_a_beam_of_two_finds_it() -> None:
     tree, exact = hand_tree(), sentences()
+    assert math.fsum(exact.values()) == pytest.approx(1, abs=1e-3)
     for beam, alpha in SETTINGS:
         for one in results(tree, beam, alpha):
             assert one.log_prob == pytest.approx(math.log(exact[text_of(tree, one.ids)]), abs=1e-4)
@@ -118,15 +107,6 @@ def test_in_it_greedy_misses_the_likeliest_sentence_and_a_beam_of_two_finds_it()
     for beam in (2, 3, 4):
         assert text_of(tree, results(tree, beam, 0.0)[0].ids) == likeliest == "the cat"
         assert text_of(tree, results(tree, beam, 0.6)[0].ids) == "the cat sleeps"
-
-
-def test_default_is_at_the_end_of_a_beam_of_two() -> None:
-    figure = SearchTree()
-    assert figure.html() == SearchTree.by_hand().html()
-    assert (figure.beam, figure.alpha, figure.step) == (2, 0.6, figure.tree["max_len"] - 1)
-    score = math.log(0.4 * 0.9 * 0.45) / (9 / 6) ** 0.6
-    assert f"The winner is “the cat sleeps”, log-probability -1.82, with score {score:.2f}" in figure.alt_text()
-    assert figure.alt_text().endswith("Greedy search says “a cat sleeps”, log-probability -2.17.")
 
 
 def test_pieces_of_words_are_joined_where_a_sign_stands_for_the_space() -> None:
@@ -163,13 +143,9 @@ def test_a_sentence_that_never_ends_is_cut() -> None:
         ({"eos_id": 0}, "bos_id and eos_id must differ, got 0"),
         ({"max_len": 1}, "max_len must be at least 2, got 1"),
         ({"beam_sizes": []}, "beam_sizes and alphas must not be empty"),
-        ({"beam_sizes": [0]}, "beam_sizes must be at least 1, got 0"),
         ({"alphas": [-0.5]}, "alphas must be a finite number"),
         ({"top": 4}, "top must be more than the widest beam, 4, got 4"),
-        (
-            {"next_log_probs": lambda prefix: [0.0, 0.0]},
-            r"next_log_probs must give .* shape \(vocab=3,\).* got shape \(2,\)",
-        ),
+        ({"next_log_probs": lambda prefix: [0.0, 0.0]}, r"must give .* shape \(vocab=3,\).* got shape \(2,\)"),
         ({"next_log_probs": lambda prefix: [0.0, 0.0, 0.7]}, "none above 0, got shape .* largest 0.7"),
         ({"next_log_probs": lambda prefix: [0.0, math.nan, 0.0]}, "next_log_probs must give log-probabilities"),
     ],

@@ -124,10 +124,6 @@ def test_the_build_misses_a_damaged_still_of_a_page_and_warns_of_one_in_a_chapte
         still = f'<img class="te-still" src="data:image/png;base64,{base64.b64encode(png).decode()}">'
         assert 'src="_images/still-' in figures.stills_as_files(app, context, still)
         assert ("still picture of a figure is damaged" in caplog.text) == bad
-
-
-@damaged
-def test_a_picture_that_is_damaged_never_becomes_a_still(damage: Callable[[bytes], bytes]) -> None:
     assert "<img" in assets.still_image(PICTURE, "alt", "mark")
     with pytest.raises(ValueError, match="png must be a whole PNG file"):
         assets.still_image(damage(PICTURE), "alt", "mark")
