@@ -22,11 +22,11 @@ help:
 
 venv: $(STAMP)
 
-# torch first: with the CPU build already there, nothing pulls in the CUDA packages.
+# torch first: with the CPU build already there, nothing pulls in the CUDA packages. Not compiled: most is never imported.
 $(STAMP): requirements.txt pyproject.toml
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet $(TORCH)
-	$(VENV)/bin/python -m pip install --quiet -r requirements.txt
+	$(VENV)/bin/python -m pip install --quiet --no-compile $(TORCH)
+	$(VENV)/bin/python -m pip install --quiet --no-compile -r requirements.txt
 	@touch $@
 
 outputs: $(ENV)
@@ -40,9 +40,11 @@ serve: book
 	@echo "The book is at http://localhost:8000/ (Ctrl-C stops it)"
 	$(PY) -m http.server --bind 127.0.0.1 --directory _build/html 8000
 
-# tests/, then every chapter, whatever the first brought; the last lines name all that failed.
+# Every chapter and tests/ share the processes, the long ones first (tests/conftest.py), so that none waits at the end.
+# One thread each: what runs side by side would wait for each other's.
 test: book
-	$(PY) tools/run_tests.py --jobs $(JOBS)
+	OMP_NUM_THREADS=1 $(PYTEST) tests notebooks --nbval --nbval-current-env --continue-on-collection-errors \
+		--cov=transformer_edu --cov-report=term -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 check: $(ENV)
 	$(PY) -m ruff check .
@@ -50,7 +52,7 @@ check: $(ENV)
 	$(PY) -m mypy
 	$(PY) tools/run_notebooks.py --check
 	$(PY) tools/take_stills.py --check
-	$(PYTEST) -m "not slow and not browser and not book" -n $(JOBS) --dist loadfile -q
+	OMP_NUM_THREADS=1 $(PYTEST) -m "not slow and not browser and not book" -n $(JOBS) --dist loadfile -q
 
 # Every chapter end to end, its assertions on; printed text is compared on the CPU only.
 test-gpu: $(ENV)

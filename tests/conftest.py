@@ -17,6 +17,7 @@ import torch  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER_MARKERS = {"book": "book", "browser": "browser"}
+UNCOUNTED = {"notebooks", "book", "browser", "properties", "parity"}
 torch.set_num_threads(1)
 
 # No test fails because a machine is busy: no deadline for an example, no complaint that making one took long. In CI
@@ -32,11 +33,18 @@ settings.load_profile("any machine")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by what they need: those of tests/book the built book, those of tests/browser a browser as well."""
+    """Mark tests by what they need, and put the chapters first and then the files that have something slow.
+
+    The lines that run are counted in fast tests alone: counting doubles the time, and the others run the same lines.
+    """
     for item in items:
-        folder = item.path.relative_to(ROOT).parts[1:2]
-        if folder and folder[0] in FOLDER_MARKERS:
-            item.add_marker(FOLDER_MARKERS[folder[0]])
+        folder = item.path.relative_to(ROOT).parts[-2]
+        if folder in FOLDER_MARKERS:
+            item.add_marker(FOLDER_MARKERS[folder])
+        if folder in UNCOUNTED or item.get_closest_marker("slow"):
+            item.add_marker("no_cover")
+    uncounted = {item.path for item in items if item.get_closest_marker("no_cover")}
+    items.sort(key=lambda item: (item.path.suffix != ".ipynb", item.path not in uncounted))
 
 
 @contextmanager

@@ -23,6 +23,7 @@ PACKAGE = "transformer_edu"
 DATA_SUFFIXES = {".js", ".css", ".json", ".jsonl", ".safetensors", ".txt", ".csv"}
 FRONT_END = {"js", "css"}  # folders of the figures' scripts and styles
 PRINTS_TEXT = {"getsource", "getsourcelines", "getdoc", "help"}
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 ASKS_IPYTHON = {"pinfo", "pinfo2", "psource", "pdoc", "pfile"}
 
 
@@ -157,8 +158,7 @@ class Sources:
 def without_docstrings(tree: ast.Module) -> ast.Module:
     """Take the docstrings out of a syntax tree."""
     for node in ast.walk(tree):
-        documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        if documented and ast.get_docstring(node, clean=False) is not None:
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             del node.body[0]
     return tree
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from agreement import settle
+from nbval import plugin
 from nbval.plugin import IPyNbCell
 from normalize import clean
 
@@ -11,9 +12,10 @@ PATIENCE = 3600.0  # seconds; a cell that hangs must end some day, and nothing e
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compare by the rule."""
+    """Compare by the rule, and count no lines in kernels, which nbval would where the tests count theirs."""
     config.option.nbval_cell_timeout = PATIENCE
     config.option.nbval_kernel_startup_timeout = PATIENCE
+    plugin.setup_coverage = plugin.teardown_coverage = lambda *_: None
     IPyNbCell.compare_outputs = _by_the_rule(IPyNbCell.compare_outputs)
 
 

@@ -1,6 +1,5 @@
 """A change re-runs the chapters that it can change, and no others."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
@@ -13,26 +12,30 @@ FILES = {
     "from transformer_edu.positional import table\n__version__ = '1'\n",
     "attention.py": "from transformer_edu.masks import causal_mask\nfrom transformer_edu import shapes\n"
     "class Attention: ...\n",
-    "masks.py": "def causal_mask(): ...\n",
+    "masks.py": '"""Masks."""\n\ndef causal_mask():\n    """See three-seeds."""\n    return 1\n',
     "shapes.py": "BATCH = 1\n",
     "positional.py": "def table(): ...\n",
     "unused.py": "X = 1\n",
     "plots/__init__.py": "from transformer_edu.plots.heat import heatmap\nfrom .curves import curve\n",
     "plots/heat.py": "def heatmap():\n    from transformer_edu.masks import causal_mask\n",
     "plots/curves.py": "def curve(): ...\n",
-    "lazy/__init__.py": "_HOME = {'thing': 'inner', 'other': 'transformer_edu.lazy.outer'}\n"
-    "def __getattr__(name): ...\n",
-    "lazy/inner.py": "thing = 1\n",
-    "lazy/outer.py": "other = 1\n",
-    "pretrained/__init__.py": "def load_pretrained(name): ...\n",
+    "pretrained/__init__.py": "from .grammar import load_grammar\nfrom .translator import load_translator\n",
+    "pretrained/grammar.py": "def load_grammar(): ...\n",
     "pretrained/grammar.safetensors": "weights\n",
-    "widgets/__init__.py": "from .stepper_figure import StepperFigure\n",
-    "widgets/stepper_figure.py": "from transformer_edu.widgets import base\nclass StepperFigure: ...\n",
+    "pretrained/translator.py": "FOLDER = 'de-en'\ndef load_translator(): ...\n",
+    "pretrained/de-en/model.safetensors": "weights\n",
+    "pretrained/de-en/log.jsonl": "{}\n",
+    "recordings/__init__.py": "def load(name): ...\n",
+    "recordings/three-seeds.json": "{}\n",
+    "recordings/other.json": "{}\n",
+    "widgets/__init__.py": "from .stepper import Stepper\n",
+    "widgets/stepper.py": "from transformer_edu.widgets import base\nclass Stepper: ...\n",
     "widgets/base.py": "CORE = 'js/core.js'\n",
-    "widgets/js/stepper-figure.js": "1;\n",
-    "widgets/js/core.js": 'export * from "./core/grid.js";\n',
-    "widgets/js/core/grid.js": "2;\n",
-    "widgets/js/other.js": "3;\n",
+    "widgets/js/stepper.js": "1;\n",
+    "widgets/js/core.js": "2;\n",
+    "widgets/css/stepper.css": "a {}\n",
+    "widgets/view.py": "SCRIPT = 'view/draw.js'\n",
+    "widgets/view/draw.js": "3;\n",
 }
 
 
@@ -42,9 +45,6 @@ def house(tmp_path: Path) -> Path:
         path = tmp_path / "transformer_edu" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    recording = tmp_path / "transformer_edu" / "recordings" / "three-seeds.json"
-    recording.parent.mkdir()
-    recording.write_text("{}")
     return tmp_path
 
 
@@ -52,9 +52,8 @@ def chapter(*cells: str) -> NotebookNode:
     return nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
 
 
-def reached(house: Path, *cells: str) -> set[str]:
-    found = Sources(house).reached_by(list(cells))
-    return {path.relative_to(house).as_posix().removeprefix("transformer_edu/") for path in found}
+def mark(house: Path, code: str = "from transformer_edu import Attention") -> str:
+    return fingerprint(chapter("setup = 1", code), house)
 
 
 @pytest.mark.parametrize(
@@ -66,57 +65,88 @@ def reached(house: Path, *cells: str) -> set[str]:
         ("import transformer_edu.masks", {"masks.py"}),
         ("from transformer_edu.plots import curve", {"plots/curves.py"}),
         ("from transformer_edu import plots\nplots.heatmap()", {"plots/heat.py", "masks.py"}),
-        ("from transformer_edu.lazy import thing", {"lazy/inner.py"}),
-        ("from transformer_edu.lazy import other", {"lazy/outer.py"}),
+        (  # a package passed about whole
+            "from transformer_edu import plots\nprint(plots)",
+            {"plots/__init__.py", "plots/heat.py", "plots/curves.py", "masks.py"},
+        ),
         (
-            "from transformer_edu import pretrained\npretrained.load_pretrained('grammar')",
-            {"pretrained/__init__.py", "pretrained/grammar.safetensors"},
+            "from transformer_edu import pretrained\npretrained.load_grammar()",
+            {"pretrained/grammar.py", "pretrained/grammar.safetensors"},
+        ),
+        (
+            "from transformer_edu.pretrained import load_translator",
+            {"pretrained/translator.py", "pretrained/de-en/model.safetensors", "pretrained/de-en/log.jsonl"},
         ),
         ("%matplotlib inline\nimport math", set()),
-        ("load('three-seeds')", {"transformer_edu/recordings/three-seeds.json"}),
         (
-            "from transformer_edu.widgets import StepperFigure",
-            {"widgets/stepper_figure.py", "widgets/base.py"}
-            | {"widgets/js/stepper-figure.js", "widgets/js/core.js", "widgets/js/core/grid.js"},
+            "from transformer_edu import recordings\nrecordings.load('three-seeds')",
+            {"recordings/__init__.py", "recordings/three-seeds.json"},
         ),
+        ("from transformer_edu.widgets import Stepper", {"widgets/stepper.py", "widgets/base.py"}),
+        ("from transformer_edu.widgets import view", {"widgets/view.py", "widgets/view/draw.js"}),
     ],
 )
 def test_code_reaches_exactly_the_files_it_can_depend_on(house: Path, code: str, expected: set[str]) -> None:
-    assert reached(house, code) == expected
+    found = Sources(house).reached_by([code])
+    assert {path.relative_to(house / "transformer_edu").as_posix() for path in found} == expected
 
 
-def test_a_package_passed_about_whole_counts_with_all_it_exports(house: Path) -> None:
-    found = reached(house, "from transformer_edu import plots\nhelp(plots)")
-    assert found == {"plots/__init__.py", "plots/heat.py", "plots/curves.py", "masks.py"}
-
-
-def edit(name: str) -> Callable[[Path], None]:
-    def change(house: Path) -> None:
-        path = house / "transformer_edu" / name
-        path.write_text(path.read_text() + "# changed\n")
-
-    return change
+REMARK = FILES["masks.py"].replace("return 1", "return (1)  # why").replace("See three-seeds", "In other words")
 
 
 @pytest.mark.parametrize(
-    ("name", "changes"),
-    [("masks.py", True), ("shapes.py", True), ("positional.py", False), ("unused.py", False), ("__init__.py", False)],
+    ("name", "text", "changes"),
+    [
+        ("masks.py", FILES["masks.py"].replace("return 1", "return 2"), True),
+        ("masks.py", REMARK, False),
+        ("shapes.py", "BATCH = 2\n", True),
+        ("positional.py", "def table(): return 2\n", False),
+        ("unused.py", "X = 2\n", False),
+        ("__init__.py", FILES["__init__.py"].replace("1", "2"), False),
+        ("recordings/three-seeds.json", "[]", False),
+    ],
 )
-def test_a_changed_module_changes_the_mark_of_its_users_only(house: Path, name: str, changes: bool) -> None:
-    notebook = chapter("setup = 1", "from transformer_edu import Attention")
-    before = fingerprint(notebook, house)
-    edit(name)(house)
-    assert (fingerprint(notebook, house) != before) == changes
+def test_what_a_chapter_runs_changes_its_mark_and_nothing_else_does(
+    house: Path, name: str, text: str, changes: bool
+) -> None:
+    before = mark(house)
+    (house / "transformer_edu" / name).write_text(text)
+    assert (mark(house) != before) == changes
 
 
-def test_the_setup_cell_may_change_and_other_cells_may_not(house: Path) -> None:
-    before = fingerprint(chapter("setup = 1", "print(1)"), house)
-    assert fingerprint(chapter("setup = 2", "print(1)"), house) == before
+@pytest.mark.parametrize(
+    ("show", "counts"),
+    [
+        ("import inspect, transformer_edu as te\nprint(inspect.getsource(te.mask))", True),
+        ("from transformer_edu import masks\nhelp(masks.causal_mask)", True),
+        ("from transformer_edu import mask, Attention\nprint(mask.__doc__)", True),
+        ("from transformer_edu import mask\nmask?", True),
+        ("import inspect, transformer_edu as te\nfor f in [te.mask]:\n    print(inspect.getsource(f))", True),
+        ("import inspect, transformer_edu as te\ndef own(): te.mask()\nprint(inspect.getsource(own))", False),
+        ("import inspect, transformer_edu as te\nte.mask()\nprint(inspect.getsource(te.table))", False),
+        ("import transformer_edu as te\nte.mask()", False),
+    ],
+)
+def test_comments_and_docstrings_count_where_a_chapter_prints_them(house: Path, show: str, counts: bool) -> None:
+    before = mark(house, show)
+    (house / "transformer_edu" / "masks.py").write_text(REMARK)
+    assert (mark(house, show) != before) == counts
+
+
+def test_the_setup_cell_and_prose_may_change_and_other_cells_may_not(house: Path) -> None:
+    notebook, before = chapter("setup = 2", "print(1)"), fingerprint(chapter("setup = 1", "print(1)"), house)
+    notebook.cells.insert(1, nbformat.v4.new_markdown_cell("More words."))
+    assert fingerprint(notebook, house) == before
     assert fingerprint(chapter("setup = 1", "print(2)"), house) != before
 
 
-def test_prose_does_not_count(house: Path) -> None:
-    notebook = chapter("setup = 1", "print(1)")
-    before = fingerprint(notebook, house)
-    notebook.cells.insert(1, nbformat.v4.new_markdown_cell("More words."))
-    assert fingerprint(notebook, house) == before
+def test_a_chapter_depends_on_the_weights_that_it_loads_alone(root: Path) -> None:
+    sources, reach = Sources(root), dict[str, set[str]]()
+    for path in sorted((root / "notebooks").glob("[0-9]*.ipynb")):
+        code = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+        found = sources.reached_by(code)
+        assert not [file for file in found if {"js", "css"} & set(file.relative_to(root).parts)]
+        reach[path.stem] = {file.name for file in found}
+        for call, weights in (("load_grammar(", "grammar.safetensors"), ("load_translator(", "model.safetensors")):
+            assert (weights in reach[path.stem]) == any(call in cell for cell in code), path.stem
+    assert {"grammar.safetensors", "model.safetensors"} <= set().union(*reach.values())

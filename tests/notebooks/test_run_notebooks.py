@@ -1,6 +1,5 @@
 """Running a chapter stores the same bytes every time, or nothing at all; nbval sees a wrong digit."""
 
-import json
 import os
 import subprocess
 import sys
@@ -12,7 +11,7 @@ import psutil
 import pytest
 from nbclient.exceptions import CellExecutionError
 from normalize import normalize, strip_png
-from run_notebooks import execute, stale
+from run_notebooks import execute, stale, store_fingerprint, stored_fingerprints
 
 CELLS = [
     "REPOSITORY = ''",
@@ -55,6 +54,19 @@ def test_running_twice_stores_the_same_bytes_and_leaves_nothing_stale(house: Pat
     assert stale([path], house) == [path]
 
 
+def test_marks_lie_in_one_file_with_a_line_for_each_chapter_that_is(house: Path) -> None:
+    folder = house / "notebooks"
+    for name in ("02-second", "01-first"):
+        (folder / f"{name}.ipynb").touch()
+        store_fingerprint(folder / f"{name}.ipynb", f"mark of {name}")
+    assert (folder / "outputs.json").read_text() == (
+        '{\n "01-first": "mark of 01-first",\n "02-second": "mark of 02-second"\n}\n'
+    )
+    (folder / "01-first.ipynb").unlink()
+    store_fingerprint(folder / "02-second.ipynb", "another")
+    assert stored_fingerprints(folder) == {"02-second": "another"}
+
+
 def test_a_failing_cell_is_shown_and_leaves_the_file_alone(house: Path) -> None:
     path = write(house, [*CELLS, "1 / 0"])
     before = path.read_bytes()
@@ -73,7 +85,7 @@ def test_a_warning_fails_the_chapter(house: Path) -> None:
 
 
 def nbval(path: Path) -> subprocess.CompletedProcess[str]:
-    """Run a notebook as `pytest --nbval notebooks` does, with the rule and the sanitizing of notebooks/conftest.py."""
+    """Run a notebook as `pytest --nbval notebooks` does, with the rule of notebooks/conftest.py."""
     command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "-p", "nbval_rule"]
     options = ["-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(path.parent)]
     search = os.pathsep.join(filter(None, [str(TOOLS), os.environ.get("PYTHONPATH")]))
@@ -87,11 +99,13 @@ def test_nbval_allows_the_last_digit_one_unit_and_fails_any_other_digit(house: P
     path = house / "notebooks" / "06-attention.ipynb"
     execute(path, house)
     stored = path.read_text()
-    for digits, status in (("0.1234", 0), ("0.1235", 0), ("0.1236", 1), ("0.2234", 1)):
-        path.write_text(stored.replace("size 0.1234", f"size {digits}"))
-        done = nbval(path)
-        assert done.returncode == status, done.stdout
-        assert (digits in done.stdout) == bool(status)
+    path.unlink()
+    right, wrong = ("0.1234", "0.1235"), ("0.1236", "0.2234")
+    for digits in (*right, *wrong):
+        path.with_name(f"{digits}.ipynb").write_text(stored.replace("size 0.1234", f"size {digits}"))
+    done = nbval(path.parent)
+    assert [digits for digits in (*right, *wrong) if f"FAILED {digits}.ipynb::Cell 1" in done.stdout] == [*wrong], done
+    assert done.stdout.count("\nFAILED") == len(wrong)
 
 
 def test_an_output_that_agrees_is_stored_as_it_was(house: Path) -> None:
@@ -170,4 +184,4 @@ def test_a_runner_that_is_ended_leaves_no_process_behind_and_the_file_as_it_was(
 def test_stored_chapters_are_up_to_date(root: Path) -> None:
     chapters = sorted((root / "notebooks").glob("[0-9]*.ipynb"))
     assert [path.stem for path in stale(chapters, root)] == []
-    assert all(json.loads(path.read_text())["metadata"]["transformer_edu"]["fingerprint"] for path in chapters)
+    assert list(stored_fingerprints(root / "notebooks")) == [path.stem for path in chapters]
