@@ -20,7 +20,7 @@ from transformer_edu.translator.trainer import new_model
 from transformer_edu.translator.translator import load_translator
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
-SHORT = {**SMALL, "steps": 4}
+SHORT = {**SMALL, "steps": 1}
 ALONE = Processes(0, 1, torch.device("cpu"))
 Usage = namedtuple("Usage", "total used free")
 
@@ -33,16 +33,12 @@ def train(out, text, *more, **changes):
 def refused(brief_text, tmp_path, monkeypatch, capsys):
     """Runs a command that must end before its first step; its one line."""
 
-    def no_step(*given):
-        pytest.fail("a step was taken")
-
     def run(*more, out=tmp_path / "run", text=brief_text, **changes):
-        monkeypatch.setattr(StepMaker, "take", no_step)
+        monkeypatch.setattr(StepMaker, "take", lambda *given: pytest.fail("a step was taken"))
         with pytest.raises(SystemExit) as stop:
             train(out, text, *more, **changes)
         assert stop.value.code == 2
         (line,) = capsys.readouterr().err.splitlines()
-        monkeypatch.undo()
         return line
 
     return run
@@ -63,11 +59,12 @@ def test_a_validation_line_longer_than_the_positions_is_named(refused, long_vali
     assert not list((tmp_path / "run").iterdir())  # it may be mended and started again
 
 
-def test_it_is_cut_with_a_warning_where_that_is_asked(long_valid, tmp_path, monkeypatch):
+def test_it_is_cut_with_a_warning_where_that_is_asked_with_any_seed(long_valid, tmp_path, monkeypatch):
     monkeypatch.setattr("transformer_edu.translator.export.LENGTH_PENALTIES", (0.6,))
     with pytest.warns(UserWarning, match=r"validation lines are cut to 511 tokens.*line 2 of .*long\.tsv has"):
-        train(tmp_path / "run", long_valid, "--cut-valid")
+        train(tmp_path / "run", long_valid, "--cut-valid", seed=2**63 - 1)
     assert load_translator(tmp_path / "run").model.config.max_len == 512
+    assert 0 <= step_seed(2**63 - 1, 10**9, 10**6) < 2**64
 
 
 def test_positions_follow_the_longest_sentence_that_is_wanted(long_valid, tmp_path):
@@ -91,12 +88,11 @@ def test_long_training_pairs_are_counted_and_those_with_too_many_words_not_learn
 
 
 def test_a_batch_too_small_for_a_line_names_the_line(refused):
-    assert re.search(
-        r"max_tokens must be at least \d\d, .*has line \d+ of .*train\.(en|fr), got 9$", refused(max_tokens=9)
-    )
+    says = refused(max_tokens=9)
+    assert re.search(r"max_tokens must be at least \d\d, .*has line \d+ of .*train\.(en|fr), got 9$", says)
 
 
-@pytest.mark.parametrize("out", ["file", "file/run", "n" * 300, "a/" * 3000, "run\udcff", "/proc/run"])
+@pytest.mark.parametrize("out", ["file", "file/run", "n" * 300, "run\udcff", "/proc/run"])
 def test_a_folder_that_cannot_be_written_is_named(refused, tmp_path, out):
     (tmp_path / "file").write_text("kept")
     assert re.search(rf"out must be a (folder|name).*{re.escape(repr(out)[1:5])}", refused(out=tmp_path / out))
@@ -105,40 +101,35 @@ def test_a_folder_that_cannot_be_written_is_named(refused, tmp_path, out):
 
 def test_a_disk_without_room_for_what_will_be_written_is_named(refused, monkeypatch, tmp_path):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(10**6, 10**6 - 1000, 1000))
-    says = refused()
-    assert re.search(
-        rf"out must be on a disk with room for the \d{{3}},\d{{3}} bytes .*{tmp_path / 'run'} has 1,000", says
-    )
+    assert re.search(rf"room for the \d{{3}},\d{{3}} bytes .*{tmp_path / 'run'} has 1,000", refused())
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "says"),
+    ("changes", "says"),
     [
-        ("num_layers", 10**23, "num_layers must be less than 2^63, got 100,000,000,000,000,000,000,000"),
-        ("num_layers", 10**12, "num_layers=1,000,000,000,000"),
-        ("d_model", 10**9, "d_model=1,000,000,000"),
-        ("vocab_size", 10**12, "source_vocab_size=1,000,000,000,000"),
-        ("vocab_size", 259, "vocab_size must be at least 260, got 259"),
-        ("max_length", 10**12, "max_len=1,000,000,000,051"),
-        ("accumulate", 10**23, "accumulate must be less than 2^63"),
-        ("accumulate", 201, "accumulate must be at most max_tokens=200, for no batch has more sentences, got 201"),
-        ("warmup_steps", 10**400, "warmup_steps must be less than 2^63, got more than 2^1328"),
-        ("seed", 2**63, "seed must be less than 2^63, got 9,223,372,036,854,775,808"),
-        ("seed", -1, "seed must be at least 0, got -1"),
-        ("threads", 10**6, "threads must be at most"),
-        ("patience", 0, "patience must be at least 1, got 0"),
-        ("learning_rate", "nan", "learning_rate must be a finite number greater than 0.0, got nan"),
-        ("clip_norm", "inf", "clip_norm must be a finite number greater than 0.0, got inf"),
-        ("minutes", "nan", "minutes must be a finite number greater than 0.0, got nan"),
-        ("smoothing", "nan", "smoothing must be in [0, 1), got nan"),
-        ("dropout", "nan", "dropout must be in [0, 1), got nan"),
+        ({"num_layers": 10**23}, "num_layers must be less than 2^63, got 100,000,000,000,000,000,000,000"),
+        ({"num_layers": 10**12}, "num_layers=1,000,000,000,000"),
+        ({"vocab_size": 10**12}, "source_vocab_size=1,000,000,000,000"),
+        ({"vocab_size": 259}, "vocab_size must be at least 260, got 259"),
+        ({"max_length": 10**12}, "max_len=1,000,000,000,051"),
+        ({"accumulate": 201}, "accumulate must be at most max_tokens=200, for no batch has more sentences, got 201"),
+        ({"warmup_steps": 10**400}, "warmup_steps must be less than 2^63, got more than 2^1328"),
+        ({"seed": -1}, "seed must be at least 0, got -1"),
+        ({"threads": 10**6}, "threads must be at most"),
+        ({"patience": 0}, "patience must be at least 1, got 0"),
+        ({"learning_rate": "nan"}, "learning_rate must be a finite number greater than 0.0, got nan"),
+        ({"clip_norm": "inf"}, "clip_norm must be a finite number greater than 0.0, got inf"),
+        ({"minutes": 0.0}, "minutes must be a finite number greater than 0.0, got 0.0"),
+        ({"smoothing": "nan"}, "smoothing must be in [0, 1), got nan"),
+        ({"dropout": "nan"}, "dropout must be in [0, 1), got nan"),
+        ({"precision": "int8"}, "precision must be one of 'auto', 'float32', 'bfloat16', 'float64', got 'int8'"),
+        ({"norm": "sandwich"}, "norm must be one of 'post', 'pre', got 'sandwich'"),
+        ({"d_model": 15}, "d_model must be "),
+        ({"train": ("a", "b", "c")}, "train must be two files or one TSV, got 3 files"),
+        ({"source": "fr"}, "source must be one of 'de', 'en', got 'fr'"),
     ],
+    ids=str,
 )
-def test_numbers_that_nothing_can_be_built_from_are_named(refused, tmp_path, name, value, says):
-    assert says in refused(**{name: value})
+def test_settings_that_nothing_can_be_built_from_are_named(refused, tmp_path, changes, says):
+    assert says in refused(**changes)
     assert not (tmp_path / "run").exists()
-
-
-def test_every_seed_that_is_allowed_trains(brief_text, tmp_path):
-    train(tmp_path / "run", brief_text, seed=2**63 - 1)
-    assert 0 <= step_seed(2**63 - 1, 10**9, 10**6) < 2**64

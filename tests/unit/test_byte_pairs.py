@@ -68,9 +68,6 @@ def test_a_run_of_one_letter_is_counted_in_overlaps_and_merged_from_the_left() -
 def test_no_words_give_no_merges() -> None:
     assert learn_merges({}, 5) == []
     assert apply_merges("cat", []) == ["c", "a", "t", END]
-
-
-def test_a_bad_number_of_merges_is_named() -> None:
     with pytest.raises(ValueError, match="num_merges must be at least 0, got -1"):
         learn_merges({"a": 1}, -1)
 

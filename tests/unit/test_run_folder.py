@@ -1,4 +1,4 @@
-"""A run's folder belongs to one run: what is there and does not fit is refused by name, and stays as it is."""
+"""The folder of a run belongs to that run: what does not is refused by name, and stays as it is."""
 
 import gzip
 import json
@@ -13,13 +13,20 @@ from filelock import FileLock
 from tests.unit.command import as_arguments
 from tests.unit.conftest import SMALL
 from transformer_edu.commands.main import main
+from transformer_edu.commands.train import _folder
 from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.saving.tensor_file import read_tensors, write_tensors
+from transformer_edu.translator.distributed import Processes
 from transformer_edu.translator.run_folder import CHECKPOINT, WEIGHTS, RunFolder
+from transformer_edu.translator.settings import TrainingSettings
 from transformer_edu.translator.translator import load_translator
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
-SHORT = {**SMALL, "steps": 8}  # two evaluations
+SHORT = {**SMALL, "steps": 4, "every": 2}  # two evaluations
+CHECKPOINTS, WEIGHT_FILES = (
+    tuple(f"{kind}-{step:08d}.safetensors" for step in (2, 4)) for kind in (CHECKPOINT, WEIGHTS)
+)
+START = ("run.json", "tokenizer.json")
 
 
 def train(folder, text, *more, **changes):
@@ -30,16 +37,21 @@ def content(folder):
     return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
 
 
-def refused(capsys, folder, text, *more, **changes):
-    """The one line that a command ends with, which must leave the folder as it is."""
-    before = content(folder)
-    capsys.readouterr()
-    with pytest.raises(SystemExit) as stop:
-        train(folder, text, *more, **changes)
-    assert stop.value.code == 2
-    assert content(folder) == before
-    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("transformer-edu: ")]
-    return line
+@pytest.fixture
+def refused(one, brief_text, capsys):
+    """Runs a command that must leave the folder as it is, and returns the one line that it ends with."""
+
+    def run(*more, text=brief_text, **changes):
+        before = content(one)
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            train(one, text, *more, **changes)
+        assert stop.value.code == 2
+        assert content(one) == before
+        (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("transformer-edu: ")]
+        return line
+
+    return run
 
 
 @pytest.fixture(scope="module")
@@ -61,15 +73,20 @@ def one(runs, tmp_path):
 def changed_text(brief_text, tmp_path):
     """Makes other files of the text: each takes the lines of a side and gives them back."""
 
-    def change(source=list, target=list, name="changed"):
+    def change(source=list, target=list):
         files = []
         for number, (path, edit) in enumerate(zip(brief_text["train"], (source, target), strict=True)):
-            files.append(tmp_path / f"{name}.{number}.gz")
+            files.append(tmp_path / f"changed.{number}.gz")
             lines = edit(Path(path).read_text(encoding="utf-8").splitlines())
             files[-1].write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode()))
         return {**brief_text, "train": tuple(map(str, files))}
 
     return change
+
+
+@pytest.fixture
+def half_text(changed_text):
+    return changed_text(lambda lines: lines[:60], lambda lines: lines[:60])
 
 
 def damage(file):
@@ -85,148 +102,143 @@ def keep_only(folder, *names):
 
 
 def test_a_finished_run_leaves_its_files_and_nothing_else(runs):
-    steps = [f"{kind}-{step:08d}.safetensors" for kind in (CHECKPOINT, WEIGHTS) for step in (4, 8)]
-    finished = ["card.json", "log.jsonl", "model.safetensors", "run.json", "tokenizer.json"]
-    assert sorted(file.name for file in (runs / "one").iterdir()) == sorted(steps + finished)
+    finished = ["card.json", "log.jsonl", "model.safetensors"]
+    expected = sorted([*CHECKPOINTS, *WEIGHT_FILES, *START, *finished])
+    assert sorted(file.name for file in (runs / "one").iterdir()) == expected
 
 
-@pytest.mark.parametrize(
-    "left",
-    ["checkpoint-00000004.safetensors", "weights-00000008.safetensors", "log.jsonl", "model.safetensors", "card.json"],
-)
-def test_a_run_never_starts_where_a_file_of_a_run_lies(one, brief_text, capsys, left):
+@pytest.mark.parametrize("left", [CHECKPOINTS[0], WEIGHT_FILES[1], "log.jsonl", "model.safetensors", "card.json"])
+def test_a_run_never_starts_where_a_file_of_a_run_lies(one, refused, left):
     keep_only(one, left)
-    assert f"out must be a new folder, but {one} holds {left}" in refused(capsys, one, brief_text, seed=7)
-    assert f"{one} holds {left} without the run.json" in refused(capsys, one, brief_text, "--resume")
+    assert f"out must be a new folder, but {one} holds {left}" in refused(seed=7)
+    assert f"{one} holds {left} without the run.json" in refused("--resume")
 
 
-def test_old_weights_under_new_settings_are_refused_before_they_are_averaged(one, brief_text, capsys):
+def test_a_run_goes_on_with_its_own_settings_and_text_only(one, refused, brief_text, changed_text, half_text):
     for file in one.glob("checkpoint-*"):
-        file.unlink()
-    assert "weights-00000004" in refused(capsys, one, brief_text, seed=7, steps=4)
-    assert "seed: 0 then, 7 now" in refused(capsys, one, brief_text, "--resume", seed=7, steps=4)
-    assert "d_model: 16 then, 32 now" in refused(capsys, one, brief_text, "--resume", d_model=32)
+        file.unlink()  # refused before old weights are averaged
+    assert "weights-00000002" in refused(seed=7)
+    says = refused("--resume", seed=7, d_model=32, text=half_text)
+    assert f"the run must be that of {one / 'run.json'}, but differs from it in " in says
+    assert all(part in says for part in ("seed: 0 then, 7 now", "d_model: 16 then, 32", "train pairs: 120 then, 60"))
+    says = refused("--resume", text=changed_text(target=lambda lines: [*lines[:-1], "un autre chat"]))
+    assert "train target_sha256: " in says
+    assert "source_sha256" not in says
+    assert "valid pairs: 2 then, 120" in refused("--resume", text={**brief_text, "valid": brief_text["train"]})
 
 
 def test_a_start_that_came_to_nothing_may_be_repeated_and_only_with_the_same_text_and_settings(
-    one, runs, brief_text, changed_text, capsys
+    one, runs, refused, brief_text, half_text
 ):
-    keep_only(one, "run.json", "tokenizer.json")
-    half = changed_text(lambda lines: lines[:60], lambda lines: lines[:60])
-    says = refused(capsys, one, half, vocab_size=290)
-    assert f"the run must be that of {one / 'run.json'}" in says
-    assert "vocab_size: 300 then, 290 now" in says
-    assert "train pairs: 120 then, 60 now" in says
+    keep_only(one, *START)
+    assert "train pairs: 120 then, 60 now" in refused(text=half_text)
     (one / "tokenizer.json").unlink()
     (one / ".tokenizer.json.0123").write_bytes(b"half")
     train(one, brief_text)
     assert content(one).keys() == content(runs / "one").keys()
-    assert all(content(one)[name] == content(runs / "one")[name] for name in content(one) if name.startswith("weights"))
+    assert all(content(one)[name] == content(runs / "one")[name] for name in (*WEIGHT_FILES, "tokenizer.json"))
 
 
-def test_subwords_of_unknown_origin_are_not_used_silently(one, brief_text, capsys):
+def test_a_tokenizer_of_unknown_origin_is_not_used_silently(one, refused, brief_text):
     keep_only(one, "tokenizer.json")
-    assert f"{one / 'tokenizer.json'} is another tokenizer" in refused(capsys, one, brief_text, vocab_size=290)
+    assert f"{one / 'tokenizer.json'} is another tokenizer" in refused(vocab_size=290)
     train(one, brief_text)
     assert len(load_translator(one).tokenizer) == 300
 
 
-def test_a_run_goes_on_with_its_own_text_only(one, brief_text, changed_text, capsys):
-    half = changed_text(lambda lines: lines[:60], lambda lines: lines[:60])
-    assert "train pairs: 120 then, 60 now" in refused(capsys, one, half, "--resume", steps=12)
-    foreign = changed_text(target=lambda lines: [*lines[:-1], "un autre chat"])
-    says = refused(capsys, one, foreign, "--resume", steps=12)
-    assert "train target_sha256: " in says
-    assert "source_sha256" not in says
-    valid = {**brief_text, "valid": brief_text["train"]}
-    assert "valid pairs: 2 then, 120 now" in refused(capsys, one, valid, "--resume", steps=12)
-
-
 def test_the_same_text_may_come_from_another_file(one, changed_text):
-    train(one, changed_text(name="the same, packed"), "--resume", steps=12)
-    assert json.loads((one / "card.json").read_text())["training"]["steps"] == 12
+    train(one, changed_text(), "--resume", steps=6)
+    assert json.loads((one / "card.json").read_text())["training"]["steps"] == 6
 
 
-def test_replaced_subwords_of_the_same_number_are_refused(one, brief_text, capsys):
+def test_a_replaced_tokenizer_of_the_same_size_is_refused_and_a_lost_one_learnt_again(one, runs, refused, brief_text):
     texts = [line for path in brief_text["train"] for line in Path(path).read_text(encoding="utf-8").splitlines()]
     Tokenizer.train(texts[:100], 300).save(one / "tokenizer.json")
-    assert "tokenizer sha256: " in refused(capsys, one, brief_text, "--resume", steps=12)
-
-
-def test_lost_subwords_are_learnt_again(one, runs, brief_text):
+    assert "tokenizer sha256: " in refused("--resume")
     (one / "tokenizer.json").unlink()
     train(one, brief_text, "--resume")
     assert (one / "tokenizer.json").read_bytes() == (runs / "one" / "tokenizer.json").read_bytes()
 
 
 @pytest.mark.filterwarnings("ignore:.*is damaged")
-def test_when_all_checkpoints_are_damaged_a_run_stops_and_says_what_is_left(one, brief_text, capsys):
+def test_when_all_checkpoints_are_damaged_a_run_stops_and_says_what_is_left(one, refused):
     for file in one.glob("checkpoint-*"):
         damage(file)
-    says = refused(capsys, one, brief_text, "--resume")
+    says = refused("--resume")
     assert "must hold a checkpoint that is whole, but none is left" in says
-    assert all(name in says for name in content(one) if name not in ("run.json", "tokenizer.json"))
+    assert all(name in says for name in content(one) if name not in START)
 
 
-@pytest.mark.parametrize(
-    "left", [("weights-00000004.safetensors", "weights-00000008.safetensors"), ("model.safetensors",)]
-)
-def test_without_its_checkpoints_a_run_stops_too(one, brief_text, capsys, left):
-    keep_only(one, "run.json", "tokenizer.json", *left)
-    assert f"there are {', '.join(left)}" in refused(capsys, one, brief_text, "--resume")
+@pytest.mark.parametrize("left", [WEIGHT_FILES, ("model.safetensors",)])
+def test_without_its_checkpoints_a_run_stops_too(one, refused, left):
+    keep_only(one, *START, *left)
+    assert f"there are {', '.join(left)}" in refused("--resume")
 
 
 def test_damaged_weights_are_reported_and_left_out_of_the_average(one, brief_text):
-    damage(one / "weights-00000004.safetensors")
-    with pytest.warns(UserWarning, match=r"weights-00000004\.safetensors is damaged.*it is passed over"):
+    damage(one / WEIGHT_FILES[0])
+    with pytest.warns(UserWarning, match=r"weights-00000002\.safetensors is damaged.*it is passed over"):
         train(one, brief_text, "--resume")
     assert "mean of the last 2" not in json.loads((one / "card.json").read_text())["weights"]["tried"]
 
 
-@pytest.mark.parametrize(
-    "name", [f"{CHECKPOINT}-00000004.safetensors", f"{WEIGHTS}-00000004.safetensors", "model.safetensors", "card.json"]
-)
-def test_a_file_of_another_run_is_named_and_never_mixed_in(one, runs, brief_text, capsys, name):
+@pytest.mark.parametrize("name", [CHECKPOINTS[0], WEIGHT_FILES[0], "model.safetensors", "card.json"])
+def test_a_file_of_another_run_is_named_and_never_mixed_in(one, runs, refused, name):
     shutil.copy(runs / "other" / name, one / name)
-    assert f"{one / name} must be of the run that run.json describes" in refused(capsys, one, brief_text, "--resume")
+    assert f"{one / name} must be of the run that run.json describes" in refused("--resume")
 
 
-def test_files_that_say_nothing_of_their_run_are_another_runs(one, runs, brief_text, capsys):
-    file = one / "weights-00000008.safetensors"
-    kind = "transformer_edu.weights/1"
+def test_files_that_say_nothing_of_their_run_are_another_runs(one, runs, refused):
+    file, kind = one / WEIGHT_FILES[1], "transformer_edu.weights/1"
     write_tensors(file, read_tensors(file, kind)[1], {}, kind)
-    assert str(file) in refused(capsys, one, brief_text, "--resume")
+    assert str(file) in refused("--resume")
     shutil.copy(runs / "one" / file.name, file)
     (one / "model.safetensors").write_text("of another program")
-    assert str(one / "model.safetensors") in refused(capsys, one, brief_text, "--resume")
+    assert str(one / "model.safetensors") in refused("--resume")
 
 
-@pytest.mark.parametrize("written", ["", "{", "[1]", "null"])
-def test_a_damaged_description_is_named(one, brief_text, capsys, written):
+@pytest.mark.parametrize("written", ["", "[1]"])
+def test_a_damaged_description_is_named(one, refused, written):
     (one / "run.json").write_text(written)
-    assert f"{one / 'run.json'} is damaged" in refused(capsys, one, brief_text, "--resume")
+    assert f"{one / 'run.json'} is damaged" in refused("--resume")
 
 
-def test_two_trainings_never_share_a_folder(one, brief_text, capsys):
+def test_two_trainings_never_share_a_folder_and_the_lock_of_one_that_is_gone_locks_nothing(one, refused, brief_text):
     with FileLock(one / ".lock"):
         (one / ".lock").write_text("4321")
         for more in ((), ("--resume",)):
-            says = refused(capsys, one, brief_text, *more)
-            assert f"no other process trains in, but process 4321 does in {one}" in says
-
-
-def test_the_lock_of_a_process_that_is_gone_locks_nothing(one, brief_text):
+            assert f"no other process trains in, but process 4321 does in {one}" in refused(*more)
     (one / ".lock").write_text("4321")
     train(one, brief_text, "--resume")
     assert not (one / ".lock").exists()
 
 
-def test_fewer_steps_than_taken_are_refused_and_as_many_finish_the_run(one, brief_text, capsys):
-    says = refused(capsys, one, brief_text, "--resume", steps=6)
-    assert "steps must be at least 8, which the run" in says
+def test_only_the_first_of_several_processes_holds_the_folder(tmp_path, brief_text):
+    settings = TrainingSettings(out=str(tmp_path / "run"), **SHORT, **brief_text)
+    first, second = (Processes(rank, 2, torch.device("cpu")) for rank in (0, 1))
+    with _folder(settings, first), _folder(settings, second):
+        assert (tmp_path / "run" / ".lock").read_text() == str(os.getpid())
+
+
+def test_fewer_steps_than_taken_are_refused_and_as_many_finish_the_run(one, refused, brief_text):
+    assert "steps must be at least 4, which the run" in refused("--resume", steps=3)
     (one / "model.safetensors").unlink()
-    train(one, brief_text, "--resume", steps=8, minutes=1e-9)  # both are used up: it is finished as it is
+    train(one, brief_text, "--resume", minutes=1e-9)  # both are used up: it is finished as it is
     assert (one / "model.safetensors").exists()
+
+
+def test_half_a_line_of_log_before_the_first_checkpoint_and_half_written_files_spoil_nothing(
+    one, runs, refused, brief_text
+):
+    keep_only(one, *START, "log.jsonl")
+    (one / "log.jsonl").write_text('{"step": 1, "lo')
+    for name in ("card.json", "model.safetensors", "log.jsonl", WEIGHT_FILES[0]):
+        (one / f".{name}.0123").write_bytes(b"half")
+    assert f"{one} holds log.jsonl" in refused()
+    train(one, brief_text, "--resume")
+    assert not list(one.glob(".*"))
+    steps = [line["step"] for line in RunFolder(one).log()]
+    assert steps == [line["step"] for line in RunFolder(runs / "one").log()]
 
 
 def test_what_is_appended_never_merges_with_half_a_line(tmp_path):
@@ -239,37 +251,8 @@ def test_what_is_appended_never_merges_with_half_a_line(tmp_path):
     assert (tmp_path / "log.jsonl").read_bytes() == b'{"step": 4}\n{"step": 8}\n{"step": 12}\n'
 
 
-@pytest.mark.parametrize("line", ['{"step": 4', "4", "[]]", "\\xff"])
+@pytest.mark.parametrize("line", ['{"step": 4', "4"])
 def test_a_damaged_line_of_the_log_is_named(tmp_path, line):
     (tmp_path / "log.jsonl").write_text(f'{{"step": 4}}\n{line}\n{{"step": 8}}\n')
     with pytest.raises(ValueError, match=r"line 2 of .*log\.jsonl is damaged"):
         RunFolder(tmp_path).log()
-
-
-def test_half_a_line_of_log_before_the_first_checkpoint_spoils_nothing(one, runs, brief_text, capsys):
-    keep_only(one, "run.json", "tokenizer.json", "log.jsonl")
-    (one / "log.jsonl").write_text('{"step": 2, "lo')
-    assert f"{one} holds log.jsonl" in refused(capsys, one, brief_text)
-    train(one, brief_text, "--resume")
-    steps = [line["step"] for line in RunFolder(one).log()]
-    assert steps == [line["step"] for line in RunFolder(runs / "one").log()]
-
-
-def test_half_written_files_of_every_kind_are_cleared_away(one, brief_text):
-    for name in ("card.json", "model.safetensors", "log.jsonl", "weights-00000004.safetensors"):
-        (one / f".{name}.0123").write_bytes(b"half")
-    train(one, brief_text, "--resume")
-    assert not list(one.glob(".*"))
-
-
-def test_only_the_first_process_of_a_team_holds_the_folder(tmp_path, brief_text):
-    from transformer_edu.commands.train import _folder
-    from transformer_edu.translator.distributed import Processes
-    from transformer_edu.translator.settings import TrainingSettings
-
-    settings = TrainingSettings(out=str(tmp_path / "run"), **SHORT, **brief_text)
-    with (
-        _folder(settings, Processes(0, 2, torch.device("cpu"))),
-        _folder(settings, Processes(1, 2, torch.device("cpu"))),
-    ):
-        assert (tmp_path / "run" / ".lock").read_text() == str(os.getpid())

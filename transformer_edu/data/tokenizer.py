@@ -69,7 +69,7 @@ class Tokenizer:
         return int(self._tokenizer.get_vocab_size())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Tokenizer) and self.to_str() == other.to_json()
+        return isinstance(other, Tokenizer) and self.to_str() == other.to_str()
 
     def __hash__(self) -> int:
         return hash(self.to_str())
