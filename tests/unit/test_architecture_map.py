@@ -78,15 +78,6 @@ def test_counts_sum_to_the_model_and_shared_tables_count_once(tie: str) -> None:
     assert counts["encoder.positional"] == counts["softmax"] == 0
 
 
-def test_default_state_is_where_the_two_halves_meet() -> None:
-    figure = ArchitectureMap()
-    assert figure.block == "decoder.1.cross"
-    assert figure.trace["target_tokens"][figure.target_token] == "noir"
-    assert figure.trace["source_tokens"][figure.source_token] == "black"
-    weights = matrix(figure.trace["weights"]["decoder.1.cross"][0], 10_000)
-    assert weights[figure.target_token].argmax() == figure.source_token
-
-
 def test_a_sentence_is_recorded_live() -> None:
     translator = pretrained.load_grammar()
     figure = ArchitectureMap.of_translator(translator, "the black cats sleep", block="encoder.0.self", source_token=2)

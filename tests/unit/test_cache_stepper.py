@@ -22,15 +22,6 @@ SAYS = [
 ]
 
 
-def test_default_has_read_six_tokens_of_the_running_sentence_and_compares_petit() -> None:
-    figure = CacheStepper()
-    data = figure.recorded
-    assert data["source"] == RUNNING_SENTENCE.split()
-    assert data["reads"] == ["<bos>", *RUNNING_TRANSLATION.split()]
-    assert data["writes"] == [*RUNNING_TRANSLATION.split(), "<eos>"]
-    assert (figure.step, figure.cached, figure.layer, data["reads"][figure.token]) == (6, True, 1, "petit")
-
-
 def test_recorded_keys_are_those_that_the_cache_holds() -> None:
     data = recordings.load("cached-keys")["data"]
     model, ids = SHIPPED.model, SHIPPED.target_vocabulary.encode(RUNNING_TRANSLATION, add_bos=True)

@@ -53,30 +53,23 @@ def test_first_sentence_is_the_hand_example_and_scales_differ() -> None:
     assert rows[3:].std() > 3 * rows[:3].std()
 
 
-def test_default_edit_moves_one_token_of_layer_norm_and_every_token_of_batch_norm() -> None:
-    figure = NormCube()
-    assert [figure.moved(norm) for norm in NORMS] == [4, 6, 3]  # RMS norm leaves the fourth one, a zero, at zero
-    assert "4 with layer norm, 6 with batch norm, 3 with RMS norm" in figure.alt_text()
-
-
-def test_nothing_changed_moves_nothing() -> None:
-    assert [NormCube(edits=[]).moved(norm) for norm in NORMS] == [0, 0, 0]
-    with pytest.raises(ValueError, match="norm must be one of"):
-        NormCube().moved("group")
-
-
-@pytest.mark.parametrize("options", [{"padding": 1}, {"other": 2}, {"other": None}])
-def test_padding_and_company_move_batch_norm_alone(options: dict[str, Any]) -> None:
-    figure = NormCube(edits=[], **options)
-    layer, batch, rms = (figure.moved(norm) for norm in NORMS)
-    assert (layer, rms) == (0, 0)
-    assert batch > 0
-
-
-def test_left_out_padding_and_evaluation_move_nothing() -> None:
-    assert NormCube(edits=[], padding=2, leave_out=True).moved("batch") == 0
-    assert NormCube(edits=[], other=2, mode="evaluation").moved("batch") == 0
-    assert NormCube(mode="evaluation").moved("batch") == 1
+@pytest.mark.parametrize(
+    ("options", "moved"),
+    [
+        ({}, (4, 6, 3)),  # one token, every token, and of one token all but the fourth number, a zero
+        ({"edits": []}, (0, 0, 0)),
+        ({"edits": [], "padding": 1}, (0, 24, 0)),
+        ({"edits": [], "other": 2}, (0, 12, 0)),
+        ({"edits": [], "other": None}, (0, 12, 0)),
+        ({"edits": [], "padding": 2, "leave_out": True}, (0, 0, 0)),
+        ({"edits": [], "other": 2, "mode": "evaluation"}, (0, 0, 0)),
+        ({"mode": "evaluation"}, (4, 1, 3)),
+    ],
+)
+def test_an_edit_moves_its_token_and_only_batch_norm_moves_others(options: dict[str, Any], moved: tuple[int]) -> None:
+    figure = NormCube(**options)
+    assert tuple(figure.moved(norm) for norm in NORMS) == moved
+    assert "{} with layer norm, {} with batch norm, {} with RMS norm".format(*moved) in figure.alt_text()
 
 
 @pytest.mark.parametrize("batches", BATCHES)

@@ -14,6 +14,7 @@ from transformer_edu.training.grammar_model import new_grammar_model
 from transformer_edu.widgets import TrainingReplay
 from transformer_edu.widgets.training_replay_data import best_head, turning_point, weights_at
 
+pytestmark = pytest.mark.usefixtures("at_readers_speed")
 STORED = recordings.load("training-replay")["data"]
 
 
