@@ -1,21 +1,20 @@
 """Run all checks in many states of a process: `python -m tests.unit.checks_in_states` prints a line for each state.
 
-Without pytest, whose shape checks inside the package would take most of the time.
+Without pytest, whose shape checks inside the package would take most of the time. A state reaches a check only through
+the laboratory that all checks share, so each state sees every right candidate, and of each component one known mistake
+for each trial that catches any; every known mistake is seen in the last state, which is several at once. The checks
+themselves are imported in an odd state.
 """
 
 import random
 import sys
 import warnings
-from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, redirect_stdout
 from io import StringIO
 
 import numpy as np
 import torch
 from torch.overrides import _get_current_function_mode_stack
-
-from tests.unit.checked import CHECKS, OWN
-from transformer_edu import checks
-from transformer_edu.checks import CheckFailed
 
 
 @contextmanager
@@ -25,6 +24,21 @@ def setting(put, inside, outside):
         yield
     finally:
         put(outside)
+
+
+@contextmanager
+def float64_on_meta_without_gradients():
+    with (
+        setting(torch.set_default_dtype, torch.float64, torch.float32),
+        setting(torch.set_default_device, "meta", None),
+        torch.inference_mode(),
+    ):
+        yield
+
+
+with float64_on_meta_without_gradients():
+    from tests.unit.checked import COMPONENTS, run
+    from transformer_edu import checks
 
 
 @contextmanager
@@ -43,18 +57,6 @@ def all_warnings_are_errors():
 
 
 @contextmanager
-def after_an_odd_session():
-    """All that checks keep was found out without gradients and under autocast."""
-    for component in checks._COMPONENTS.values():
-        component._seen_before.clear()
-    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-        for name, check in CHECKS.items():
-            with suppress(CheckFailed):
-                check(checks.catalogue(name)[0].wrong)
-    yield
-
-
-@contextmanager
 def several_at_once():
     with ExitStack() as stack:
         for name in ("float64 by default", "meta by default", "inference mode", "autocast"):
@@ -63,6 +65,7 @@ def several_at_once():
 
 
 STATES = {
+    "after an odd session": nullcontext,
     "gradients off": lambda: setting(torch.set_grad_enabled, False, True),
     "inference mode": torch.inference_mode,
     "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
@@ -71,7 +74,6 @@ STATES = {
     "meta by default": lambda: setting(torch.set_default_device, "meta", None),
     "inside torch.device": lambda: torch.device("meta"),
     "other seeds": other_seeds,
-    "after an odd session": after_an_odd_session,
     "warnings as errors": all_warnings_are_errors,
     "deterministic algorithms": lambda: setting(torch.use_deterministic_algorithms, True, False),
     "anomaly detection": lambda: setting(torch.autograd.set_detect_anomaly, True, False),
@@ -98,33 +100,46 @@ def state():
 
 
 def verdict(name, candidate):
-    """The mistake that the check names, "none known" if it finds another one; None if it finds nothing wrong."""
+    """The mistake that the check names and the trial that shows it; "none known" for another mistake, None for none."""
     try:
-        CHECKS[name](candidate)
-    except CheckFailed as failure:
-        return failure.mistake.name if failure.mistake else "none known"
+        run(name, candidate)
+    except checks.CheckFailed as failure:
+        return failure.mistake.name if failure.mistake else "none known", failure.trial
     return None
 
 
-def differences(component):
-    """Where the check says something else than it should, or leaves the state changed; and how many it told apart."""
+def sample(name):
+    """The known mistakes of one component, one for each trial that catches any."""
+    by_trial = {}
+    for mistake in checks.catalogue(name):
+        by_trial.setdefault(verdict(name, mistake.wrong)[1], mistake)
+    return list(by_trial.values())
+
+
+def differences(name, mistakes):
+    """Where the check of one component says something else than it should, or leaves the state changed."""
     before = state()
-    candidates = {None: OWN[component]} | {m.name: m.wrong for m in checks.catalogue(component)}
-    for expected, candidate in candidates.items():
-        found = verdict(component, candidate)
-        if found != expected:
-            yield f"{component}: {found} instead of {expected}"
+    for expected, candidate in {None: COMPONENTS[name].reference, **{m.name: m.wrong for m in mistakes}}.items():
+        found = verdict(name, candidate)
+        if (found and found[0]) != expected:
+            yield f"{name}: {found} instead of {expected}"
         if state() != before:
-            yield f"{component}: the state has changed after {expected}"
+            yield f"{name}: the state has changed after {expected}"
 
 
 def main():
     found = []
-    for name, enter in STATES.items():
+    # all that checks keep is found out here, in an odd session
+    with redirect_stdout(StringIO()), torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        samples = {name: sample(name) for name in COMPONENTS}
+    for turn, (title, enter) in enumerate(STATES.items()):
+        # the check of a whole model takes as long as all others together: another of its mistakes in each state
+        here = samples | {"transformer": samples["transformer"][turn % len(samples["transformer"]) :][:1]}
+        some = {name: checks.catalogue(name) for name in COMPONENTS} if enter is several_at_once else here
         with redirect_stdout(StringIO()), enter():
-            here = [line for component in checks.components() for line in differences(component)]
-        print(f"{name:26}", "; ".join(here) or "as it should be", flush=True)
-        found += here
+            lines = [line for name, mistakes in some.items() for line in differences(name, mistakes)]
+        print(f"{title:26}", "; ".join(lines) or "as it should be", flush=True)
+        found += lines
     return len(found)
 
 

@@ -9,13 +9,12 @@ import pytest
 import torch
 
 from tests.properties.models import BOS, EOS, PAD, SOURCE, lively_model
-from tests.unit.diagnosis import diagnosis
-from transformer_edu import checks
-from transformer_edu.checks.components.beam_search import BEAM, best_answer
+from tests.unit.checked import accepts, failure, names, refuses
+from transformer_edu.checks.components.beam_search import COMPONENT, best_answer
 from transformer_edu.checks.engine.trial import observe
 from transformer_edu.decoding.beam import beam_search, length_normalizer
-from transformer_edu.widgets.search_tree import HAND_LANGUAGE, HAND_TOKENS, hand_tree, results
-from transformer_edu.widgets.search_tree_data import ALPHAS, BEAM_SIZES
+from transformer_edu.widgets.search_tree import results
+from transformer_edu.widgets.search_tree_data import ALPHAS, BEAM_SIZES, HAND_LANGUAGE, HAND_TOKENS, hand_tree
 
 pytestmark = pytest.mark.usefixtures("as_readers_run_it")
 
@@ -133,7 +132,7 @@ def test_no_trial_is_decided_by_a_tie(at):
 
         return best_answer(moved, *settings)
 
-    for trial in BEAM.trials:
+    for trial in COMPONENT.trials:
         assert observe(trial, nudged)["ids"] == observe(trial, best_answer)["ids"], trial.title
 
 
@@ -155,14 +154,12 @@ def with_a_heap(next_log_probs, bos_id, eos_id, max_len, beam_size, length_penal
     return beam[0][1], beam[0][0]
 
 
-def with_tensors(*given):
-    ids, log_prob = best_answer(*given)
-    return [torch.tensor(ids), torch.tensor(log_prob)]
+def returned_as(make_ids, make_number):
+    def search(*given):
+        ids, log_prob = best_answer(*given)
+        return make_ids(ids), make_number(log_prob)
 
-
-def with_arrays(*given):
-    ids, log_prob = best_answer(*given)
-    return np.array(ids), np.float64(log_prob)
+    return search
 
 
 def with_careless_hands(next_log_probs, *settings):
@@ -178,9 +175,16 @@ def with_careless_hands(next_log_probs, *settings):
     return best_answer(careless, *settings)
 
 
-@pytest.mark.parametrize("fn", [best_answer, with_a_heap, with_tensors, with_arrays, with_careless_hands])
-def test_right_searches_pass(fn):
-    checks.check_beam_search(fn)
+test_right_searches_pass = accepts(
+    {
+        "beam search": [
+            with_a_heap,
+            with_careless_hands,
+            returned_as(torch.tensor, torch.tensor),
+            returned_as(np.array, np.float64),
+        ]
+    }
+)
 
 
 # ------------------------------------------------------------------ wrong ones, as readers write them
@@ -200,25 +204,6 @@ def tutorial(next_log_probs, bos_id, eos_id, max_len, beam_size, length_penalty)
     return max(beam, key=lambda one: (one[0][-1] == eos_id, one[1] / ((4 + len(one[0])) / 6) ** length_penalty))
 
 
-def argmax(next_log_probs, bos_id, eos_id, max_len, beam_size, length_penalty):
-    ids, total = [bos_id], 0.0
-    while len(ids) < max_len:
-        token, step = max(next_log_probs(ids).items(), key=lambda item: item[1])
-        ids.append(token)
-        total += step
-        if token == eos_id:
-            break
-    return ids, total
-
-
-def product(next_log_probs, *settings):
-    ids, _ = best_answer(next_log_probs, *settings)
-    probability = 1.0
-    for at in range(1, len(ids)):
-        probability *= math.exp(next_log_probs(ids[:at])[ids[at]])
-    return ids, probability
-
-
 def returned_when_seen(next_log_probs, bos_id, eos_id, max_len, beam_size, length_penalty):
     beam = [([bos_id], 0.0)]
     for _ in range(max_len - 1):
@@ -230,55 +215,33 @@ def returned_when_seen(next_log_probs, bos_id, eos_id, max_len, beam_size, lengt
     return beam[0]
 
 
-READERS = {
-    "an answer that has ended keeps its place in the beam": tutorial,
-    "it is greedy search": argmax,
-    "log_prob is the probability": product,
-    "the first answer that ends stops the search": returned_when_seen,
-    "length_penalty has no effect": lambda *given: best_answer(*given[:-1], 0.0),
-    "max_len is counted without bos_id": lambda f, b, e, max_len, *rest: with_a_heap(f, b, e, max_len + 1, *rest),
-}
-
-
-@pytest.mark.parametrize("name", READERS)
-def test_searches_as_readers_write_them(name):
-    assert diagnosis(checks.check_beam_search, READERS[name]).startswith(name)
-
-
-@pytest.mark.parametrize(
-    ("result", "says"),
-    [
-        (None, "returned None, expected \\(ids, log_prob\\): is the `return` missing\\?"),
-        ("[1, 2]", "returned a str, expected \\(ids, log_prob\\)"),
-        (([1, 2], -0.5, 3), "returned 3 things, expected two"),
-        ((-0.5, [1, 2]), "returned a float as ids"),
-        (([1, 2.5], -0.5), "returned \\[1, 2.5\\] as ids, expected a list of whole numbers"),
-        ((["<bos>"], -0.5), "expected a list of whole numbers"),
-        (([[1, 2]], -0.5), "expected a list of whole numbers"),
-        (([1, 2], "low"), "returned a str, expected one number"),
-        (([1, 2], None), "returned None, expected one number"),
-    ],
+test_mistakes_as_readers_write_them = names(
+    {
+        "beam search": {
+            "an answer that has ended keeps its place in the beam": tutorial,
+            "the first answer that ends stops the search": returned_when_seen,
+            "max_len is counted without bos_id": lambda f, b, e, max_len, *rest: with_a_heap(
+                f, b, e, max_len + 1, *rest
+            ),
+        }
+    }
 )
-def test_what_cannot_be_an_answer_is_named(result, says):
-    with pytest.raises(checks.CheckFailed, match=says) as failure:
-        checks.check_beam_search(lambda *given: result)
-    assert failure.value.mistake is None
+test_an_answer_of_the_wrong_kind_is_named = refuses(
+    {
+        "beam search": [
+            (None, "returned None, expected (ids, log_prob): is the `return` missing?"),
+            ("[1, 2]", "returned a str, expected (ids, log_prob)"),
+            (([1, 2], -0.5, 3), "returned 3 things, expected two"),
+            ((-0.5, [1, 2]), "returned a float as ids"),
+            (([1, 2.5], -0.5), "returned [1, 2.5] as ids, expected a list of whole numbers"),
+            (([[1, 2]], -0.5), "expected a list of whole numbers"),
+            (([1, 2], "low"), "returned a str, expected one number"),
+            (([], math.nan), "none of the known mistakes"),
+        ]
+    }
+)
 
 
-def test_other_faults_are_said_plainly():
-    with pytest.raises(checks.CheckFailed, match="none of the known mistakes"):
-        checks.check_beam_search(lambda *given: ([], math.nan))
-    with pytest.raises(checks.CheckFailed, match="next_log_probs takes a list of ids, bos_id first, got int"):
-        checks.check_beam_search(lambda next_log_probs, bos_id, *rest: next_log_probs(bos_id))
-    with pytest.raises(checks.CheckFailed, match="takes 2 positional arguments but 6 were given"):
-        checks.check_beam_search(lambda next_log_probs, bos_id: None)
-    with pytest.raises(TypeError, match="without calling it"):
-        checks.check_beam_search(([1, 2], -0.5))
-
-
-def test_what_is_not_written_yet_is_said_to_be_so():
-    def search(*given):
-        raise NotImplementedError
-
-    with pytest.raises(checks.CheckFailed, match="Not written yet"):
-        checks.check_beam_search(search)
+def test_a_wrong_use_of_next_log_probs_is_named():
+    found = failure("beam search", lambda next_log_probs, bos_id, *rest: next_log_probs(bos_id))
+    assert "next_log_probs takes a list of ids, bos_id first, got int" in str(found)

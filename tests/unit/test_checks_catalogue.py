@@ -1,39 +1,40 @@
 """Every known mistake is caught and named; the package's own implementations pass; the texts are complete."""
 
-import inspect
-
 import pytest
 
 import transformer_edu as te
-from tests.unit.checked import CHECKS, OWN
+from tests.unit.checked import CHECKS, COMPONENTS, MODULES, failure, run
 from transformer_edu import checks
-from transformer_edu.checks import CheckFailed, Mistake
-from transformer_edu.checks.components import parameter_count as parameters_check
+from transformer_edu.checks import Mistake, components
 
-EVERY = [(name, mistake) for name in checks.components() for mistake in checks.catalogue(name)]
-
+EVERY = [(name, mistake) for name in COMPONENTS for mistake in checks.catalogue(name)]
 
 pytestmark = pytest.mark.usefixtures("as_readers_run_it")
 
 
-def test_there_is_a_check_for_every_component():
-    assert list(CHECKS) == checks.components()
-    assert list(OWN) == checks.components()
+def test_every_file_of_the_folder_is_a_component_with_a_public_check(root):
+    files = {path.stem for path in (root / "transformer_edu/checks/components").glob("*.py")} - {"__init__"}
+    assert {module.__name__.split(".")[-1] for module in MODULES.values()} == files
+    for name, found in CHECKS.items():
+        assert len(found) == 1, f"transformer_edu/checks/__init__.py imports one check of {name}"
+        assert found[0].__name__ in checks.__doc__
 
 
-@pytest.mark.parametrize("name", CHECKS)
+def test_components_come_in_the_order_of_the_chapters():
+    chapters = [COMPONENTS[name].chapter for name in checks.component_names()]
+    assert chapters == sorted(chapters)
+    assert len(EVERY) >= 401
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
 def test_the_packages_own_implementation_passes(name, capsys):
-    CHECKS[name](OWN[name])
-    line = capsys.readouterr().out
-    assert line.startswith(f"✓ {name}: ")
-    assert line.endswith(" checks passed\n")
+    run(name, COMPONENTS[name].reference)
+    assert capsys.readouterr().out == f"✓ {name}: {len(COMPONENTS[name].trials)} checks passed\n"
 
 
 @pytest.mark.parametrize(("name", "mistake"), EVERY, ids=[f"{name}: {mistake.name}" for name, mistake in EVERY])
 def test_every_known_mistake_is_caught_and_named(name: str, mistake: Mistake):
-    with pytest.raises(CheckFailed) as failure:
-        CHECKS[name](mistake.wrong)
-    error = failure.value
+    error = failure(name, mistake.wrong)
     assert error.mistake is mistake
     assert error.component == name
     for text in (error.trial, mistake.name, mistake.symptom, mistake.why, mistake.hint, "Diagnosis:", "Hint:"):
@@ -47,7 +48,7 @@ def assert_readable(message: str):
     assert len(message.splitlines()) <= 40, "the example is not small"
 
 
-@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize("name", COMPONENTS)
 def test_the_texts_of_a_catalogue_are_complete_and_distinct(name):
     mistakes = checks.catalogue(name)
     assert len(mistakes) >= 5
@@ -57,6 +58,17 @@ def test_the_texts_of_a_catalogue_are_complete_and_distinct(name):
         assert not mistake.symptom.endswith(".")
         assert mistake.why.endswith((".", "!", ")"))
         assert mistake.hint.endswith((".", "?", ")"))
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_a_check_wants_the_function_and_says_what_is_not_written_yet(name):
+    def unwritten(*given, **named):
+        raise NotImplementedError
+
+    pair = isinstance(COMPONENTS[name].reference, tuple)
+    assert "Not written yet" in str(failure(name, (unwritten, unwritten) if pair else unwritten))
+    with pytest.raises(TypeError, match=r"must be a function or class \(without calling it\), got float"):
+        run(name, (unwritten, 0.5) if pair else 0.5)
 
 
 def test_a_catalogue_is_a_copy():
@@ -69,13 +81,9 @@ def test_an_unknown_component_is_refused_with_the_list_of_names():
         checks.catalogue("tokenizer")
 
 
-def test_the_count_formula_is_the_real_models_count():
-    for fields in ({}, {"norm": "pre"}, {"tie_embeddings": "target"}, {"tie_embeddings": "all"}, {"final_norm": True}):
-        config = te.TransformerConfig(9, 9, d_model=8, num_heads=2, d_ff=12, num_layers=2, **fields)
-        assert parameters_check.count(config) == sum(p.numel() for p in te.Transformer(config).parameters())
-
-
-def test_all_public_checks_are_covered_here():
-    public = {name for name in checks.__all__ if name.startswith("check_")}
-    used = {"check_multi_head_split"} | {check.__name__ for check in CHECKS.values() if inspect.isfunction(check)}
-    assert public <= used
+@pytest.mark.parametrize(
+    "fields", [{}, {"norm": "pre"}, {"tie_embeddings": "target"}, {"tie_embeddings": "all"}, {"final_norm": True}]
+)
+def test_the_count_formula_is_the_real_models_count(fields):
+    config = te.TransformerConfig(9, 9, d_model=8, num_heads=2, d_ff=12, num_layers=2, **fields)
+    assert components.parameter_count.count(config) == sum(p.numel() for p in te.Transformer(config).parameters())

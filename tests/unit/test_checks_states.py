@@ -12,22 +12,17 @@ import pytest
 import torch
 from torch.overrides import _get_current_function_mode_stack
 
-from tests.unit.checked import CHECKS, OWN
+from tests.unit.checked import COMPONENTS
 from tests.unit.checks_in_states import STATES, state, verdict
 
 pytestmark = pytest.mark.usefixtures("as_readers_run_it")
 
 
-def in_a_process_of_its_own(root, *arguments):
-    """One thread: with tensors this small, two would wait for each other."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, *arguments]
-    return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
-
-
 @pytest.mark.slow
 def test_right_and_wrong_are_told_apart_in_every_state_which_stays_as_it_was(root):
-    done = in_a_process_of_its_own(root, "-m", "tests.unit.checks_in_states")
+    command = [sys.executable, "-m", "tests.unit.checks_in_states"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("as it should be") == len(STATES) >= 14
 
@@ -65,40 +60,21 @@ def leaving(mess, own):
 
 
 @pytest.mark.parametrize("around", [nullcontext, STATES["meta by default"], STATES["inside torch.device"]])
-@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize("name", COMPONENTS)
 def test_what_a_candidate_sets_stays_in_the_trial_in_which_it_sets_it(name, around, capsys):
+    own = COMPONENTS[name].reference
     with around():
         before = state()
-        assert verdict(name, leaving(harmlessly, OWN[name])) is None
+        assert verdict(name, leaving(harmlessly, own)) is None
         assert state() == before
-        verdict(name, leaving(harmfully, OWN[name]))
+        verdict(name, leaving(harmfully, own))
         assert state() == before
-        assert verdict(name, OWN[name]) is None
+        assert verdict(name, own) is None
 
 
 def test_a_default_device_can_still_be_set_and_unset_after_a_check_within_two_of_them(capsys):
     for outer, inner in ((STATES["meta by default"], nullcontext), (nullcontext, STATES["inside torch.device"])):
         with outer(), inner():
-            verdict("softmax", leaving(harmfully, OWN["softmax"]))
+            verdict("softmax", leaving(harmfully, COMPONENTS["softmax"].reference))
         assert torch.empty(0).device == torch.device("cpu")
         assert not _get_current_function_mode_stack()
-
-
-IN_AN_ODD_STATE = """
-import torch
-torch.set_default_dtype(torch.float64)
-torch.set_default_device("meta")
-with torch.inference_mode():
-    from tests.unit.checks_in_states import CHECKS, OWN, checks, verdict
-torch.set_default_device(None)
-torch.set_default_dtype(torch.float32)
-for name in CHECKS:
-    assert verdict(name, OWN[name]) is None, name
-    assert verdict(name, checks.catalogue(name)[0].wrong) == checks.catalogue(name)[0].name, name
-"""
-
-
-@pytest.mark.slow
-def test_the_state_in_which_the_checks_are_imported_makes_no_difference(root):
-    done = in_a_process_of_its_own(root, "-c", IN_AN_ODD_STATE)
-    assert done.returncode == 0, done.stderr

@@ -35,7 +35,7 @@ hang on the process's settings (gradients, autocast, default dtype and device, s
                                                  -> (ids, log_prob)
     check_corpus_bleu(fn)                        fn(hypotheses, references) -> BLEU, 0 .. 100, of token lists
 
-`catalogue(component)` lists the known mistakes of one component, `components()` the components' names.
+`catalogue(component)` lists the known mistakes of one component, `component_names()` the components.
 """
 
 # ruff: noqa: F401 (each line below registers a component and hands its check out)
@@ -79,7 +79,7 @@ _FOUND: list[Component] = [module.COMPONENT for module in vars(_folder).values()
 _COMPONENTS = {one.name: one for one in sorted(_FOUND, key=lambda one: (one.chapter, one.name))}
 
 
-def components() -> list[str]:
+def component_names() -> list[str]:
     """The names of the components that have a catalogue, in the order of the chapters."""
     return list(_COMPONENTS)
 

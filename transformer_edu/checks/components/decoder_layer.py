@@ -111,7 +111,11 @@ def in_turn(choose: Callable[[Function, Function, Function, Norms], Parts]) -> C
 
 
 def _without_norm(place: int) -> Callable[..., Tensor]:
-    return lambda *given: decoder_layer(*given[:-1], (*given[-1][:place], lambda x: x, *given[-1][place + 1 :]))
+    def layer(x: Tensor, memory: Tensor, attend: Attention, cross: Attention, feed: Function, norms: Norms) -> Tensor:
+        kept = (*norms[:place], lambda y: y, *norms[place + 1 :])
+        return decoder_layer(x, memory, attend, cross, feed, kept)
+
+    return layer
 
 
 mistake(
