@@ -120,17 +120,6 @@ def test_pieces_of_words_are_joined_where_a_sign_stands_for_the_space() -> None:
     assert text_of(tree, results(tree, 2, 0.6)[0].ids) == "the cats"
 
 
-def test_search_goes_on_while_something_better_may_come() -> None:
-    rows = {0: {2: 1.0}, 2: {1: 0.5, 3: 0.45, 4: 0.05}, 3: {4: 1.0}, 4: {1: 1.0}}
-
-    def next_log_probs(prefix: list[int]) -> list[float]:
-        return [math.log(rows[prefix[-1]].get(token, 0) or 1e-300) for token in range(5)]
-
-    tree = record_search_tree(next_log_probs, 0, 1, ["<bos>", "<eos>", "a", "b", "c"], 8)
-    assert text_of(tree, results(tree, 1, 0.0)[0].ids) == "a"
-    assert text_of(tree, results(tree, 1, 1.0)[0].ids) == "a b c"
-
-
 def test_a_sentence_that_never_ends_is_cut() -> None:
     tree = record_search_tree(lambda prefix: [-math.inf, -math.inf, 0.0], 0, 1, ["<bos>", "<eos>", "a"], 5)
     assert [text_of(tree, one.ids) for one in results(tree, 3, 0.6)] == ["a a a a"]
