@@ -3,11 +3,13 @@
 import math
 
 import torch
+import torch.nn.functional as F
 
 from transformer_edu import attention
 from transformer_edu.fast.dropout import draws_quickly, dropout
-from transformer_edu.fast.linear import Linear, linear
-from transformer_edu.fast.search import Weights, current_search
+from transformer_edu.fast.linear import Linear
+from transformer_edu.fast.products import Weights
+from transformer_edu.fast.search import current_search
 from transformer_edu.support.arguments import check_all_vectors
 from transformer_edu.support.cache import KeyValueCache
 from transformer_edu.support.plain import has_hooks
@@ -26,11 +28,11 @@ class MultiHeadAttention(attention.MultiHeadAttention):
         cache: KeyValueCache | None = None,
     ) -> Float[Tensor, "batch q_len d_model"]:
         """As in the plain class; in a search, self-attention multiplies once instead of three times."""
-        search = current_search()
+        search = current_search(query.shape[:-1].numel())
         if search is None or not (query is key is value) or not self._can_join_projections():
             return super().forward(query, key, value, mask, cache)
         check_all_vectors(self.d_model, query=query)
-        projected = linear(query, *search.weights(self, self._joined_weights))  # (batch, q_len, 3 d_model)
+        projected = search.product(self, query, self._joined_weights)  # (batch, q_len, 3 d_model)
         q, k, v = (self.split_heads(part) for part in projected.chunk(3, dim=-1))
         if cache is not None:
             k, v = cache.append(k, v)
@@ -48,17 +50,30 @@ class MultiHeadAttention(attention.MultiHeadAttention):
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
         """As in the plain class."""
-        if self.recorder is not None:
-            return super().attend(q, k, v, mask)
-        search = current_search()
-        additive = None if search is None or self.training else search.additive(mask, q.dtype)
+        search, recorded = current_search(), self.recorder is not None
+        additive = None if search is None or self.training or recorded else search.additive(mask, q.dtype)
         if additive is not None:
-            heads = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=additive)
-        elif self.training and self.dropout > 0 and draws_quickly(q, q[..., 0].numel() * k.shape[-2]):
+            return self.output_projection(self.merge_heads(attention_to_sources(q, k, v, additive)))
+        sharing = q.shape[0] // k.shape[0]  # see SharedCache
+        k, v = (x if sharing == 1 else x.repeat_interleave(sharing, dim=0) for x in (k, v))
+        if self.training and not recorded and draws_quickly(q, q[..., 0].numel() * k.shape[-2]):
             heads = _attention_with_dropout(q, k, v, mask, self.dropout)
-        else:
-            return super().attend(q, k, v, mask)
-        return self.output_projection(self.merge_heads(heads))
+            return self.output_projection(self.merge_heads(heads))
+        return super().attend(q, k, v, mask)
+
+
+def attention_to_sources(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
+    """Attention (batch, heads, 1, d_head) of a search's newest tokens to their sources.
+
+    Where k and v have fewer rows than q, as many neighbouring rows of q belong to one source: they become several
+    queries of one row, so that each source is read once.
+    """
+    sharing = q.shape[0] // k.shape[0]
+    if sharing == 1:
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    queries = q.unflatten(0, (-1, sharing)).squeeze(3).transpose(1, 2)  # (sources, heads, sharing, d_head)
+    output = F.scaled_dot_product_attention(queries, k, v, attn_mask=mask[::sharing])
+    return output.transpose(1, 2).flatten(0, 1).unsqueeze(2)
 
 
 def _attention_with_dropout(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, p: float) -> Tensor:

@@ -1,37 +1,10 @@
-"""x Wᵀ + b: `torch.nn.Linear`, with the quicker of PyTorch's two libraries for matrix products.
+"""`torch.nn.Linear` with quick products."""
 
-On a CPU, PyTorch gives float32 products to MKL. On AMD processors MKL leaves the wide (AVX-512) arithmetic unused;
-oneDNN, which PyTorch carries too, uses it and takes half the time. The sums are the same, added up in another
-order: results agree to float32's rounding. Small products, other processors, other dtypes and layouts, autocast,
-`torch.func`, tracing, export and compilation go PyTorch's usual way.
-"""
-
-from functools import cache
-from pathlib import Path
-from typing import Any
-
-import torch
-import torch.nn.functional as F
 from torch import nn
-from torch.utils.flop_counter import register_flop_formula
 
-from transformer_edu.fast.search import Weights, current_search
-from transformer_edu.support.plain import is_plain, is_watched
+from transformer_edu.fast.products import Weights, linear
+from transformer_edu.fast.search import current_search
 from transformer_edu.support.shapes import Float, Tensor
-
-ROWS = 16  # fewer vectors, or
-WEIGHTS = 2**16  # a smaller matrix than 256 x 256: handing the product over costs more than it saves
-
-ONEDNN: Any = getattr(torch.ops.mkldnn, "_linear_pointwise", None)  # not part of PyTorch's promises: it may be missing
-
-
-def linear(
-    x: Float[Tensor, "... inner"], weight: Float[Tensor, "outer inner"], bias: Float[Tensor, " outer"] | None = None
-) -> Float[Tensor, "... outer"]:
-    """Vectors (..., inner) times the rows of `weight` (outer, inner), plus `bias`: (..., outer)."""
-    if _is_large(x, weight) and _mkl_is_slow():
-        return _quick_linear(x, weight, bias)
-    return F.linear(x, weight, bias)
 
 
 class Linear(nn.Linear):
@@ -39,86 +12,10 @@ class Linear(nn.Linear):
 
     def forward(self, input: Float[Tensor, "... inner"]) -> Float[Tensor, "... outer"]:
         """Vectors (..., in_features) -> vectors (..., out_features)."""
-        search = current_search()
-        return linear(input, *(self._weights() if search is None else search.weights(self, self._weights)))
+        search = current_search(input.shape[:-1].numel())
+        if search is None:
+            return linear(input, self.weight, self.bias)
+        return search.product(self, input, self._weights)
 
     def _weights(self) -> Weights:
         return self.weight, self.bias
-
-
-def _quick_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    if not _onednn_takes(x, weight, bias):
-        return F.linear(x, weight, bias)
-    if not torch.is_grad_enabled():
-        return _product(x, weight, bias)
-    return _OneDnnLinear.apply(x, weight, bias)
-
-
-class _OneDnnLinear(torch.autograd.Function):
-    """y = x Wᵀ + b and its three derivatives, made of products that can be differentiated again."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        ctx.save_for_backward(x, weight)
-        return _product(x, weight, bias)
-
-    @staticmethod
-    def backward(ctx: Any, of_y: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        x, weight = ctx.saved_tensors
-        rows, row_gradients = x.reshape(-1, x.shape[-1]), of_y.reshape(-1, of_y.shape[-1])
-        return (
-            _quick_linear(of_y, weight.T) if ctx.needs_input_grad[0] else None,
-            _quick_linear(row_gradients.T, rows.T) if ctx.needs_input_grad[1] else None,
-            row_gradients.sum(dim=0) if ctx.needs_input_grad[2] else None,
-        )
-
-
-def _product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    return ONEDNN(x, weight, bias, "none", [], "")
-
-
-def _count_operations(x_shape: torch.Size, weight_shape: torch.Size, *given: Any, **named: Any) -> int:
-    """For `torch.utils.flop_counter`: a multiplication and an addition for each entry of x and row of the weight."""
-    return 2 * x_shape.numel() * weight_shape[0]
-
-
-if ONEDNN is not None:
-    register_flop_formula(ONEDNN)(_count_operations)
-
-
-def _is_large(x: Tensor, weight: Tensor) -> bool:
-    if is_watched():  # sizes may be unknown yet
-        return False
-    return weight.numel() >= WEIGHTS and x.numel() >= ROWS * weight.shape[-1]
-
-
-def _onednn_takes(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
-    """Whether oneDNN reads these as PyTorch does: it takes the bias's shape and the strides on trust."""
-    given = (x, weight) if bias is None else (x, weight, bias)
-    return (
-        is_plain(*given)
-        and all(map(_is_cpu_float32, given))
-        and weight.dim() == 2
-        and weight.shape[1] == x.shape[-1]
-        and (weight.is_contiguous() or weight.T.is_contiguous())
-        and (bias is None or (bias.shape == weight.shape[:1] and bias.is_contiguous()))
-        and not torch.is_autocast_enabled("cpu")
-        and torch._C._get_mkldnn_enabled()
-    )
-
-
-def _is_cpu_float32(tensor: Tensor) -> bool:
-    return tensor.is_cpu and tensor.dtype is torch.float32
-
-
-@cache
-def _mkl_is_slow() -> bool:
-    """Whether this is an AMD processor with AVX-512, and PyTorch came with both libraries."""
-    if ONEDNN is None or not (torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()):
-        return False
-    if torch.backends.cpu.get_cpu_capability() != "AVX512":
-        return False
-    try:
-        return "AuthenticAMD" in Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:  # not Linux
-        return False

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from transformer_edu.fast.linear import linear
+from transformer_edu.fast.products import linear
 from transformer_edu.support.plain import has_hooks, is_plain
 from transformer_edu.support.shapes import Float, Int, Tensor
 from transformer_edu.support.validation import check_positive_integer, check_probability

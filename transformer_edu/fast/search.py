@@ -1,8 +1,8 @@
 """What a search computes once, and uses at each of its steps.
 
-A product of a few vectors with a matrix (outer, inner) takes a third less time when the matrix lies in memory column
-by column. Copying it there pays within a search, which multiplies with the same weights at every step, and is safe
-there: nobody changes weights in the middle of a search. Nothing is kept when it is over.
+Copying weights into the layout that products read fastest pays within a search, which multiplies with the same
+weights at every step, and is safe there: nobody changes weights in the middle of a search. Nothing is kept when it
+is over.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,20 +12,19 @@ from contextvars import ContextVar
 import torch
 from torch import nn
 
+from transformer_edu.fast.products import Weights, prepared_product
 from transformer_edu.masks import padding_mask
 from transformer_edu.support.plain import is_watched
 from transformer_edu.support.shapes import Bool, Float, Int, Tensor
 
-LARGEST = 2**20  # entries: larger matrices do not stay in a processor's cache, and gain nothing
-
-Weights = tuple[Tensor, Tensor | None]  # weight (outer, inner) and bias (outer)
+ROWS = 16  # with fewer vectors a step, a search of usual length does not earn back the copies
 
 
 class Search:
-    """One search's weights, each in the layout that is read fastest, and the mask of its sources."""
+    """One search's products, prepared, and the mask of its sources."""
 
     def __init__(self) -> None:
-        self._weights: dict[nn.Module, Weights] = {}
+        self._products: dict[nn.Module, Callable[[Tensor], Tensor]] = {}
         self._source: Tensor | None = None
         self._mask: Tensor | None = None
         self._additive: Tensor | None = None
@@ -39,12 +38,11 @@ class Search:
         finally:
             _in_use.reset(token)
 
-    def weights(self, module: nn.Module, collect: Callable[[], Weights]) -> Weights:
-        """The weights of a module, which `collect` gives, column by column in memory."""
-        if module not in self._weights:
-            weight, bias = collect()
-            self._weights[module] = (weight.T.contiguous().T if weight.numel() <= LARGEST else weight), bias
-        return self._weights[module]
+    def product(self, module: nn.Module, x: Tensor, weights: Callable[[], Weights]) -> Tensor:
+        """x (..., inner) times a module's weights (outer, inner), plus its bias; `weights` is asked for both once."""
+        if module not in self._products:
+            self._products[module] = prepared_product(*weights(), x)
+        return self._products[module](x)
 
     def source_mask(self, source: Int[Tensor, "batch seq"], pad_id: int) -> Bool[Tensor, "batch 1 1 seq"]:
         """The sources' padding mask, always the same tensor for the same sources."""
@@ -69,6 +67,6 @@ class Search:
 _in_use: ContextVar[Search | None] = ContextVar("the search that takes a step in this thread", default=None)
 
 
-def current_search() -> Search | None:
-    """The search that is taking a step in this thread, if any."""
-    return None if is_watched() else _in_use.get()
+def current_search(rows: int = ROWS) -> Search | None:
+    """The search that is taking a step in this thread, if any, and if it is worth its while for so many vectors."""
+    return None if rows < ROWS or is_watched() else _in_use.get()
