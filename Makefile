@@ -49,6 +49,7 @@ test: book
 check: $(ENV)
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
+	$(PY) tools/format_js.py --check
 	$(PY) -m mypy
 	$(PY) tools/run_notebooks.py --check
 	$(PY) tools/take_stills.py --check
