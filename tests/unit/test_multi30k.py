@@ -6,7 +6,6 @@ import hashlib
 import os
 import shutil
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
@@ -140,13 +139,6 @@ def full():
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_processes_that_download_at_once_end_with_one_whole_file(home, tmp_path):
-    with ThreadPoolExecutor(8) as pool:
-        paths = list(pool.map(lambda _: download("val", "en", tmp_path / "new"), range(8)))
-    assert {path.read_bytes() for path in paths} == {packed("en")}
-    assert os.listdir(tmp_path / "new") == ["val.en.gz"]
-
-
 @pytest.mark.parametrize("by", ["argument", "environment"])
 def test_nothing_is_downloaded_into_a_folder_that_the_user_named(home, tmp_path, monkeypatch, by):
     folder = tmp_path / "mine"
@@ -189,10 +181,6 @@ def test_the_real_copy_is_what_is_published_packed_or_unpacked(corpus_folder, tm
         assert hashlib.sha256(file.read_bytes()).hexdigest() == multi30k.PACKED_SHA256[file.name]
         (tmp_path / f"{split}.{language}").write_bytes(gzip.decompress(file.read_bytes()))
     assert multi30k_pairs(split, tmp_path) == pairs
-
-
-def test_the_real_first_pair_is_known(corpus_folder, monkeypatch):
-    monkeypatch.setenv(FOLDER_VARIABLE, str(corpus_folder))
-    german, english = multi30k_pairs("train")[0]
-    assert german == "Zwei junge weiße Männer sind im Freien in der Nähe vieler Büsche."
-    assert english == "Two young, White males are outside near many bushes."
+    if split == "train":
+        german = "Zwei junge weiße Männer sind im Freien in der Nähe vieler Büsche."
+        assert pairs[0] == (german, "Two young, White males are outside near many bushes.")

@@ -95,6 +95,10 @@ def damage(file):
     file.write_bytes(content)
 
 
+def forget_run(file):
+    write_tensors(file, read_tensors(file, "transformer_edu.weights/1")[1], {}, "transformer_edu.weights/1")
+
+
 def keep_only(folder, *names):
     for file in folder.iterdir():
         if file.name not in names:
@@ -160,21 +164,6 @@ def test_a_replaced_tokenizer_of_the_same_size_is_refused_and_a_lost_one_learnt_
     assert (one / "tokenizer.json").read_bytes() == (runs / "one" / "tokenizer.json").read_bytes()
 
 
-@pytest.mark.filterwarnings("ignore:.*is damaged")
-def test_when_all_checkpoints_are_damaged_a_run_stops_and_says_what_is_left(one, refused):
-    for file in one.glob("checkpoint-*"):
-        damage(file)
-    says = refused("--resume")
-    assert "must hold a checkpoint that is whole, but none is left" in says
-    assert all(name in says for name in content(one) if name not in START)
-
-
-@pytest.mark.parametrize("left", [WEIGHT_FILES, ("model.safetensors",)])
-def test_without_its_checkpoints_a_run_stops_too(one, refused, left):
-    keep_only(one, *START, *left)
-    assert f"there are {', '.join(left)}" in refused("--resume")
-
-
 def test_damaged_weights_are_reported_and_left_out_of_the_average(one, brief_text):
     damage(one / WEIGHT_FILES[0])
     with pytest.warns(UserWarning, match=r"weights-00000002\.safetensors is damaged.*it is passed over"):
@@ -182,25 +171,26 @@ def test_damaged_weights_are_reported_and_left_out_of_the_average(one, brief_tex
     assert "mean of the last 2" not in json.loads((one / "card.json").read_text())["weights"]["tried"]
 
 
-@pytest.mark.parametrize("name", [CHECKPOINTS[0], WEIGHT_FILES[0], "model.safetensors", "card.json"])
-def test_a_file_of_another_run_is_named_and_never_mixed_in(one, runs, refused, name):
-    shutil.copy(runs / "other" / name, one / name)
-    assert f"{one / name} must be of the run that run.json describes" in refused("--resume")
+NOT_WHOLE, FOREIGN = "a checkpoint that is whole, but none is left", "must be of the run that run.json describes"
+REFUSED = {  # what happened to the folder, and what is said when the run is to go on
+    "damaged checkpoints": (lambda one, _: [damage(one / name) for name in CHECKPOINTS], NOT_WHOLE),
+    "no checkpoints": (lambda one, _: keep_only(one, *START, *WEIGHT_FILES), f"there are {', '.join(WEIGHT_FILES)}"),
+    "only a model": (lambda one, _: keep_only(one, *START, "model.safetensors"), "there are model.safetensors"),
+    "weights of no run": (lambda one, _: forget_run(one / WEIGHT_FILES[1]), f"{WEIGHT_FILES[1]} {FOREIGN}"),
+    "no model": (lambda one, _: (one / "model.safetensors").write_text("?"), f"model.safetensors {FOREIGN}"),
+    "damaged description": (lambda one, _: (one / "run.json").write_text("[1]"), "run.json is damaged"),
+    "empty description": (lambda one, _: (one / "run.json").write_text(""), "run.json is damaged"),
+}
+for name in (CHECKPOINTS[0], WEIGHT_FILES[0], "model.safetensors", "card.json"):
+    REFUSED[f"other {name}"] = lambda one, other, name=name: shutil.copy(other / name, one / name), f"{name} {FOREIGN}"
 
 
-def test_files_that_say_nothing_of_their_run_are_another_runs(one, runs, refused):
-    file, kind = one / WEIGHT_FILES[1], "transformer_edu.weights/1"
-    write_tensors(file, read_tensors(file, kind)[1], {}, kind)
-    assert str(file) in refused("--resume")
-    shutil.copy(runs / "one" / file.name, file)
-    (one / "model.safetensors").write_text("of another program")
-    assert str(one / "model.safetensors") in refused("--resume")
-
-
-@pytest.mark.parametrize("written", ["", "[1]"])
-def test_a_damaged_description_is_named(one, refused, written):
-    (one / "run.json").write_text(written)
-    assert f"{one / 'run.json'} is damaged" in refused("--resume")
+@pytest.mark.filterwarnings("ignore:.*is damaged")
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_folder_that_does_not_hold_the_whole_run_and_no_other_is_refused_by_name(one, runs, refused, case):
+    happens, says = REFUSED[case]
+    happens(one, runs / "other")
+    assert says in refused("--resume")
 
 
 def test_two_trainings_never_share_a_folder_and_the_lock_of_one_that_is_gone_locks_nothing(one, refused, brief_text):

@@ -11,7 +11,7 @@ from transformer_edu.saving import size
 from transformer_edu.saving.size import check_memory, parameter_count
 
 SMALL = {"d_model": 8, "num_heads": 2, "d_ff": 12, "num_layers": 3, "max_len": 20}
-ABSURD = [10**9, 10**23, 10**5000]
+ABSURD = [10**9, 10**5000]
 
 
 @pytest.mark.parametrize("tie", ["none", "target", "all"])
@@ -26,7 +26,7 @@ def test_the_formula_counts_what_the_model_learns(tie, norm):
     assert parameter_count(config) == count(config), "the exercise counts the same"
 
 
-@pytest.mark.parametrize("number", ABSURD, ids=["billion", "10^23", "10^5000"])
+@pytest.mark.parametrize("number", ABSURD, ids=["billion", "10^5000"])
 @pytest.mark.parametrize(
     "field", ["num_layers", "d_model", "d_ff", "source_vocab_size", "target_vocab_size", "max_len"]
 )
@@ -35,7 +35,7 @@ def test_sizes_beyond_the_machines_memory_are_refused_by_name_without_building(f
     monkeypatch.setattr(Transformer, "__init__", lambda *_: pytest.fail("something was built"))
     fields = {"source_vocab_size": 11, "target_vocab_size": 11} | SMALL | {field: number}
     with pytest.raises(
-        ValueError, match=rf"this machine's memory of 8,589,934,592 bytes.*{field}=(1,000|100,|more than 2\^)"
+        ValueError, match=rf"this machine's memory of 8,589,934,592 bytes.*{field}=(1,000|more than 2\^)"
     ) as caught:
         check_memory(TransformerConfig(**fields))
     assert len(str(caught.value)) < 500
