@@ -64,8 +64,8 @@ def multi30k_pairs(
     if source == target:
         raise ValueError(f"source and target must be two languages, got {source!r} for both")
     named = os.environ.get(FOLDER_VARIABLE) or None if folder is None else folder
-    sides = [_lines(split, language, named) for language in (source, target)]
-    return pair_lines(*sides, f"{split}.{source}", f"{split}.{target}")
+    sources, targets = (_lines(split, language, named) for language in (source, target))
+    return pair_lines(sources, targets, f"{split}.{source}", f"{split}.{target}")
 
 
 def cache_folder() -> Path:
