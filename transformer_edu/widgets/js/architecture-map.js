@@ -1,5 +1,5 @@
-import { asToken, bold, button, changeAnnouncer, choice, cividis, css, div, diverging, fill, focusedIn, format, h,
-  matrixGrid, mount, paragraph, readable, span, store, svg, whole } from "./core.js";
+import { asToken, bold, button, changeAnnouncer, choice, cividis, css, div, diverging, dot, fill, focusedIn, format, h,
+  matrixGrid, mount, paragraph, readable, setOff, span, store, svg, whole } from "./core.js";
 
 const TRAITS = ["trace", "block", "source_token", "target_token", "source_name", "target_name"];
 const SCALE = 3; // activations beyond ±3 get the strongest colour
@@ -26,7 +26,7 @@ const LAYERS = {
 const quoted = (word) => asToken(readable(word));
 const numbers = (rows, scale) => rows.map((row) => row.split(" ").map((number) => Number(number) / scale));
 // root mean square
-const typical = (row) => bold(format(Math.sqrt(row.reduce((sum, x) => sum + x * x, 0) / row.length)));
+const rms = (row) => bold(format(Math.sqrt(dot(row, row) / row.length)));
 
 /** "W_{Q}" and "x^{2}" with real sub- and superscripts. Only for this file's own formulas. */
 function rich(text) {
@@ -204,15 +204,14 @@ function followed(block, state, path) {
     quoted(reads ? word : input), ` stands at position ${at} (counted from 0) and gets that position’s pattern.`,
   ];
   if (part === "feed_forward") return [
-    "For ", ...who, " numbers of typical size ", typical(row(block)),
-    " come out (size: root mean square), made from its own row alone.",
+    "For ", ...who, " numbers with an RMS of ", rms(row(block)), " come out, made from its own row alone.",
   ];
   if (part.startsWith("after")) {
     const here = path.indexOf(block);
-    const [into, added, after] = [path[here - 2], path[here - 1], block].map((name) => typical(row(name)));
+    const [into, added, after] = [path[here - 2], path[here - 1], block].map((name) => rms(row(name)));
     return [
-      ...who, ": numbers of typical size ", into, " went in, of ", added, " were added, of ", after,
-      " came out of the norm (size: root mean square).",
+      ...who, ": numbers with an RMS of ", into, " went in, of ", added, " were added, of ", after,
+      " came out of the norm (RMS: root mean square).",
     ];
   }
   const [best, score, probability] = trace.candidates[at][0];
@@ -592,8 +591,8 @@ function render({ model, el }) {
     [state.source_token, state.target_token, layer].forEach((value, i) => choices[i].set(value));
     map.update(state, layer);
     const [at, about] = [path.indexOf(state.block), describe(state.block, state)];
-    previous.setAttribute("aria-disabled", String(at === 0));
-    next.setAttribute("aria-disabled", String(at === path.length - 1));
+    setOff(previous, at === 0);
+    setOff(next, at === path.length - 1);
     counter.textContent = `block ${at + 1} of ${path.length}`;
     const said = followed(state.block, state, path);
     const fact = (name, ...content) => [h("dt", {}, name), h("dd", {}, ...content)];

@@ -1,6 +1,6 @@
 import { asToken, bold, button, changeAnnouncer, choice, cividis, decimalsFor, div, diverging, fill, focusedIn, format,
-  h, inBrackets, mapMatrix, matmul, matrixGrid, mount, numbered, paragraph, select, softmax, sketch, span, store, sub,
-  sumOf, svg, toggle, transpose, uniqueId } from "./core.js";
+  h, inBrackets, mapMatrix, matmul, matrixGrid, mount, numbered, paragraph, select, sketch, snapshot, softmax, span,
+  stepper, store, sub, sumOf, svg, toggle, transpose, uniqueId } from "./core.js";
 
 const STEPS = ["project", "scores", "scale", "mask", "softmax", "mix", "output"];
 const TITLES = ["Project", "Scores", "Scale", "Mask", "Softmax", "Mix", "Output"];
@@ -331,24 +331,10 @@ function render({ model, el }) {
   const announce = changeAnnouncer(root);
   const panelId = uniqueId();
   const state = store(model, TRAITS, draw);
-  const start = Object.fromEntries([...INPUTS, "scale", "mask"].map((name) => [name, structuredClone(state[name])]));
+  const start = snapshot(state, [...INPUTS, "scale", "mask"]);
   const go = (step) => state.set({ step });
 
-  const steps = choice({
-    label: "Steps",
-    kind: "tablist",
-    class: "te-steps-bar",
-    controls: panelId,
-    value: state.step,
-    onChange: go,
-    options: TITLES.map((title, i) => ({
-      value: i + 1,
-      label: `Step ${i + 1}: ${title}`,
-      content: [
-        span("te-count", i + 1), span("te-title", title),
-      ]
-    })),
-  });
+  const steps = stepper({ titles: TITLES, value: state.step, panel: panelId, onChange: go });
   const formula = equation();
   const parts = choice({
     label: "Projection",
@@ -358,7 +344,6 @@ function render({ model, el }) {
     options: Object.entries(PARTS).map(([value, [name]]) => ({ value, content: [`${value.toUpperCase()} · ${name}`] })),
   });
   const stageBox = div("te-stage-box");
-  const now = h("div", { class: "te-now", "aria-hidden": "true" });
   const words = paragraph("te-sentence");
   const workingBox = div("te-working");
   const scaleSwitch = toggle({
@@ -376,10 +361,6 @@ function render({ model, el }) {
       { value: "padding", label: "last is padding" },
     ]
   });
-  const previous = button("← Previous", () => state.step > 1 && go(state.step - 1));
-  const next = button(
-    "Next →", () => state.step < STEPS.length && go(state.step + 1), { class: "te-button te-primary" }
-  );
   const reset = button("Reset", () => state.set(structuredClone(start)));
   let strip, stage, built = "";
   const stripBox = div();
@@ -429,23 +410,20 @@ function render({ model, el }) {
     [steps.set(state.step), parts.set(state.part), scaleSwitch.set(state.scale), maskList.set(state.mask)];
     strip.update(state, values);
     formula.update(state);
-    now.textContent = `Step ${state.step}: ${TITLES[state.step - 1]}`;
     fill(words, ...sentence(state, values, state.query, column));
     fill(workingBox, working(state, values, state.query, column));
-    previous.setAttribute("aria-disabled", String(state.step === 1));
-    next.setAttribute("aria-disabled", String(state.step === STEPS.length));
     const text = `Step ${state.step} of ${STEPS.length}, ${TITLES[state.step - 1]}. ${words.textContent}`;
     announce(text);
   }
 
   root.append(
     steps.element,
-    now,
+    steps.now,
     div("te-head", stripBox, formula.element),
     h("div", { class: "te-body", role: "tabpanel", id: panelId, "aria-label": "The numbers of this step" },
       stageBox, div("te-panel", words, workingBox)
     ),
-    div("te-foot", div("te-group", previous, next), div("te-group", scaleSwitch.element, maskList.element, reset)),
+    div("te-foot", steps.buttons, div("te-group", scaleSwitch.element, maskList.element, reset)),
   );
   draw();
   return state.dispose;

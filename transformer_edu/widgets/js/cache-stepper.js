@@ -1,5 +1,5 @@
 import { announcer, bold, button, choice, div, fill, format, h, mount, named, paragraph, plural, readable, select,
-  slider, span, special, store, whole } from "./core.js";
+  setOff, slider, span, special, store, whole } from "./core.js";
 
 const TRAITS = ["recorded", "step", "cached", "token", "layer", "length"];
 const [SHORTEST, LONGEST] = [8, 512];
@@ -263,8 +263,8 @@ function render({ model, el }) {
     ways.set(state.cached);
     whose.set(String(state.token));
     length.set(state.length);
-    next.setAttribute("aria-disabled", String(state.step === reads.length));
-    for (const one of [back, again]) one.setAttribute("aria-disabled", String(state.step === 1));
+    setOff(next, state.step === reads.length);
+    for (const one of [back, again]) setOff(one, state.step === 1);
     const verdicts = [...list.querySelectorAll("[role=row]")]
       .map((row) => [...new Set([row.firstChild, row.lastChild])].map((one) => one.textContent).join(" ").trim())
       .join("; ");

@@ -1,5 +1,5 @@
 import { bold, button, changeAnnouncer, choice, css, div, diverging, fill, format, h, inkOn, mount, named, paragraph,
-  readable, span, store, wordSpan } from "./core.js";
+  readable, setOff, span, store, wordSpan } from "./core.js";
 
 const TRAITS = ["branches", "path", "layer", "source_name", "target_name"];
 const [START, END] = ["<bos>", "<eos>"];
@@ -135,7 +135,7 @@ function nextWords(onChoose) {
   };
 
   function show(slot, { word, p }, can) {
-    slot.setAttribute("aria-disabled", String(!can));
+    setOff(slot, !can);
     slot.setAttribute("aria-label", `write ${readable(word)}, probability ${format(p, 4)}`);
     slot.dataset.value = String(p);
     fill(slot, wordSpan("te-dec-word", word),
@@ -226,8 +226,8 @@ function render({ model, el }) {
     fill(words, ...story(state, step));
     fill(notes, ...remarks(state, step));
     layers.set(state.layer);
-    go.setAttribute("aria-disabled", String(!canFollow(step, step.newest.options[0])));
-    for (const one of [back, again]) one.setAttribute("aria-disabled", String(!state.path.length));
+    setOff(go, !canFollow(step, step.newest.options[0]));
+    for (const one of [back, again]) setOff(one, !state.path.length);
     const text = `Layer ${state.layer + 1}. Written: ${state.path.map(readable).join(" ") || "nothing"}. ` +
       `${words.textContent}`;
     announce(text);

@@ -1,6 +1,6 @@
 import { asToken, bold, button, changeAnnouncer, choice, cividis, decimalsFor, div, diverging, dot, eachCell, fill,
-  format, h, inBrackets, listed, mapMatrix, matmul, matrixGrid, mount, numbered, paragraph, softmax, span, store, sub,
-  transpose, uniqueId } from "./core.js";
+  format, h, inBrackets, listed, mapMatrix, matmul, matrixGrid, mount, numbered, paragraph, snapshot, softmax, span,
+  stepper, store, sub, transpose, uniqueId } from "./core.js";
 
 const TITLES = ["Project", "Split", "Scores", "Weights", "Mix", "Merge", "Output"];
 const TRAITS = ["tokens", "x", "w_q", "w_k", "w_v", "w_o", "num_heads", "step", "part", "token", "key", "head"];
@@ -108,100 +108,60 @@ const scoreColour = (values) => {
   return (value) => diverging((0.8 * value) / largest);
 };
 
+/** What a matrix shows; `more` is what `block` takes besides. */
+const matrix = (name, symbol, label, values, rows, columns, more = {}) =>
+  ({ name, symbol, label, values, rows, columns, ...more });
+
 /** X times W_Q: the columns of W_Q, and so those of Q, belong to the heads. */
 function projectScene(state, values) {
   const { tokens, x, num_heads, part } = state;
-  const [w, columns] = [state[`w_${part}`], spokenColumns(num_heads, values.size)];
-  const owner = w.map((row) => row.map((_, column) => ({ head: Math.floor(column / values.size) })));
+  const [w, columns, letter] = [state[`w_${part}`], spokenColumns(num_heads, values.size), part.toUpperCase()];
+  const note = "one row per token";
+  const learned = {
+    note: "learned",
+    marks: w.map((row) => row.map((_, column) => ({ head: Math.floor(column / values.size) }))),
+    band: bands(num_heads, values.size),
+  };
+  const marks = values.marks.whole;
   return {
     kind: "falk",
-    left: {
-      name: "x",
-      symbol: "X",
-      note: "one row per token",
-      label: "X, one row per token",
-      values: x,
-      rows: tokens,
-      columns: numbered(x[0].length),
-      showRows: true,
-    },
-    top: {
-      name: `w_${part}`,
-      symbol: sub("W", part.toUpperCase()),
-      note: "learned",
-      label: `W ${part}, learned`,
-      values: w,
-      marks: owner,
-      rows: numbered(w.length),
-      columns,
-      band: bands(num_heads, values.size),
-    },
-    result: {
-      name: part,
-      symbol: part.toUpperCase(),
-      label: `${PARTS[part]} vectors of all heads`,
-      values: values[part],
-      marks: values.marks.whole,
-      rows: tokens,
-      columns,
-    },
+    left: matrix("x", "X", `X, ${note}`, x, tokens, numbered(x[0].length), { note, showRows: true }),
+    top: matrix(`w_${part}`, sub("W", letter), `W ${part}, learned`, w, numbered(w.length), columns, learned),
+    result: matrix(part, letter, `${PARTS[part]} vectors of all heads`, values[part], tokens, columns, { marks }),
   };
 }
 
 /** One small matrix for each head. */
 function perHead(state, name, list, options) {
   const { tokens } = state;
-  return list.map((values, head) => ({
-    name: `${name}-${head + 1}`,
-    symbol: headName(head),
-    label: `${options.label}, head ${head + 1}`,
-    values,
-    rows: tokens,
-    head,
-    columns: options.tokenColumns ? tokens : numbered(values[0].length),
-    showColumns: options.tokenColumns,
-    showRows: options.labels === "all" || head === 0,
-    marks: options.marks?.[head],
-    origins: options.origins,
-    colour: options.colour,
-    decimals: options.decimals ?? decimalsFor(list.flat()),
-    kind: options.kind,
-  }));
+  const { label, labels, tokenColumns, marks, decimals = decimalsFor(list.flat()), ...more } = options;
+  return list.map((values, head) => {
+    const columns = tokenColumns ? tokens : numbered(values[0].length);
+    const own = { head, decimals, marks: marks?.[head], showRows: labels === "all" || head === 0 };
+    const look = { ...more, ...own, showColumns: tokenColumns };
+    return matrix(`${name}-${head + 1}`, headName(head), `${label}, head ${head + 1}`, values, tokens, columns, look);
+  });
 }
 
 function splitScene(state, values) {
   const { num_heads: heads, part, tokens } = state;
   const letter = part.toUpperCase();
-  const pieces = (name, all, marks) => perHead(
-    state, name, all[part], { label: `${letter}, ${name} split`, marks, origins: true }
-  );
+  const pieces = (name, all, marks) =>
+    perHead(state, name, all[part], { label: `${letter}, ${name} split`, marks, origins: true });
+  const look = { note: "all heads", marks: values.marks.whole, showRows: true, band: bands(heads, values.size) };
+  const columns = spokenColumns(heads, values.size);
   return {
     kind: "sides",
-    source: [{
-      name: part,
-      symbol: letter,
-      note: "all heads",
-      label: `${PARTS[part]} vectors of all heads`,
-      values: values[part],
-      marks: values.marks.whole,
-      rows: tokens,
-      columns: spokenColumns(heads, values.size),
-      showRows: true,
-      band: bands(heads, values.size),
-    }],
+    source: [matrix(part, letter, `${PARTS[part]} vectors of all heads`, values[part], tokens, columns, look)],
     right: {
       title: "right",
       code: `${letter}.view(3, ${heads}, ${values.size}).transpose(0, 1)`,
-      blocks: pieces(
-        "right", values.heads, values.marks.heads
-      )
+      blocks: pieces("right", values.heads, values.marks.heads),
     },
     wrong: {
       title: "wrong: no transpose",
       code: `${letter}.view(${heads}, 3, ${values.size})`,
-      blocks: pieces(
-        "wrong", values.wrongHeads, values.marks.wrongHeads
-      )
+      blocks: pieces("wrong", values.wrongHeads, values.marks.wrongHeads),
     },
   };
 }
@@ -209,135 +169,62 @@ function splitScene(state, values) {
 function mergeScene(state, values) {
   const { tokens, num_heads: heads } = state;
   const columns = numbered(heads * values.size);
-  const whole = (name, label) => [{
-    name,
-    label,
-    values: values.merged[name],
-    marks: values.marks[name],
-    rows: tokens,
-    columns,
-    showRows: true,
-    origins: true,
-  }];
+  const merged = (name) => {
+    const look = { marks: values.marks[name], showRows: true, origins: true };
+    return [matrix(name, undefined, `merged, ${name}`, values.merged[name], tokens, columns, look)];
+  };
   return {
     kind: "sides",
     source: perHead(state, "output", values.outputs, { label: "output", marks: values.marks.heads }),
-    right: { title: "right", code: "heads.transpose(0, 1).reshape(3, 4)", blocks: whole("right", "merged, right") },
-    wrong: { title: "wrong: no transpose", code: "heads.reshape(3, 4)", blocks: whole("wrong", "merged, wrong") },
+    right: { title: "right", code: "heads.transpose(0, 1).reshape(3, 4)", blocks: merged("right") },
+    wrong: { title: "wrong: no transpose", code: "heads.reshape(3, 4)", blocks: merged("wrong") },
   };
 }
 
 function mixScene(state, values) {
   const { tokens, head } = state;
-  const numbers = numbered(values.size);
+  const [numbers, of] = [numbered(values.size), `of head ${head + 1}`];
+  const [note, marks] = [`head ${head + 1}`, values.marks.heads[head]];
+  const shares = { note, showRows: true, colour: cividis, decimals: 3 };
   return {
     kind: "falk",
-    left: {
-      name: "weights",
-      symbol: "weights",
-      note: `head ${head + 1}`,
-      label: `weights of head ${head + 1}`,
-      values: values.weights[head],
-      rows: tokens,
-      columns: tokens,
-      showRows: true,
-      colour: cividis,
-      decimals: 3,
-    },
-    top: {
-      name: "v",
-      symbol: "V",
-      note: `head ${head + 1}`,
-      label: `values of head ${head + 1}`,
-      values: values.heads.v[head],
-      marks: values.marks.heads[head],
-      rows: tokens,
-      columns: numbers,
-      showRows: true,
-    },
-    result: {
-      name: "output",
-      symbol: "output",
-      label: `output of head ${head + 1}`,
-      values: values.outputs[head],
-      marks: values.marks.heads[head],
-      rows: tokens,
-      columns: numbers,
-    },
+    left: matrix("weights", "weights", `weights ${of}`, values.weights[head], tokens, tokens, shares),
+    top: matrix("v", "V", `values ${of}`, values.heads.v[head], tokens, numbers, { note, marks, showRows: true }),
+    result: matrix("output", "output", `output ${of}`, values.outputs[head], tokens, numbers, { marks }),
   };
 }
 
 function outputScene(state, values, after) {
   const { tokens, num_heads: heads, w_o } = state;
   const numbers = numbered(w_o.length);
-  const owner = w_o.map((row, r) => row.map(() => ({ head: Math.floor(r / values.size) })));
+  const merged = { note: `the ${after} merge`, marks: values.marks[after], showRows: true, origins: true };
+  const learned = {
+    note: "learned",
+    marks: w_o.map((row, r) => row.map(() => ({ head: Math.floor(r / values.size) }))),
+    side: bands(heads, values.size, true),
+  };
+  const rows = spokenColumns(heads, values.size);
   return {
     kind: "falk",
-    left: {
-      name: "merged",
-      symbol: "merged",
-      note: `the ${after} merge`,
-      label: `merged, ${after}`,
-      values: values.merged[after],
-      marks: values.marks[after],
-      rows: tokens,
-      columns: numbers,
-      showRows: true,
-      origins: true,
-    },
-    top: {
-      name: "w_o",
-      symbol: sub("W", "O"),
-      note: "learned",
-      label: "W O, learned; its rows meet the heads",
-      values: w_o,
-      marks: owner,
-      rows: spokenColumns(heads, values.size),
-      columns: numbers,
-      side: bands(heads, values.size, true),
-    },
-    result: {
-      name: "final",
-      symbol: "output",
-      label: "output",
-      values: values.output[after],
-      rows: tokens,
-      columns: numbers,
-    },
+    left: matrix("merged", "merged", `merged, ${after}`, values.merged[after], tokens, numbers, merged),
+    top: matrix("w_o", sub("W", "O"), "W O, learned; its rows meet the heads", w_o, rows, numbers, learned),
+    result: matrix("final", "output", "output", values.output[after], tokens, numbers),
   };
 }
 
 function scene(state, values, after) {
-  const grids = {
-    label: state.step === 3 ? "scores" : "weights",
-    tokenColumns: true,
-    labels: "all",
-    kind: "attention",
-  };
-  switch (state.step) {
-    case 1:
-      return projectScene(state, values);
-    case 2:
-      return splitScene(state, values);
-    case 3:
-      return {
-        kind: "row", blocks: perHead(
-          state, "scores", values.scores, { ...grids, colour: scoreColour(values.scores) }
-        )
-      };
-    case 4:
-      return {
-        kind: "row", blocks: perHead(
-          state, "weights", values.weights, { ...grids, colour: cividis, decimals: 3 }
-        )
-      };
-    case 5:
-      return mixScene(state, values);
-    case 6:
-      return mergeScene(state, values);
-    default:
-      return outputScene(state, values, after);
-  }
+  const grids = { tokenColumns: true, labels: "all", kind: "attention" };
+  const scores = { ...grids, label: "scores", colour: scoreColour(values.scores) };
+  const weights = { ...grids, label: "weights", colour: cividis, decimals: 3 };
+  return [
+    () => projectScene(state, values),
+    () => splitScene(state, values),
+    () => ({ kind: "row", blocks: perHead(state, "scores", values.scores, scores) }),
+    () => ({ kind: "row", blocks: perHead(state, "weights", values.weights, weights) }),
+    () => mixScene(state, values),
+    () => mergeScene(state, values),
+    () => outputScene(state, values, after),
+  ][state.step - 1]();
 }
 
 /** The shapes that a step goes through; the batch dimension is left out. */
@@ -534,9 +421,7 @@ function render({ model, el }) {
   const announce = changeAnnouncer(root);
   const panelId = uniqueId();
   const state = store(model, TRAITS, draw);
-  const start = Object.fromEntries(
-    ["num_heads", "step", "part", "token", "key", "head"].map((name) => [name, state[name]])
-  );
+  const start = snapshot(state, ["num_heads", "step", "part", "token", "key", "head"]);
   let after = "right",
     built = "",
     stage;
@@ -549,21 +434,7 @@ function render({ model, el }) {
       [name]: value
     })
   });
-  const steps = choice({
-    label: "Steps",
-    kind: "tablist",
-    class: "te-steps-bar",
-    controls: panelId,
-    value: state.step,
-    onChange: (step) => state.set({ step }),
-    options: TITLES.map((title, i) => ({
-      value: i + 1,
-      label: `Step ${i + 1}: ${title}`,
-      content: [
-        span("te-count", i + 1), span("te-title", title),
-      ]
-    })),
-  });
+  const steps = stepper({ titles: TITLES, value: state.step, panel: panelId, onChange: (step) => state.set({ step }) });
   const counts = choice({
     label: "Number of heads",
     value: state.num_heads,
@@ -598,14 +469,9 @@ function render({ model, el }) {
     stageBox = div("te-stage-box");
   const partBox = labelled("projection", parts.element),
     mergeBox = labelled("after the merge", merges.element);
-  const now = h("div", { class: "te-now", "aria-hidden": "true" });
   const words = paragraph("te-sentence"),
     sum = paragraph("te-note te-working");
   const saying = div("te-saying", words, sum);
-  const previous = button("← Previous", () => state.step > 1 && state.set({ step: state.step - 1 }));
-  const next = button(
-    "Next →", () => state.step < TITLES.length && state.set({ step: state.step + 1 }), { class: "te-button te-primary" }
-  );
   const reset = button("Reset", () => {
     after = "right";
     state.set({ ...start });
@@ -667,11 +533,8 @@ function render({ model, el }) {
       steps.set(state.step), counts.set(state.num_heads), parts.set(state.part), followed.set(state.token),
       merges.set(after),
     ];
-    now.textContent = `Step ${state.step}: ${TITLES[state.step - 1]}`;
     fill(words, ...sentence(state, values, after));
     fill(sum, ...working(state, values));
-    previous.setAttribute("aria-disabled", String(state.step === 1));
-    next.setAttribute("aria-disabled", String(state.step === TITLES.length));
     const text = `Step ${state.step} of ${TITLES.length}, ${TITLES[state.step - 1]}, ${state.num_heads} ` +
       `head${state.num_heads > 1 ? "s" : ""}. ${words.textContent}`;
     announce(text);
@@ -679,9 +542,9 @@ function render({ model, el }) {
 
   optionsBox.append(labelled("heads", counts.element), followBox, partBox, headBox, mergeBox);
   root.append(
-    steps.element, now, optionsBox,
+    steps.element, steps.now, optionsBox,
     h("div", { role: "tabpanel", id: panelId, "aria-label": "The numbers of this step" }, shapeBox, stageBox),
-    div("te-foot", div("te-group", previous, next), reset),
+    div("te-foot", steps.buttons, reset),
   );
   draw();
   return state.dispose;

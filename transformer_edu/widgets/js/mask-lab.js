@@ -1,5 +1,5 @@
 import { asToken, bold, button, changeAnnouncer, choice, cividis, div, diverging, eachCell, fill, format, h, mapMatrix,
-  matrixGrid, mount, paragraph, select, slider, softmax, span, store, sumOf, toggle } from "./core.js";
+  matrixGrid, mount, paragraph, select, slider, snapshot, softmax, span, store, sumOf, toggle } from "./core.js";
 
 const TRAITS = [
   "kind", "source", "target", "source_lengths", "target_lengths", "scores", "sentence", "query", "padding", "causal",
@@ -263,9 +263,9 @@ function render({ model, el }) {
   const root = mount(el, "mask-lab", "Mask lab");
   const announce = changeAnnouncer(root);
   const state = store(model, TRAITS, draw);
-  const start = Object.fromEntries([
+  const start = snapshot(state, [
     "kind", "source_lengths", "target_lengths", "sentence", "query", "padding", "causal", "pad_first", "mistake",
-  ].map((name) => [name, structuredClone(state[name])]));
+  ]);
   let built = "",
     offered = "",
     stage = [],

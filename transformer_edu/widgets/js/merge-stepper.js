@@ -1,4 +1,4 @@
-import { bold, button, changeAnnouncer, div, fill, h, mount, paragraph, plural, slider, span, store,
+import { bold, button, changeAnnouncer, div, fill, h, mount, paragraph, plural, setOff, slider, snapshot, span, store,
   uniqueId } from "./core.js";
 
 const TRAITS = ["text", "step", "new_word"];
@@ -177,7 +177,7 @@ function render({ model, el }) {
   const figure = mount(el, "merge-stepper", "Merge stepper");
   const announce = changeAnnouncer(figure, 400);
   const state = store(model, TRAITS, draw);
-  const start = Object.fromEntries(TRAITS.map((name) => [name, state[name]]));
+  const start = snapshot(state, TRAITS);
   let course, of = null;
   const box = (props) => h("div", props);
   const words = box({
@@ -260,10 +260,10 @@ function render({ model, el }) {
     [textField.set(state.text), wordField.set(state.new_word)];
     bar.input.max = String(course.merges.length);
     bar.set(step);
-    back.setAttribute("aria-disabled", String(step === 0));
-    next.setAttribute("aria-disabled", String(step === course.merges.length));
+    setOff(back, step === 0);
+    setOff(next, step === course.merges.length);
     const text = announcement(course, step);
-    announce(text);
+    announce(`${text} ${note.textContent}`);
   }
   const titled = (name, title, hint, ...content) => div(
     `te-bpe-${name}`, div("te-caption", bold(title), span("", hint)), ...content

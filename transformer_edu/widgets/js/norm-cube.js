@@ -1,5 +1,5 @@
 import { bold, button, changeAnnouncer, choice, div, fill, focusedIn, format, h, matrixGrid, mount, paragraph, plural,
-  select, slider, span, store, sumOf, toggle } from "./core.js";
+  select, setOff, slider, snapshot, span, store, sumOf, toggle } from "./core.js";
 
 const TRAITS = ["sentences", "norm", "other", "padding", "leave_out", "mode", "batches", "edits", "selected"];
 const EPS = 1e-5;
@@ -221,13 +221,13 @@ function render({ model, el }) {
   const root = mount(el, "norm-cube", "Which numbers does a norm average over?");
   const announce = changeAnnouncer(root);
   const state = store(model, TRAITS, draw);
-  const start = structuredClone(Object.fromEntries(TRAITS.map((name) => [name, state[name]])));
+  const start = snapshot(state, TRAITS);
   let grids = [],
     built = "";
 
   /** Change the state; keep the tensor small enough and the selected place inside it. */
   function change(wanted) {
-    const next = { ...Object.fromEntries(TRAITS.map((name) => [name, state[name]])), ...wanted };
+    const next = { ...snapshot(state, TRAITS), ...wanted };
     const longest = batchOf({ ...next, padding: 0 })[0].x.length;
     next.padding = Math.min(next.padding, MOST_POSITIONS - longest);
     const [b, p, f] = next.selected;
@@ -379,8 +379,8 @@ function render({ model, el }) {
       counts[i].dataset.value = count;
     });
     times.element.hidden = state.mode !== "evaluation";
-    more.setAttribute("aria-disabled", String(batch[0].x.length >= MOST_POSITIONS));
-    less.setAttribute("aria-disabled", String(!state.padding));
+    setOff(more, batch[0].x.length >= MOST_POSITIONS);
+    setOff(less, !state.padding);
     fill(sums, ...working(batch, state, state.selected));
     fill(words, ...[changes(batch, state), " ", bold(verdict(batch, state, moved))]);
     const text = `${state.norm} norm, ${state.mode}. ${words.textContent} ${sums.textContent}`;

@@ -1,5 +1,5 @@
 import { bold, button, changeAnnouncer, choice, div, diverging, dot, fill, format, h, matrixGrid, meanOf, mount,
-  paragraph, slider, sketch, span, store, svg } from "./core.js";
+  paragraph, sketch, slider, snapshot, span, store, svg } from "./core.js";
 
 const TRAITS = ["placement", "depth", "layer", "network", "tokens", "x"];
 const [D_MODEL, D_FF, NETWORKS, MOST_LAYERS] = [8, 32, 51, 24];
@@ -92,7 +92,7 @@ function layerNorm(x) {
   };
 }
 
-/** One layer: its taps, its output, and the way back, of everything or (`bypass`) of what goes round the sub-layer. */
+/** One layer: its taps, its output, and the way back, of all or (`residual`) of what goes round the sub-layer. */
 function runLayer(x, weights, placement) {
   if (placement === "pre") {
     const norm = layerNorm(x);
@@ -102,7 +102,7 @@ function runLayer(x, weights, placement) {
       taps: [x, norm.value, sub.value, value],
       value,
       back: (d) => add(d, norm.back(sub.back(d))),
-      bypass: (d) => d,
+      residual: (d) => d,
     };
   }
   const sub = sublayer(x, weights);
@@ -114,7 +114,7 @@ function runLayer(x, weights, placement) {
     taps,
     value: norm.value,
     back: (d) => (placement === "post" ? add(norm.back(d), sub.back(norm.back(d))) : sub.back(norm.back(d))),
-    bypass: (d) => (placement === "post" ? norm.back(d) : none),
+    residual: (d) => (placement === "post" ? norm.back(d) : none),
   };
 }
 
@@ -125,7 +125,7 @@ function forward(x, network, placement) {
   return layers;
 }
 
-/** Lengths of ∂loss/∂stream after 0 … depth layers; `way` is "back" or "bypass". */
+/** Lengths of ∂loss/∂stream after 0 … depth layers; `way` is "back" or "residual". */
 function backward(layers, depth, placement, way) {
   const passed = layers.slice(0, depth);
   let d = placement === "pre" ? layerNorm(passed.at(-1).value).back(SIGNS) : SIGNS;
@@ -145,7 +145,7 @@ function laboratory([mine, other]) {
     curves: (placement, depth) => ({
       length: middle(runs[placement].map(([layers]) => streams(mine, layers, depth).map(length))),
       signal: middle(runs[placement].map(([layers]) => backward(layers, depth, placement, "back"))),
-      bypass: middle(runs[placement].map(([layers]) => backward(layers, depth, placement, "bypass"))),
+      residual: middle(runs[placement].map(([layers]) => backward(layers, depth, placement, "residual"))),
       likeness: middle(
         runs[placement].map(([a, b]) => streams(mine, a, depth).map((x, i) => cosine(x, streams(other, b, depth)[i])))
       ),
@@ -189,7 +189,7 @@ function circuit(placement) {
     },
     ...taps.map((_, row) => svg("line", { x1: MAIN, x2: WIDE, y1: y(row), y2: y(row), class: "te-place-tap" })),
     svg("path", { d: `M ${MAIN} ${y(0) - 26} ${out}`, class: "te-place-wire" }),
-    svg("path", { d: path, class: "te-place-bypass" }),
+    svg("path", { d: path, class: "te-place-residual" }),
     svg("path", { d: `M ${MAIN - 6} ${bottom + 20} l 6 8 l 6 -8`, class: "te-place-wire" }), ...parts);
 }
 
@@ -233,27 +233,28 @@ function scale(highest) {
 
 /** What the medians show, in words, with their numbers. */
 function sentence({ placement, depth, tokens }, curves) {
-  const { length: lengths, signal, bypass, likeness } = curves[placement];
+  const { length: lengths, signal, residual, likeness } = curves[placement];
   const [start, end] = [format(signal[0]), format(signal.at(-1))];
   const back = `The backward signal: ${end} at the last layer’s output, ${start} at the first layer’s input`;
   const layers = depth === 1 ? "1 layer" : `${depth} layers`;
   if (placement === "post") return [
     bold(`Every layer ends in a norm, so the stream leaves it with length ${format(lengths.at(-1))}, always. `),
-    `${back}. Along the bypass alone ${format(bypass[0])}, because the bypass leads through ` +
+    `${back}. Along the residual connection alone ${format(residual[0])}, because it leads through ` +
     `${depth === 1 ? "the norm" : `all ${depth} norms`}.`,
   ];
   if (placement === "pre") return [
     bold(
-      `No norm stands on the bypass: the stream goes from length ${format(lengths[0])} to ${format(lengths.at(-1))}. `
+      `No norm stands on the residual connection: the stream goes from length ${format(lengths[0])} to ` +
+      `${format(lengths.at(-1))}. `
     ),
-    `${back}. Along the bypass alone it is ${format(bypass[0])} at every layer, unchanged.`,
+    `${back}. Along the residual connection alone it is ${format(residual[0])} at every layer, unchanged.`,
   ];
   return [
     bold(
       `The norm keeps the length, but ${tokens.join(" and ")} become alike: cosine ${format(likeness[0])} before, ` +
       `${format(likeness.at(-1), 3)} after ${layers}. `
     ),
-    `${back}. There is no bypass.`,
+    `${back}. There is no residual connection.`,
   ];
 }
 
@@ -261,7 +262,7 @@ function render({ model, el }) {
   const root = mount(el, "norm-placement", "Where the norm stands");
   const announce = changeAnnouncer(root);
   const state = store(model, TRAITS, draw);
-  const start = structuredClone(Object.fromEntries(TRAITS.map((name) => [name, state[name]])));
+  const start = snapshot(state, TRAITS);
   let lab, labFor = "",
     grid, built = "";
 
@@ -304,7 +305,7 @@ function render({ model, el }) {
   const which = span("te-note");
   const charts = div("te-place-charts");
   const words = paragraph("te-sentence te-place-sentence");
-  const numbers = ["length", "spread"].map(
+  const numbers = ["length", "std"].map(
     (name) => ({ name, column: h("div", { class: `te-place-column te-place-${name}`, dataset: { column: name } }) })
   );
 
@@ -322,16 +323,16 @@ function render({ model, el }) {
     });
     fill(stage, circuit(built), div("te-place-taps", grid.element), ...numbers.map(({ column }) => column));
   }
-  /** Title, curves of all three placements, and (for the signal) the bypass alone. */
+  /** Title, curves of all three placements, and (for the signal) the residual alone. */
   function panel(name, title, more, curves, axis) {
     const ordered = PLACEMENTS.map(([placement]) => placement).sort((a, b) => (a === state.placement) - (
       b === state.placement
     ));
-    const points = name === "signal" && state.placement !== "none" ? curves[state.placement].bypass : [];
+    const points = name === "signal" && state.placement !== "none" ? curves[state.placement].residual : [];
     const dataset = {
       chart: name,
       ...Object.fromEntries(ordered.map((placement) => [placement, JSON.stringify(curves[placement][name])])),
-      bypass: JSON.stringify(points),
+      residual: JSON.stringify(points),
     };
     return h("div", { class: "te-place-panel", dataset }, div("te-place-title", bold(title), span("te-note", more)),
       span("te-hidden", PLACEMENTS.map(
@@ -369,7 +370,7 @@ function render({ model, el }) {
       panel(
         "signal",
         "backward signal",
-        state.placement === "none" ? "" : "○ bypass alone",
+        state.placement === "none" ? "" : "○ residual connection alone",
         curves,
         scale(highest("signal")),
       ),

@@ -1,5 +1,5 @@
-import { announcer, bold, button, div, fill, h, mount, paragraph, plural, select, slider, span, store, svg, toggle,
-  whole } from "./core.js";
+import { announcer, bold, button, div, fill, h, mount, paragraph, plural, select, setOff, slider, span, store, svg,
+  toggle, whole } from "./core.js";
 
 const TRAITS = ["n", "d", "dilated", "step"];
 const [FEWEST, MOST] = [4, 64];
@@ -229,8 +229,8 @@ function render({ model, el }) {
     length.set(state.n);
     size.set(String(state.d));
     wide.set(state.dilated);
-    again.setAttribute("aria-disabled", String(state.step === 0));
-    next.setAttribute("aria-disabled", String(state.step === state.n));
+    setOff(again, state.step === 0);
+    setOff(next, state.step === state.n);
     const text = `${progress(state)}${state.dilated ? " The convolution is dilated." : ""}`;
     if (said && text + costs !== said + saidPrice) announce(costs === saidPrice ? text : `${text} ${costs}`);
     [said, saidPrice] = [text, costs];

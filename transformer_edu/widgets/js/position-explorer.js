@@ -1,5 +1,5 @@
 import { bold, button, changeAnnouncer, choice, clamp, div, diverging, dot, fill, focusedIn, format, h, matrixGrid,
-  MINUS, mount, paragraph, select, slider, sketch, span, store, svg } from "./core.js";
+  MINUS, mount, paragraph, select, sketch, slider, snapshot, span, store, svg } from "./core.js";
 
 const TRAITS = ["d_model", "base", "positions", "position", "offset", "pair"];
 const SIZES = [4, 8, 16, 32, 64];
@@ -254,12 +254,12 @@ function render({ model, el }) {
   const root = mount(el, "position-explorer", "Positional encoding: two positions and the angle between them");
   const announce = changeAnnouncer(root);
   const state = store(model, TRAITS, draw);
-  const start = Object.fromEntries(TRAITS.map((name) => [name, state[name]]));
+  const start = snapshot(state, TRAITS);
   let clocks, numbers, built = "";
 
   /** Change the state; keep both rows inside the table and the pair among the pairs. */
   function change(changes) {
-    const next = { ...Object.fromEntries(TRAITS.map((name) => [name, state[name]])), ...changes };
+    const next = { ...snapshot(state, TRAITS), ...changes };
     next.offset = clamp(next.offset, 0, next.positions / 2);
     next.position = clamp(next.position, 0, next.positions - 1 - next.offset);
     next.pair = clamp(next.pair, 0, next.d_model / 2 - 1);
@@ -349,7 +349,8 @@ function render({ model, el }) {
       Number(Math.log10(state.base).toFixed(6))
     )];
     [sizeList.set(String(state.d_model)), lengthList.set(String(state.positions))];
-    const text = `p ${state.position}, p plus k ${state.position + state.offset}, base ${state.base}, d_model ` +
+    const text = `p ${state.position}, p plus k ${state.position + state.offset} of ${state.positions} positions, ` +
+      `base ${state.base}, d_model ` +
       `${state.d_model}, pair ${state.pair}. Dot product ${format(dot(...rows))}.`;
     announce(text);
   }

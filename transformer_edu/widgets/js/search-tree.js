@@ -1,4 +1,4 @@
-import { asToken, bold, button, changeAnnouncer, choice, div, fill, format, h, mount, paragraph, span, store,
+import { asToken, bold, button, changeAnnouncer, choice, div, fill, format, h, mount, paragraph, setOff, span, store,
   svg } from "./core.js";
 
 const TRAITS = ["tree", "beam", "alpha", "step"];
@@ -298,7 +298,7 @@ function render({ model, el }) {
     why.textContent = rule(state.tree, found, step, state.beam);
     [beams.set(state.beam), alphas.set(state.alpha)];
     place.textContent = `step ${step} of ${found.steps.length}`;
-    moves.forEach((one, i) => one.setAttribute("aria-disabled", String(i % 2 ? step === 0 : ended)));
+    moves.forEach((one, i) => setOff(one, i % 2 ? step === 0 : ended));
     const text = `Beam size ${state.beam}, alpha ${state.alpha}, ${place.textContent}. ${words.textContent}`;
     announce(text);
   }

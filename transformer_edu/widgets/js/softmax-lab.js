@@ -13,8 +13,8 @@ const SIDES = [
 const root = () => span("te-nowrap", "√d", h("sub", {}, "k"));
 
 /**
- * Both rows of scores, their weights and ∂w/∂s. `scores` have a spread of one; those of long keys are √d_k times
- * larger.
+ * Both rows of scores, their weights and ∂w/∂s. `scores` have a standard deviation of 1; those of long keys are
+ * √d_k times larger.
  */
 function compute({ scores, d_k, temperature }) {
   const side = (factor) => {
@@ -188,7 +188,7 @@ function render({ model, el }) {
     if (panels && count === panels.count) return;
     grid = matrixGrid({
       name: "scores",
-      label: "Scores of spread one",
+      label: "Scores of standard deviation 1",
       rows: ["z"],
       columns: names(count, "key "),
       showColumns: true,
@@ -223,7 +223,8 @@ function render({ model, el }) {
     div("te-lab-controls", size.element, heat.element),
     div("te-lab-inputs",
       div(
-        "te-lab-explain", bold(h("i", {}, "z"), " = q · k / ", root()), span("te-note", "spread of one; type over them")
+        "te-lab-explain", bold(h("i", {}, "z"), " = q · k / ", root()),
+        span("te-note", "standard deviation 1; type over them")
       ),
       gridBox, div("te-lab-buttons", another, reset)),
     panelBox,

@@ -1,5 +1,5 @@
 import { asToken, bold, button, changeAnnouncer, choice, cividis, div, eachCell, fill, format, h, matrixGrid, mount,
-  paragraph, select, slider, sketch, span, store, svg } from "./core.js";
+  paragraph, select, setOff, sketch, slider, span, store, svg } from "./core.js";
 
 const TRAITS = ["replay", "step", "run", "layer", "head"];
 const ENDS = { "<eos>": "(end)", "<unk>": "(unknown)" };
@@ -301,8 +301,8 @@ function render({ model, el }) {
       look = looks[at],
       changes = changesOf(state, looks, at);
     [plans.set(state.run), bar.set(at), list.set(`${state.layer} ${state.head}`)];
-    back.setAttribute("aria-disabled", String(at === 0));
-    forward.setAttribute("aria-disabled", String(at === moments.length - 1));
+    setOff(back, at === 0);
+    setOff(forward, at === moments.length - 1);
     charts(state, { loss, rate });
     writing(written, state.replay, look.written);
     matrix.update(weightsOf(state, look), look.p, changes);
