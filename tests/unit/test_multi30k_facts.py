@@ -24,12 +24,10 @@ def found(translator):
     return [best[0] for best in translator.translate_all([german for german, _ in PAIRS])]
 
 
-@pytest.mark.parametrize(
-    ("words", "found"),
-    [("nicht", True), ("schläft nicht", True), ("bellt und", True), ("nicht schläft", False), ("chläft", False)],
-)
-def test_words_are_found_whole_and_in_a_row_whatever_punctuation_is_between(words, found):
-    assert multi30k_facts.holds(PAIRS[1][0], words) is found
+def test_words_are_found_whole_and_in_a_row_whatever_punctuation_is_between():
+    text = PAIRS[1][0]
+    assert all(multi30k_facts.holds(text, words) for words in ("nicht", "schläft nicht", "bellt und"))
+    assert not any(multi30k_facts.holds(text, words) for words in ("nicht schläft", "chläft"))
 
 
 def test_facts_are_counted(translator):

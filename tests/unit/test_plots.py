@@ -61,9 +61,9 @@ PICTURES = [
             {*HOSTILE[:3], *SOURCE, "key (looked at)", "query (who looks)", "cross", f"{HEADS[0, 0, 0]:.2f}"}),
     Picture("attention_heads", ({"layer 1": HEADS, "layer 2": HEADS.flip(0)}, SOURCE, SOURCE), {},
             [*HEADS, *HEADS.flip(0)], {"layer 1", "layer 2", "head 1", "head 2", "attention weight", *SOURCE}),
-    Picture("attention_over_training", ([(0, HEADS[0]), (1000, torch.eye(7))], SOURCE, SOURCE), {},
-            [HEADS[0], np.eye(7)], {"step 0", "step 1,000"}),
-    Picture("encoding", (TABLE,), {}, [TABLE], {"position", "dimension", "value"}),
+    Picture("attention_over_training", ([(0, HEADS[0].half()), (1000, torch.eye(7).bool())], SOURCE, SOURCE),
+            {}, [HEADS[0].half(), np.eye(7)], {"step 0", "step 1,000"}),
+    Picture("encoding", (TABLE.bfloat16(),), {}, [TABLE.bfloat16().float()], {"position", "dimension", "value"}),
     Picture("waves", (TABLE, [0, 4]), {}, [list(enumerate(TABLE[:, 0])), list(enumerate(TABLE[:, 4]))],
             {"dimension 0", "dimension 4", "position", "value"}),
     Picture("position_similarity", (TABLE,), {"positions": (10, 30)},
@@ -144,9 +144,6 @@ def test_every_public_plot_is_tried_here_and_used_by_a_chapter(root):
     assert set(plots.__all__) <= set(re.findall(r"\bplots\.(plot_\w+)\(", chapters))
 
 
-# What holds for every picture
-
-
 @every_picture
 def test_the_right_numbers_are_drawn_and_named(picture):
     figure = drawn_once(picture.function)
@@ -179,18 +176,11 @@ def test_the_readers_settings_are_untouched_and_have_no_influence(picture):
         assert png(figure) == expected  # also: the same bytes twice
 
 
-# The look
-
-
 @pytest.mark.parametrize("colours", [plt.get_cmap("cividis"), SIGNED], ids=["magnitude", "signed"])
-def test_text_on_every_cell_colour_has_enough_contrast(colours):
+def test_text_can_be_read_on_every_cell_colour_and_in_every_line_colour(colours):
+    assert min(contrast(colour, "white") for colour in COLOURS) >= 4.5
     for share in np.linspace(0, 1, 101):
         assert contrast(ink_on(colours(share)[:3]), colours(share)[:3]) >= 4.5
-
-
-def test_line_colours_can_be_written_in_on_white():
-    assert min(contrast(colour, "white") for colour in COLOURS) >= 4.5
-    assert len(set(COLOURS)) == len(COLOURS)
 
 
 def test_numbers_are_printed_as_in_a_book():
@@ -198,9 +188,6 @@ def test_numbers_are_printed_as_in_a_book():
     assert signed == ["0.0", "+2", "NaN"]
     assert [number(x, 1) for x in (-2.5, -math.inf, math.inf, 12345.6)] == ["−2.5", "−∞", "∞", "12,345.6"]
     assert [plain_number(x) for x in (0, -0.5, 1000, 2e-5)] == ["0", "−0.5", "1,000", "2e-05"]
-
-
-# The drawing of the model
 
 
 @pytest.mark.parametrize("num_layers", [1, 6, 1000])
@@ -243,9 +230,6 @@ def test_architecture_puts_parts_in_the_order_of_the_data_and_arrows_where_they_
     np.testing.assert_allclose(sorted(residual), sorted(sums), atol=0.01)
 
 
-# Cells
-
-
 def test_cells_of_matrices_are_coloured_around_zero_marked_and_written_on_in_readable_ink():
     figure = plots.plot_matrices({"M": torch.linspace(-3, 2, 20).reshape(4, 5)}, highlight={"M": [(2, 1)]})
     (mesh,) = (child for child in figure.axes[0].collections if isinstance(child, QuadMesh))
@@ -274,11 +258,6 @@ def test_attention_has_queries_down_from_the_top_and_keys_across_on_one_scale():
     assert not plots.plot_attention(torch.eye(24), ["x"] * 24, ["y"] * 24).axes[0].texts  # too small for numbers
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64, torch.bool])
-def test_any_dtype_is_drawn(dtype):
-    np.testing.assert_array_equal(drawn(plots.plot_attention(EYE.to(dtype), ["a", "b"], ["a", "b"]))[0], np.eye(2))
-
-
 @pytest.mark.parametrize("tokens", [7, 24])
 def test_heads_keep_their_order_and_their_tokens_do_not_touch(tokens):
     names = [f"word{i}" for i in range(tokens)]
@@ -286,9 +265,6 @@ def test_heads_keep_their_order_and_their_tokens_do_not_touch(tokens):
     assert [axes.get_title() for axes in figure.axes[:5]] == [f"head {i}" for i in range(1, 6)]
     boxes = [label.get_window_extent() for label in figure.axes[4].get_xticklabels()]
     assert all(left.x1 <= right.x0 + 1 for left, right in pairwise(boxes))
-
-
-# Curves
 
 
 def test_rotation_names_its_angle_and_ends_its_arc_at_the_second_hand():
@@ -319,14 +295,6 @@ def test_a_band_reaches_from_the_lowest_seed_to_the_highest():
     gradients = drawn_once("gradient_norms").axes[0]
     assert gradients.get_yscale() == "log"
     assert all(tick == int(tick) for tick in gradients.get_xticks())  # whole layers
-
-
-def test_histograms_are_densities():
-    outline = drawn_once("distributions").axes[0].collections[0].get_paths()[0].vertices
-    assert outline[:, 1].max() == pytest.approx(1.0)  # half of the numbers in a bin half a unit wide
-
-
-# Bad input
 
 
 @pytest.mark.parametrize(
