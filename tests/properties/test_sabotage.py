@@ -15,6 +15,7 @@ from torch import nn
 from tests.parity import parity
 from tests.properties import properties as model
 from tests.properties import properties_of_parts as parts
+from tests.unit.checked import wrong
 from transformer_edu import (
     DecoderCache,
     Encoder,
@@ -30,19 +31,55 @@ from transformer_edu import (
     Transformer,
     attention,
     causal_mask,
-    decoding,
-    inspection,
     padding_mask,
     scaled_dot_product_attention,
+    sinusoidal_table,
     transformer,
 )
+from transformer_edu.decoding import greedy
+from transformer_edu.inspection import record
 
 ORIGINAL_TARGET_MASK = Transformer.target_mask
 ORIGINAL_DECODE = Transformer.decode
 ORIGINAL_ATTEND = MultiHeadAttention.attend
 
 
-# --- the broken parts -----------------------------------------------------------------------------------------------
+# --- known mistakes of the checks' catalogue in the place of the package's parts ------------------------------------
+def attention_in_which(mistake):
+    known = wrong("attention", mistake)
+    return called(mistake, lambda query, key, value, mask=None, *dropout, **weights: known(query, key, value, mask))
+
+
+def norm_in_which(mistake):
+    known = wrong("layer normalization", mistake)
+    return called(mistake, lambda self, x: known(x, self.weight, self.bias, self.eps))
+
+
+def table_in_which(mistake):
+    return called(mistake, wrong("sinusoidal table", mistake))
+
+
+def called(name, function):
+    """The function under a name that says what is broken."""
+    broken = partial(function) if isinstance(function, partial) else function
+    broken.__name__ = name
+    return broken
+
+
+_, merge_as_a_view = wrong("split and merge", "merge lacks the transpose")
+layer_that_adds_the_attention = wrong("encoder layer", "the second addition adds the attention's output")
+
+
+def merge_without_transpose(self, x):
+    return merge_as_a_view(x)
+
+
+def second_residual_adds_the_attention(self, x, mask=None):
+    norms = tuple(part.norm for part in self.children() if isinstance(part, ResidualConnection))
+    return layer_that_adds_the_attention(x, lambda h: self.self_attention(h, h, h, mask), self.feed_forward, norms)
+
+
+# --- other broken parts ---------------------------------------------------------------------------------------------
 def no_causal_mask(self, target, offset=0):
     return padding_mask(target, self.config.pad_id)
 
@@ -60,58 +97,12 @@ def causal_mask_without_offset(self, target, offset=0):
     return causal & padding_mask(target, self.config.pad_id)
 
 
-def merge_without_transpose(self, x):
-    batch, heads, seq, d_head = x.shape
-    return x.reshape(batch, seq, heads * d_head)
-
-
 def no_padding_mask(ids, pad_id):
     return torch.ones_like(ids, dtype=torch.bool)[:, None, None, :]
 
 
 def causal_only(self, target, offset=0):
     return causal_mask(target.shape[1])[offset:].expand(target.shape[0], 1, -1, -1)
-
-
-def softmax_of(query, key, value, mask, scale=None, blocked=None):
-    """The bare mechanism, for the broken versions below; `blocked` is what a forbidden score becomes."""
-    scores = query @ key.transpose(-2, -1) / (math.sqrt(query.shape[-1]) if scale is None else scale)
-    if mask is not None and blocked is not None:
-        scores = scores.masked_fill(~mask, blocked)
-    weights = torch.softmax(scores, dim=-1)
-    return weights @ value, weights
-
-
-def mask_after_softmax(query, key, value, mask=None, dropout_p=0.0, need_weights=True):
-    _, weights = softmax_of(query, key, value, mask)
-    weights = weights if mask is None else weights * mask
-    return weights @ value, weights
-
-
-def mask_ignored(query, key, value, mask=None, dropout_p=0.0, need_weights=True):
-    return softmax_of(query, key, value, mask)
-
-
-def minus_infinity(query, key, value, mask=None, dropout_p=0.0, need_weights=True):
-    return softmax_of(query, key, value, mask, blocked=-math.inf)
-
-
-def minus_a_billion(query, key, value, mask=None, dropout_p=0.0, need_weights=True):
-    return softmax_of(query, key, value, mask, blocked=-1e9)
-
-
-def no_square_root(query, key, value, mask=None, dropout_p=0.0, need_weights=True):
-    return softmax_of(query, key, value, mask, scale=1.0, blocked=-1e9)
-
-
-def softmax_over_queries(query, key, value, mask=None, dropout_p=0.0, need_weights=True):
-    weights = torch.softmax(query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1]), dim=-2)
-    return weights @ value, weights
-
-
-def scores_without_softmax(query, key, value, mask=None, dropout_p=0.0, need_weights=True):
-    weights = query @ key.transpose(-2, -1)
-    return weights @ value, weights
 
 
 def weights_after_dropout(query, key, value, mask=None, dropout_p=0.0, need_weights=True):
@@ -158,51 +149,8 @@ def position_counted_along_the_batch(self, x, offset=0):
     return x + self.table[: x.shape[0], None]
 
 
-def table_with(angles):
-    """A sinusoidal table whose angles (max_len, d_model / 2) come from a broken formula."""
-
-    def broken(max_len, d_model):
-        angle = angles(max_len, d_model)
-        return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2)
-
-    return broken
-
-
-def float32_angles(max_len, d_model):
-    return torch.arange(max_len)[:, None] * torch.exp(torch.arange(0, d_model, 2) * (-math.log(10000.0) / d_model))
-
-
-def parenthesis_in_the_wrong_place(max_len, d_model):
-    pairs = torch.arange(0, d_model, 2, dtype=torch.float64)
-    return torch.arange(max_len)[:, None] * torch.exp(pairs * -math.log(10000.0 / d_model))
-
-
-def base_of_a_thousand(max_len, d_model):
-    pairs = torch.arange(0, d_model, 2, dtype=torch.float64)
-    return torch.arange(max_len)[:, None] * 1000.0 ** (-pairs / d_model)
-
-
-def cosine_before_sine(max_len, d_model):
-    return float32_angles(max_len, d_model) + math.pi / 2
-
-
-def turned_the_other_way(max_len, d_model):
-    return -float32_angles(max_len, d_model)
-
-
-def bessel_corrected(self, x):
-    return self.weight * (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True) + self.eps).sqrt() + self.bias
-
-
-def epsilon_outside_the_root(self, x):
-    deviation = x.std(-1, keepdim=True, correction=0)
-    return self.weight * (x - x.mean(-1, keepdim=True)) / (deviation + self.eps) + self.bias
-
-
-def normalized_over_the_batch(self, x):
-    axes = tuple(range(x.dim() - 1))
-    mean, variance = x.mean(axes, keepdim=True), x.var(axes, keepdim=True, correction=0)
-    return self.weight * (x - mean) / (variance + self.eps).sqrt() + self.bias
+def table_turned_the_other_way(max_len, d_model):
+    return sinusoidal_table(max_len, d_model) * torch.tensor([-1.0, 1.0]).repeat(d_model // 2)
 
 
 def rms_with_the_mean_taken_off(self, x):
@@ -215,12 +163,6 @@ def no_residual(self, x, sublayer):
 
 def norm_place_ignored(self, x, sublayer):
     return self.norm(x + self.dropout(sublayer(x)))
-
-
-def second_residual_adds_the_attention(self, x, mask=None):
-    attended = self.self_attention(x, x, x, mask)
-    normed = self.attend_residual.norm(x + attended)
-    return self.feed_forward_residual.norm(self.feed_forward(normed) + attended)
 
 
 def no_relu(self, x):
@@ -342,6 +284,14 @@ SUMS = partial(model.recorded_weights_sum_to_one, training=True)
 GREEDY = partial(model.greedy_equals_greedy_by_hand, seed=2)
 NOWHERE = partial(parts.nowhere_to_look_gives_zeros, need_weights=True)
 
+MASK_UNUSED = attention_in_which("the mask is not used")
+MASK_LATE = attention_in_which("the mask is applied after")
+NO_SOFTMAX = attention_in_which("there is no softmax")
+MEAN_OF_ALL = attention_in_which("a query that may look at nothing takes the mean")
+WRONG_PARENTHESIS = table_in_which("the parenthesis is in the wrong place")
+BESSEL = norm_in_which("the standard deviation is Bessel-corrected: ")
+OVER_THE_BATCH = norm_in_which("mean and variance are taken over batch and positions")
+
 SABOTAGES = [
     (Transformer, "target_mask", no_causal_mask, LEAK),
     (Transformer, "target_mask", no_causal_mask, partial(LEAK, num_layers=6, norm="pre", training=True)),
@@ -350,19 +300,19 @@ SABOTAGES = [
     (Transformer, "target_mask", causal_mask_in_training_only, LEAK),
     (transformer, "causal_mask", causal_mask_one_too_wide, LEAK),
     (MultiHeadAttention, "merge_heads", merge_without_transpose, LEAK),
-    (LayerNorm, "forward", normalized_over_the_batch, LEAK),
+    (LayerNorm, "forward", OVER_THE_BATCH, LEAK),
     (transformer, "padding_mask", no_padding_mask, partial(PADDING, side="source")),
     (Transformer, "decode", memory_unmasked, partial(PADDING, side="source", training=True)),
-    (LayerNorm, "forward", normalized_over_the_batch, partial(PADDING, side="target")),
+    (LayerNorm, "forward", OVER_THE_BATCH, partial(PADDING, side="target")),
     (transformer, "padding_mask", no_padding_mask, model.other_sentences_change_nothing),
-    (LayerNorm, "forward", normalized_over_the_batch, model.other_sentences_change_nothing),
+    (LayerNorm, "forward", OVER_THE_BATCH, model.other_sentences_change_nothing),
     (PositionalEncoding, "forward", position_counted_along_the_batch, model.other_sentences_change_nothing),
     (transformer, "padding_mask", no_padding_mask, model.padded_tokens_get_no_gradient),
     (*FUNCTION, weights_after_dropout, SUMS),
-    (*FUNCTION, mask_after_softmax, SUMS),
-    (*FUNCTION, scores_without_softmax, SUMS),
+    (*FUNCTION, MASK_LATE, SUMS),
+    (*FUNCTION, NO_SOFTMAX, SUMS),
     (Transformer, "target_mask", causal_only, SUMS),
-    (inspection, "_short_name", lambda path: path.rsplit(".", 1)[-1], SUMS),
+    (record, "_short_name", lambda path: path.rsplit(".", 1)[-1], SUMS),
     (MultiHeadAttention, "attend", record_the_unmasked_weights, model.recorded_weights_are_the_ones_used),
     (attention, "_fused_attention", fused_without_mask, model.recorded_weights_are_the_ones_used),
     (torch.Tensor, "detach", lambda self: self, model.recorded_maps_hold_no_graph),
@@ -372,27 +322,39 @@ SABOTAGES = [
     (PositionalEncoding, "forward", position_zero_for_every_step, GREEDY),
     (DecoderCache, "reorder", reorder_without_cross_attention, model.reordered_cache_follows_its_rows),
     (KeyValueCache, "reorder", lambda self, rows: None, model.reordered_cache_follows_its_rows),
-    (decoding, "next_token_logits", choose_the_second_best, GREEDY),
-    (decoding, "next_token_logits", forbid_nothing, model.greedy_never_chooses_pad_or_begin),
-    (decoding, "evaluation_mode", decode_without_dropout_switched_off, model.searching_leaves_the_mode_as_it_was),
-    (decoding, "evaluation_mode", decode_in_eval_mode_for_good, model.searching_leaves_the_mode_as_it_was),
-    (decoding, "evaluation_mode", decode_and_train_everything, model.searching_leaves_the_mode_as_it_was),
-    (*PARTS_FUNCTION, no_square_root, parts.attention_is_its_definition),
-    (*PARTS_FUNCTION, softmax_over_queries, parts.attention_is_its_definition),
-    (*PARTS_FUNCTION, minus_a_billion, partial(parts.attention_is_its_definition, allowed=0.1)),
+    (greedy, "next_token_logits", choose_the_second_best, GREEDY),
+    (greedy, "next_token_logits", forbid_nothing, model.greedy_never_chooses_pad_or_begin),
+    (greedy, "evaluation_mode", decode_without_dropout_switched_off, model.searching_leaves_the_mode_as_it_was),
+    (greedy, "evaluation_mode", decode_in_eval_mode_for_good, model.searching_leaves_the_mode_as_it_was),
+    (greedy, "evaluation_mode", decode_and_train_everything, model.searching_leaves_the_mode_as_it_was),
+    (*PARTS_FUNCTION, attention_in_which("the scores are not scaled"), parts.attention_is_its_definition),
+    (*PARTS_FUNCTION, attention_in_which("softmax runs over the queries"), parts.attention_is_its_definition),
+    (
+        *PARTS_FUNCTION,
+        MEAN_OF_ALL,
+        partial(parts.attention_is_its_definition, allowed=0.1),
+    ),
     (attention, "_fused_attention", fused_without_mask, parts.fused_equals_written_out),
     (attention, "_fused_attention", fused_with_the_mask_inverted, parts.fused_equals_written_out),
-    (*PARTS_FUNCTION, mask_ignored, parts.weights_are_a_distribution_over_allowed_keys),
-    (*PARTS_FUNCTION, mask_after_softmax, parts.weights_are_a_distribution_over_allowed_keys),
-    (*PARTS_FUNCTION, scores_without_softmax, parts.weights_are_a_distribution_over_allowed_keys),
-    (*PARTS_FUNCTION, mask_ignored, parts.output_lies_among_the_allowed_values),
-    (*PARTS_FUNCTION, scores_without_softmax, parts.output_lies_among_the_allowed_values),
-    (*PARTS_FUNCTION, mask_after_softmax, parts.forbidden_keys_and_values_never_matter),
+    (*PARTS_FUNCTION, MASK_UNUSED, parts.weights_are_a_distribution_over_allowed_keys),
+    (
+        *PARTS_FUNCTION,
+        MASK_LATE,
+        parts.weights_are_a_distribution_over_allowed_keys,
+    ),
+    (*PARTS_FUNCTION, NO_SOFTMAX, parts.weights_are_a_distribution_over_allowed_keys),
+    (*PARTS_FUNCTION, MASK_UNUSED, parts.output_lies_among_the_allowed_values),
+    (*PARTS_FUNCTION, NO_SOFTMAX, parts.output_lies_among_the_allowed_values),
+    (*PARTS_FUNCTION, MASK_LATE, parts.forbidden_keys_and_values_never_matter),
     (attention, "_fused_attention", fused_without_mask, partial(parts.forbidden_keys_and_values_never_matter, False)),
     (*PARTS_FUNCTION, distance_in_place_of_product, parts.one_vector_added_to_all_keys_changes_nothing),
-    (*PARTS_FUNCTION, minus_infinity, NOWHERE),
-    (*PARTS_FUNCTION, minus_a_billion, NOWHERE),
-    (*PARTS_FUNCTION, minus_a_billion, partial(NOWHERE, dtype=torch.bfloat16)),
+    (*PARTS_FUNCTION, attention_in_which("a query that may look at nothing becomes NaN"), NOWHERE),
+    (*PARTS_FUNCTION, MEAN_OF_ALL, NOWHERE),
+    (
+        *PARTS_FUNCTION,
+        MEAN_OF_ALL,
+        partial(NOWHERE, dtype=torch.bfloat16),
+    ),
     (attention, "_fused_attention", fused_without_mask, partial(NOWHERE, need_weights=False)),
     (
         MultiHeadAttention,
@@ -403,17 +365,22 @@ SABOTAGES = [
     (*PARTS_FUNCTION, weights_after_dropout, parts.dropout_spares_the_returned_weights),
     (*PARTS_FUNCTION, dropout_forgotten, parts.dropout_spares_the_returned_weights),
     (MultiHeadAttention, "merge_heads", merge_without_transpose, parts.order_does_not_matter_without_positions),
-    (parts, "sinusoidal_table", table_with(turned_the_other_way), parts.shifted_encoding_is_a_rotation),
-    (parts, "sinusoidal_table", table_with(cosine_before_sine), parts.table_is_precise_far_out),
-    (parts, "sinusoidal_table", table_with(base_of_a_thousand), parts.shifted_encoding_is_a_rotation),
-    (parts, "sinusoidal_table", table_with(parenthesis_in_the_wrong_place), parts.shifted_encoding_is_a_rotation),
-    (parts, "sinusoidal_table", table_with(float32_angles), parts.table_is_precise_far_out),
-    (LayerNorm, "forward", bessel_corrected, parts.norm_is_its_definition),
-    (LayerNorm, "forward", epsilon_outside_the_root, parts.norm_is_its_definition),
-    (LayerNorm, "forward", normalized_over_the_batch, parts.norm_is_its_definition),
+    (parts, "sinusoidal_table", table_turned_the_other_way, parts.shifted_encoding_is_a_rotation),
+    (parts, "sinusoidal_table", table_in_which("sine and cosine have changed places"), parts.table_is_precise_far_out),
+    (parts, "sinusoidal_table", table_in_which("the base is 1000"), parts.shifted_encoding_is_a_rotation),
+    (
+        parts,
+        "sinusoidal_table",
+        WRONG_PARENTHESIS,
+        parts.shifted_encoding_is_a_rotation,
+    ),
+    (parts, "sinusoidal_table", table_in_which("the angles are computed in float32"), parts.table_is_precise_far_out),
+    (LayerNorm, "forward", BESSEL, parts.norm_is_its_definition),
+    (LayerNorm, "forward", norm_in_which("ε is added"), parts.norm_is_its_definition),
+    (LayerNorm, "forward", OVER_THE_BATCH, parts.norm_is_its_definition),
     (RMSNorm, "forward", rms_with_the_mean_taken_off, partial(parts.norm_is_its_definition, RMSNorm)),
-    (LayerNorm, "forward", bessel_corrected, equals_torch_layer_norm),
-    (*FUNCTION, no_square_root, equals_torch_attention),
+    (LayerNorm, "forward", BESSEL, equals_torch_layer_norm),
+    (*FUNCTION, attention_in_which("the scores are not scaled"), equals_torch_attention),
     (MultiHeadAttention, "merge_heads", merge_without_transpose, equals_torch_attention),
     (attention, "_fused_attention", fused_without_mask, equals_torch_attention),
     (ResidualConnection, "forward", no_residual, equals_torch_encoder),

@@ -70,7 +70,7 @@ mistake(
     symptom="frequencies that fall to nothing after the first pair, so that most columns are constant",
     why="the division by d_model slipped into the logarithm.",
     hint="10000^(-2i/d_model) is exp(2i · something). Take the logarithm of the power and write it out.",
-)(lambda max_len, d_model: table(max_len, thetas(d_model, base=10000.0 / d_model, factor=d_model)))
+)(lambda max_len, d_model: table(max_len, thetas(d_model, base=10000.0 / d_model, factor=float(d_model))))
 mistake(
     "the base is 1000, not 10000",
     symptom="the slowest wave is ten times too fast; nothing else looks wrong",
@@ -88,7 +88,7 @@ mistake(
     symptom="frequencies fall too fast: the second half of the columns is nearly constant",
     why="arange(0, d_model, 2) already is 2i; multiplied by 2 again it is 4i.",
     hint="What is your exponent for the last pair? It should be (d_model - 2) / d_model.",
-)(lambda max_len, d_model: table(max_len, thetas(d_model, factor=2)))
+)(lambda max_len, d_model: table(max_len, thetas(d_model, factor=2.0)))
 
 
 def frequency_per_column(max_len: int, d_model: int, factor: int) -> Tensor:
@@ -140,7 +140,7 @@ mistake(
     symptom="columns that look like noise: each step turns the later pairs many times around",
     why="the sign of the exponent is lost.",
     hint="Should the waves become slower or faster from left to right?",
-)(lambda max_len, d_model: table(max_len, thetas(d_model, factor=-1)))
+)(lambda max_len, d_model: table(max_len, thetas(d_model, factor=-1.0)))
 
 
 @mistake(
