@@ -47,11 +47,6 @@ class SearchTree(Figure):
         super().__init__(tree=data, beam=beam, alpha=float(alpha), step=step)
 
     @classmethod
-    def by_hand(cls, **options: Any) -> "SearchTree":
-        """The made-up language of five words; `options` are beam, alpha and step."""
-        return cls(hand_tree(), **options)
-
-    @classmethod
     def from_model(
         cls,
         model: Any,
