@@ -23,9 +23,123 @@ const LAYERS = {
   ]
 };
 
+const ATTENTION = { formula: "softmax(Q K^{T} / √d_{k}) V", sum: "4 × (<d> × <d> + <d>)" };
+const EACH_HEAD = "<heads> heads, d_{k} = <per_head>; side by side, times W_{O}.";
+const ADD_AND_NORM = { note: "γ scales and β shifts each of the d_{model} numbers.", sum: "2 × <d>" };
+
+/**
+ * What is always true of a block: name, purpose, formula and a note to it, how its parameters add up, the chapters
+ * that build it. <d> and the like stand for the model's sizes and languages.
+ */
+const BLOCKS = {
+  embedding: {
+    title: "Embedding",
+    purpose: "Looks each word up in a table with a row for each of the <words> <language> words. At this point a " +
+      "word has the same row in every sentence.",
+    formula: "E[word] · √d_{model}",
+    note: "√<d> = <root>",
+    sum: "<words> × <d>",
+    chapters: [3],
+  },
+  positional: {
+    title: "Positional encoding",
+    purpose: "Adds a fixed pattern of sines and cosines, another one for each position: from here on the order is in " +
+      "the numbers.",
+    formula: "x + PE_{pos}",
+    note: "PE_{pos, 2i} = sin(pos · θ_{i}), PE_{pos, 2i+1} = cos(pos · θ_{i})",
+    sum: "",
+    chapters: [4],
+  },
+  "encoder.self": {
+    ...ATTENTION,
+    title: "Self-attention",
+    purpose: "Every word collects what it needs from all words of the sentence, itself included.",
+    note: `Q, K and V come from x. ${EACH_HEAD}`,
+    chapters: [6, 7, 9],
+  },
+  "decoder.self": {
+    ...ATTENTION,
+    title: "Masked self-attention",
+    purpose: "Every position collects from the words written so far. Later words are hidden from it.",
+    note: `Q, K and V come from x; scores of later words are masked. ${EACH_HEAD}`,
+    chapters: [6, 7, 10],
+  },
+  cross: {
+    ...ATTENTION,
+    title: "Cross-attention",
+    purpose: "Here the two halves meet: every position asks the encoder’s output, the memory, for the <source> words " +
+      "that it needs now.",
+    note: `Q comes from x, K and V from the memory. ${EACH_HEAD}`,
+    chapters: [6, 7, 10],
+  },
+  feed_forward: {
+    title: "Feed-forward",
+    purpose: "Works on each row alone: <d> numbers become <ff>, negative ones are set to 0, and back to <d>. No word " +
+      "looks at another here.",
+    formula: "max(0, x W_{1} + b_{1}) W_{2} + b_{2}",
+    note: "",
+    sum: "<d> × <ff> + <ff> + <ff> × <d> + <d>",
+    chapters: [8],
+  },
+  "encoder.after_self": {
+    ...ADD_AND_NORM,
+    title: "Add & norm after self-attention",
+    purpose: "Adds what attention brought to what went into it (the line around it), then normalizes each row.",
+    formula: "LayerNorm(x + Attention(x))",
+    chapters: [8, 5],
+  },
+  "decoder.after_self": {
+    ...ADD_AND_NORM,
+    title: "Add & norm after masked self-attention",
+    purpose: "Adds what attention brought to what went into it (the line around it), then normalizes each row.",
+    formula: "LayerNorm(x + Attention(x))",
+    chapters: [8, 5],
+  },
+  after_cross: {
+    ...ADD_AND_NORM,
+    title: "Add & norm after cross-attention",
+    purpose: "Adds what cross-attention brought to what went into it (the line around it), then normalizes each row.",
+    formula: "LayerNorm(x + Attention(x, memory))",
+    chapters: [8, 5],
+  },
+  "encoder.after_feed_forward": {
+    ...ADD_AND_NORM,
+    title: "Add & norm after feed-forward",
+    purpose: "Adds the feed-forward’s output to what went into it, then normalizes each row. This is the layer’s " +
+      "output; the last layer’s is the memory.",
+    formula: "LayerNorm(x + FFN(x))",
+    chapters: [8, 5, 9],
+  },
+  "decoder.after_feed_forward": {
+    ...ADD_AND_NORM,
+    title: "Add & norm after feed-forward",
+    purpose: "Adds the feed-forward’s output to what went into it, then normalizes each row. This is the layer’s " +
+      "output.",
+    formula: "LayerNorm(x + FFN(x))",
+    chapters: [8, 5, 10],
+  },
+  logits: {
+    title: "Projection",
+    purpose: "Gives each of the <words> <language> words a score: how well does it fit as the next word?",
+    formula: "z = x W",
+    note: "",
+    sum: "<d> × <words>",
+    chapters: [11],
+  },
+  softmax: {
+    title: "Softmax",
+    purpose: "Turns the scores into probabilities, which sum to 1. The likeliest word is written and becomes the " +
+      "next input.",
+    formula: "p_{i} = exp(z_{i}) / Σ_{j} exp(z_{j})",
+    note: "",
+    sum: "",
+    chapters: [6, 11],
+  },
+};
+
 const quoted = (word) => asToken(readable(word));
 const numbers = (rows, scale) => rows.map((row) => row.split(" ").map((number) => Number(number) / scale));
-// root mean square
+/** The root mean square of a row. */
 const rms = (row) => bold(format(Math.sqrt(dot(row, row) / row.length)));
 
 /** "W_{Q}" and "x^{2}" with real sub- and superscripts. Only for this file's own formulas. */
@@ -57,87 +171,25 @@ function split(block) {
   };
 }
 
-/**
- * What is always true of a block: its name, purpose, formula and a note to it, how its parameters add up, where it is
- * built.
- */
+/** What is always true of a block, out of `BLOCKS`, with this model's sizes and languages. */
 function describe(block, { trace, source_name, target_name }) {
   const { stack, part } = split(block);
-  const { d_model: d, d_ff: ff, num_heads: heads, source_vocab_size: sv, target_vocab_size: tv } = trace.sizes;
+  const { d_model, d_ff, num_heads, source_vocab_size, target_vocab_size } = trace.sizes;
   const reads = stack === "encoder";
-  const [language, words] = reads ? [source_name, sv] : [target_name, tv];
-  const attention = (note) => [
-    "softmax(Q K^{T} / √d_{k}) V",
-    `${note} ${heads} heads, d_{k} = ${d / heads}; side by side, times W_{O}.`,
-    `4 × (${d} × ${d} + ${d})`,
-  ];
-  const norm = (inner) => [
-    `LayerNorm(x + ${inner})`, "γ scales and β shifts each of the d_{model} numbers.", `2 × ${d}`,
-  ];
-  const about = {
-    embedding: [
-      "Embedding",
-      `Looks each word up in a table with a row for each of the ${words} ${language} words. At this point a word has ` +
-      "the same row in every sentence.",
-      "E[word] · √d_{model}", `√${d} = ${format(Math.sqrt(d), Number.isInteger(Math.sqrt(d)) ? 0 : 2)}`,
-      `${words} × ${d}`, [3],
-    ],
-    positional: [
-      "Positional encoding",
-      "Adds a fixed pattern of sines and cosines, another one for each position: from here on the order is in the " +
-      "numbers.",
-      "x + PE_{pos}", "PE_{pos, 2i} = sin(pos · θ_{i}), PE_{pos, 2i+1} = cos(pos · θ_{i})", "", [4],
-    ],
-    self: reads ? [
-        "Self-attention", "Every word collects what it needs from all words of the sentence, itself included.",
-        ...attention("Q, K and V come from x."), [6, 7, 9],
-      ]
-      : [
-        "Masked self-attention",
-        "Every position collects from the words written so far. Later words are hidden from it.",
-        ...attention("Q, K and V come from x; scores of later words are masked."), [6, 7, 10],
-      ],
-    cross: [
-      "Cross-attention",
-      `Here the two halves meet: every position asks the encoder’s output, the memory, for the ${source_name} words ` +
-      "that it needs now.",
-      ...attention("Q comes from x, K and V from the memory."), [6, 7, 10],
-    ],
-    feed_forward: [
-      "Feed-forward",
-      `Works on each row alone: ${d} numbers become ${ff}, negative ones are set to 0, and back to ${d}. No word ` +
-      "looks at another here.",
-      "max(0, x W_{1} + b_{1}) W_{2} + b_{2}", "", `${d} × ${ff} + ${ff} + ${ff} × ${d} + ${d}`, [8],
-    ],
-    after_self: [
-      `Add & norm after ${reads ? "" : "masked "}self-attention`,
-      "Adds what attention brought to what went into it (the line around it), then normalizes each row.",
-      ...norm("Attention(x)"), [8, 5],
-    ],
-    after_cross: [
-      "Add & norm after cross-attention",
-      "Adds what cross-attention brought to what went into it (the line around it), then normalizes each row.",
-      ...norm("Attention(x, memory)"), [8, 5],
-    ],
-    after_feed_forward: [
-      "Add & norm after feed-forward",
-      "Adds the feed-forward’s output to what went into it, then normalizes each row. This is the layer’s " +
-      `output${reads ? "; the last layer’s is the memory" : ""}.`,
-      ...norm("FFN(x)"), reads ? [8, 5, 9] : [8, 5, 10],
-    ],
-    logits: [
-      "Projection", `Gives each of the ${tv} ${target_name} words a score: how well does it fit as the next word?`,
-      "z = x W", "", `${d} × ${tv}`, [11],
-    ],
-    softmax: [
-      "Softmax",
-      "Turns the scores into probabilities, which sum to 1. The likeliest word is written and becomes the next input.",
-      "p_{i} = exp(z_{i}) / Σ_{j} exp(z_{j})", "", "", [6, 11],
-    ],
-  }[part];
-  return Object.fromEntries(
-    ["title", "purpose", "formula", "note", "sum", "chapters"].map((key, i) => [key, about[i]])
-  );
+  const root = Math.sqrt(d_model);
+  const values = {
+    d: d_model,
+    ff: d_ff,
+    heads: num_heads,
+    per_head: d_model / num_heads,
+    root: format(root, Number.isInteger(root) ? 0 : 2),
+    words: reads ? source_vocab_size : target_vocab_size,
+    language: reads ? source_name : target_name,
+    source: source_name,
+  };
+  const { chapters, ...texts } = BLOCKS[`${stack}.${part}`] ?? BLOCKS[part];
+  const filled = (text) => text.replace(/<(\w+)>/g, (_, name) => values[name]);
+  return { chapters, ...Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, filled(text)])) };
 }
 
 const placeOf = ({ stack, layer }) => [stack, layer === null ? "" : `layer ${layer + 1}`].filter(Boolean).join(", ");
@@ -148,10 +200,8 @@ const steps = (written) => written.map((word, i) => [readable(i ? written[i - 1]
 /** The shape in words and as PyTorch says it. */
 function shapeOf(block, { trace }) {
   const { stack } = split(block);
-  const [rows, columns] = [trace[stack === "encoder" ? "source_tokens" : "target_tokens"].length, stack
-    ? trace.sizes.d_model
-    : trace.sizes.target_vocab_size
-  ];
+  const rows = trace[stack === "encoder" ? "source_tokens" : "target_tokens"].length;
+  const columns = stack ? trace.sizes.d_model : trace.sizes.target_vocab_size;
   const what = { logits: "scores", softmax: "probabilities" }[block] ?? "numbers";
   return [`${rows} tokens, ${columns} ${what} each. `, span("te-term te-nowrap", `Tensor: (1, ${rows}, ${columns})`)];
 }
