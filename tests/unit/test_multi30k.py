@@ -40,16 +40,12 @@ def small_text(monkeypatch, tmp_path):
 class Handler(SimpleHTTPRequestHandler):
     """Files of a folder. One whose name is in `broken` is announced whole and broken off."""
 
-    def __init__(self, *given, requests, broken, **named):
-        self.requests, self.broken = requests, broken
-        super().__init__(*given, **named)
-
     def do_GET(self):
-        self.requests.append(self.path[1:])
+        self.server.requests.append(self.path[1:])
         super().do_GET()
 
     def copyfile(self, source, outputfile):
-        outputfile.write(source.read()[: -20 if self.path[1:] in self.broken else None])
+        outputfile.write(source.read()[: -20 if self.path[1:] in self.server.broken else None])
 
     def log_message(self, *given):
         pass
@@ -57,26 +53,20 @@ class Handler(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def home(small_text, tmp_path, monkeypatch):
-    """A server in the place of the published home, and the folder that it serves."""
+    """A server in the place of the published home, with the folder that it serves."""
     folder = tmp_path / "home"
     folder.mkdir()
     for language in LANGUAGES:
         (folder / f"val.{language}.gz").write_bytes(packed(language))
-    folder_home = Home(folder)
-    handler = partial(Handler, directory=str(folder), requests=folder_home.requests, broken=folder_home.broken)
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder))) as server:
+        server.folder, server.requests, server.broken = folder, [], set()
         monkeypatch.setattr(multi30k, "HOME", f"http://127.0.0.1:{server.server_address[1]}/")
         monkeypatch.setattr("time.sleep", lambda seconds: None)  # between two tries
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        yield folder_home
+        yield server
         server.shutdown()
         thread.join()
-
-
-class Home:
-    def __init__(self, folder):
-        self.folder, self.requests, self.broken = folder, [], set()
 
 
 def test_the_cache_is_filled_once_and_then_used(home):
