@@ -99,7 +99,7 @@ def test_alignment_names_the_source_piece_with_the_largest_mean_weight(translato
     assert all(read in pieces and 1 / len(pieces) <= weight <= 1 for _, read, weight in found)
 
 
-def test_subwords_of_another_model_are_refused(translator):
+def test_the_tokenizer_of_another_model_is_refused(translator):
     with pytest.raises(ValueError, match="tokenizer must be that of the model"):
         Translator(translator.model, Tokenizer.train(TEXTS, 270))
 
