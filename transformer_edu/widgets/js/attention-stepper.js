@@ -1,6 +1,6 @@
 import { asToken, bold, button, changeAnnouncer, choice, cividis, decimalsFor, div, diverging, fill, focusedIn, format,
-  h, inBrackets, mapMatrix, matmul, matrixGrid, mount, numbered, paragraph, select, sketch, snapshot, softmax, span,
-  stepper, store, sub, sumOf, svg, toggle, transpose, uniqueId } from "./core.js";
+  h, inBrackets, mapMatrix, matmul, matrixGrid, mount, numbered, paragraph, select, short, sketch, snapshot, softmax,
+  span, stepper, store, sub, sumOf, svg, toggle, transpose, uniqueId } from "./core.js";
 
 const STEPS = ["project", "scores", "scale", "mask", "softmax", "mix", "output"];
 const TITLES = ["Project", "Scores", "Scale", "Mask", "Softmax", "Mix", "Output"];
@@ -65,9 +65,7 @@ function scene(state) {
   ][step - 1];
 }
 
-const plain = (value, decimals = 3) => format(value, decimalsFor([
-  [value]
-], decimals));
+const plain = (value, decimals = 3) => short(value, decimals);
 const power = (value) => (value >= 1e5 ? value.toExponential(1).replace("e+", " × 10^") : format(value, 2));
 
 /** Colours only where size is the message: weights on cividis, scores on blue–orange. */

@@ -1,5 +1,5 @@
 import { bold, button, changeAnnouncer, choice, div, fill, focusedIn, format, h, matrixGrid, mount, paragraph, plural,
-  select, setOff, slider, snapshot, span, store, sumOf, toggle } from "./core.js";
+  select, short, setOff, slider, snapshot, span, store, sumOf, toggle } from "./core.js";
 
 const TRAITS = ["sentences", "norm", "other", "padding", "leave_out", "mode", "batches", "edits", "selected"];
 const EPS = 1e-5;
@@ -13,7 +13,6 @@ const NORMS = [
 ];
 const PAD = "padding";
 const same = (a, b) => a.length === b.length && a.every((value, i) => value === b[i]);
-const short = (value) => format(value, Number.isInteger(value) ? 0 : 2);
 
 /** The sentences of a batch as rows of one length: `tokens`, `x` with zeros at padding, `length` without padding. */
 function batchOf({ sentences, other, padding, edits }) {

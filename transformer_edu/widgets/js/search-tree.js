@@ -107,12 +107,13 @@ function drawTree(box, tree, { root, steps, ranked }, step) {
   ];
   steps.forEach((one) => rows.push(rowOf(one, rows.at(-1))));
   const columns = Math.max(3, ...rows.map((row) => row.length));
-  const x = Array.of([columns / 2]);
+  const x = [];
+  x.push([columns / 2]);
   rows.slice(1).forEach((row, i) => x.push(placesOf(row, rows[i], x[i], columns)));
   const won = new Set();
   for (let one = step === steps.length ? ranked[0] : null; one; one = one.from) won.add(one);
-  const unit = { class: "te-srch-edges", viewBox: `0 0 ${columns} 1`, preserveAspectRatio: "none" };
-  const edges = (row, at) => svg("svg", unit,
+  const frame = { class: "te-srch-edges", viewBox: `0 0 ${columns} 1`, preserveAspectRatio: "none" };
+  const edges = (row, at) => svg("svg", frame,
     ...row.map((one, i) => svg("line", {
       x1: x[at - 1][rows[at - 1].indexOf(one.from)],
       y1: 0,

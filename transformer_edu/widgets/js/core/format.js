@@ -13,13 +13,17 @@ export function format(value, decimals = 2) {
   return value < 0 && Number(text) !== 0 ? MINUS + text : text;
 }
 
+const isWhole = (value) => !Number.isFinite(value) || Math.abs(value - Math.round(value)) < 1e-9;
+
+/** A number that stands alone: decimals only if it is not whole. @param {number} value @param {number}[decimals] */
+export const short = (value, decimals = 2) => format(value, isWhole(value) ? 0 : decimals);
+
 /**
  * 0 when every entry is a whole number, otherwise `decimals`: one choice for a whole matrix keeps its columns aligned.
  * @param {Matrix} matrix @param {number}[decimals]
  */
 export function decimalsFor(matrix, decimals = 2) {
-  const whole = matrix.flat().every((value) => !Number.isFinite(value) || Math.abs(value - Math.round(value)) < 1e-9);
-  return whole ? 0 : decimals;
+  return matrix.flat().every(isWhole) ? 0 : decimals;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { css, inkOn } from "./colour.js";
 import { focusedIn, h, KEYS, span } from "./dom.js";
-import { decimalsFor, format, parseNumber } from "./format.js";
+import { decimalsFor, format, parseNumber, short } from "./format.js";
 import { clamp } from "./math.js";
 
 /**
@@ -113,9 +113,7 @@ function gridCell(options, r, c, step) {
     element.dataset.value = String(value);
     target.setAttribute("aria-label", `${place}: ${value === -Infinity ? "minus infinity, blocked" : text}`);
     if (!options.editable) element.textContent = text;
-    else if (!focusedIn(target) || parseNumber(target.value) !== value) target.value = format(value, decimalsFor([
-      [value]
-    ]));
+    else if (!focusedIn(target) || parseNumber(target.value) !== value) target.value = short(value);
     const fillColour = colour && value !== -Infinity ? colour(value) : null;
     element.style.background = fillColour ? css(fillColour) : "";
     element.style.color = fillColour ? inkOn(fillColour) : "";
