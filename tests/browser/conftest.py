@@ -5,7 +5,7 @@ import http.server
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from playwright.sync_api import (
     expect,
     sync_playwright,
 )
+
+from transformer_edu.widgets import Figure
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = Path(os.environ.get("TRANSFORMER_EDU_BOOK", ROOT / "_build" / "html"))
@@ -134,9 +136,9 @@ class Watched:
 StrictPage = Callable[..., Watched]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def contexts(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
-    """`contexts(color_scheme="dark")` gives the file's one browser context with these options, a desktop's by default.
+    """`contexts(color_scheme="dark")` gives the one browser context with these options, a desktop's by default.
 
     A page opens there in two thirds of the time that it takes in a new context.
     """
@@ -182,9 +184,9 @@ def strict_page(contexts: Callable[..., BrowserContext]) -> Iterator[StrictPage]
         page.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def same_tab(contexts: Callable[..., BrowserContext]) -> StrictPage:
-    """Like `strict_page`, but equal options give one tab to all tests of a file, as a reader goes through a book."""
+    """Like `strict_page`, but equal options give one tab to all tests, as a reader goes through a book."""
     tabs: dict[BrowserContext, Watched] = {}
 
     def make(**options: Any) -> Watched:
@@ -200,6 +202,19 @@ def same_tab(contexts: Callable[..., BrowserContext]) -> StrictPage:
     return make
 
 
+@pytest.fixture
+def show(tmp_path: Path, same_tab: StrictPage) -> Callable[..., Page]:
+    """`show(figure, width=390)` opens a page from disk that shows this figure and nothing else."""
+
+    def open_page(figure: Figure, *, width: int = 800, height: int = 1000) -> Page:
+        tab = same_tab()
+        tab.page.set_viewport_size({"width": width, "height": height})
+        return tab.open(figure.save(tmp_path / "figure.html").as_uri())
+
+    return open_page
+
+
+CONTRAST = "color-contrast"
 # What a block of code looks like: each colour in it, with all that lies behind it.
 KNOWN_CODE = """() => {
     const seen = new Set(), behind = new Map([[null, ""]]);
@@ -216,26 +231,32 @@ KNOWN_CODE = """() => {
         block.toggleAttribute("data-known", looks.every((one) => seen.has(one)));
         looks.forEach((one) => seen.add(one));
     }
-    return document.querySelectorAll("[data-known]").length;
 }"""
 
 
-def axe_problems(page: Page) -> list[str]:
+def axe_problems(page: Page, without: Sequence[str] = (), rules: Sequence[str] | None = None) -> list[str]:
     """What axe finds wrong on a page: rule, impact, and the first elements concerned.
 
     Contrast is axe's slowest rule, and code most of a chapter: where blocks of code look like others, these alone
     are asked about their contrast.
+
+    Args:
+        page: the page as it is now.
+        without: selectors of elements that are left out.
+        rules: the rules to check; all without.
     """
     from axe_playwright_python.sync_playwright import Axe
 
     # preload: axe would fetch @import-ed styles from the wrong folder; resultTypes: describe only what is wrong
     options: dict[str, Any] = {"preload": False, "resultTypes": ["violations"]}
-    if page.evaluate(KNOWN_CODE):
-        known, contrast = {"exclude": [["[data-known]"]]}, "color-contrast"
-        found = Axe().run(page, options=options | {"rules": {contrast: {"enabled": False}}}).response["violations"]
-        found += Axe().run(page, known, options | {"runOnly": [contrast]}).response["violations"]
-    else:
-        found = Axe().run(page, options=options).response["violations"]
+    page.evaluate(KNOWN_CODE)
+    found = []
+    if rules != [CONTRAST]:
+        chosen = {"runOnly": list(rules)} if rules else {"rules": {CONTRAST: {"enabled": False}}}
+        found += Axe().run(page, {"exclude": [[one] for one in without]}, options | chosen).response["violations"]
+    if rules is None or CONTRAST in rules:
+        known = {"exclude": [[one] for one in (*without, "[data-known]")]}
+        found += Axe().run(page, known, options | {"runOnly": [CONTRAST]}).response["violations"]
     return [
         f"{rule['id']} ({rule['impact']}), {len(rule['nodes'])}x: "
         + " | ".join(n["html"][:160] for n in rule["nodes"][:3])

@@ -1,22 +1,14 @@
-"""A page that shows one figure: open it, move its sliders, read its numbers."""
+"""A page that shows one figure: move its sliders, read its numbers. The fixture `show` opens it."""
 
-from pathlib import Path
+from collections.abc import Callable
 
 import torch
 from playwright.sync_api import Locator, Page
 from torch import Tensor
 
-from tests.browser.conftest import StrictPage
-from transformer_edu.widgets import Figure
-
+Show = Callable[..., Page]
 CELLS_BY_ROW = """(grid, cells) => [...grid.querySelectorAll('[role=row]')]
     .map(row => [...row.querySelectorAll(cells)].map(cell => cell.dataset.value)).filter(row => row.length)"""
-
-
-def opened(figure: Figure, folder: Path, strict_page: StrictPage, *, width: int = 800, height: int = 1000) -> Page:
-    """A watched page, from disk, that shows this figure and nothing else; width and height in pixels."""
-    path = figure.save(folder / "figure.html")
-    return strict_page(viewport={"width": width, "height": height}).open(path.as_uri())
 
 
 def slide(page: Page, label: str, value: float) -> None:

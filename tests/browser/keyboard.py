@@ -1,11 +1,38 @@
 """A reader who has a keyboard and nothing else: press keys, go from stop to stop with Tab."""
 
 import json
+from typing import Any
 
 from playwright.sync_api import Page
 
-MOST_TABS = 20  # a test of a figure with fewer stops, or many more, passes its own
+MOST_TABS = 30
+MOST_STOPS = 60  # of one round through a figure
 NAME = "(node.ariaLabel || node.labels?.[0]?.textContent || node.textContent)"  # of an element, as in the tests' words
+STOP = f"""(() => {{
+    const node = document.activeElement;
+    if (!node.closest(".te-root")) return null;
+    const kind = node.getAttribute("role") ?? (node.matches("select") ? "select" : node.type ?? "link");
+    if (["", "link", "list", "region"].includes(kind)) return {{ kind, off: true }};  // it leads away, or only scrolls
+    const group = node.closest("[role=grid], [role=radiogroup], [role=tablist], [role=listbox]");
+    const name = group?.getAttribute("aria-label") ?? {NAME};
+    return {{ kind, name: `${{kind}} ${{name}}`, off: node.ariaDisabled === "true" }};
+}})()"""
+SAID = f"""new Promise((drawn) => requestAnimationFrame(() => setTimeout(() => drawn([
+    [...document.querySelectorAll("[aria-live]")].map((one) => one.textContent).join(),
+    (node => node.closest(".te-root") && {NAME} + (node.value ?? ""))(document.activeElement),
+]))))"""
+AT_ONCE = "window.setTimeout = ((real) => (action, _, ...more) => real(action, 0, ...more))(window.setTimeout);"
+KEYS = {
+    "radio": ["ArrowRight", "ArrowLeft"],
+    "tab": ["ArrowRight", "ArrowLeft"],
+    "range": ["ArrowRight", "ArrowLeft"],
+    "select": ["ArrowDown", "ArrowUp"],
+    "checkbox": ["Space"],
+    "button": ["Enter"],
+    "text": ["3"],
+    "textarea": ["b"],
+}
+WALK = ["ArrowDown", "ArrowRight", "ArrowUp", "ArrowLeft"]  # in a grid or a map, whose places have names
 
 
 def press(page: Page, *keys: str) -> None:
@@ -19,20 +46,49 @@ def focused(page: Page) -> str:
     return str(page.evaluate(f"(node => {NAME})(document.activeElement)"))
 
 
-def tab_until(page: Page, condition: str, most: int = MOST_TABS) -> None:
+def tab_until(page: Page, condition: str) -> None:
     """Press Tab, at least once and at most so often, until a condition in JavaScript is true of the focused `node`."""
-    for _ in range(most):
+    for _ in range(MOST_TABS):
         page.keyboard.press("Tab")
         if page.evaluate(f"(node => {condition})(document.activeElement)"):
             return
     raise AssertionError(f"Tab never reached {condition}")
 
 
-def tab_to(page: Page, selector: str, most: int = MOST_TABS) -> None:
+def tab_to(page: Page, selector: str) -> None:
     """Press Tab, at least once, until the focused element matches a CSS selector."""
-    tab_until(page, f"node.matches({json.dumps(selector)})", most)
+    tab_until(page, f"node.matches({json.dumps(selector)})")
 
 
-def tab_to_name(page: Page, name: str, most: int = MOST_TABS) -> None:
+def tab_to_name(page: Page, name: str) -> None:
     """Press Tab, at least once, until the focused element's name (see `focused`) begins with `name`."""
-    tab_until(page, f"{NAME}.startsWith({json.dumps(name)})", most)
+    tab_until(page, f"{NAME}.startsWith({json.dumps(name)})")
+
+
+def speaks(page: Page, stop: dict[str, Any]) -> bool:
+    """Whether a key at this stop changes what a screen reader says: the live region, or the place in a grid."""
+    for key in KEYS.get(stop["kind"], WALK):
+        before = page.evaluate(SAID)
+        page.keyboard.press(key)
+        after = page.evaluate(SAID)
+        assert after[1] is not None, f"{stop['name']}: {key} takes the focus out of the figure"
+        if after[0] != before[0] or (stop["kind"] not in KEYS and after[1] != before[1]):
+            return True
+    return False
+
+
+def silent_controls(page: Page) -> list[str]:
+    """The stops of Tab at which no key changes anything that is said, in two rounds through the figure."""
+    page.evaluate(AT_ONCE)  # announcements wait until the reader rests
+    heard: dict[str, bool] = {}
+    for _ in range(2):
+        page.evaluate("document.activeElement.blur()")
+        for _ in range(MOST_STOPS):
+            page.keyboard.press("Tab")
+            stop = page.evaluate(STOP)
+            if stop is None:
+                break
+            if not (stop["off"] or heard.get(stop["name"])):
+                heard[stop["name"]] = speaks(page, stop)
+    assert heard, "Tab reaches nothing"
+    return [name for name, spoke in heard.items() if not spoke]

@@ -1,4 +1,4 @@
-"""The architecture map, by mouse and by keyboard alone: every number is PyTorch's, to the digits that are stored."""
+"""The architecture map: every number is PyTorch's, to the digits that are stored."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,8 +9,7 @@ import torch
 from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.conftest import StrictPage, axe_problems
-from tests.browser.figure_page import opened
-from tests.browser.keyboard import tab_until
+from tests.browser.figure_page import Show
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, pretrained, record_activations, record_attention
 from transformer_edu.widgets import ArchitectureMap, assets
 from transformer_edu.widgets.architecture_map_data import path
@@ -26,9 +25,9 @@ FILES += ["13-training"]
 
 
 @pytest.fixture
-def open_map(tmp_path: Path, strict_page: StrictPage) -> Open:
+def open_map(show: Show) -> Open:
     def open_page(figure: ArchitectureMap | None = None, width: int = 800, **options: Any) -> Page:
-        return opened(figure or ArchitectureMap(**options), tmp_path, strict_page, width=width, height=900)
+        return show(figure or ArchitectureMap(**options), width=width, height=900)
 
     return open_page
 
@@ -158,47 +157,6 @@ def test_a_number_is_read_by_pointing_and_its_row_followed_by_a_click(open_map: 
     )  # the same place, the new block's number
 
 
-def test_whole_figure_by_keyboard_alone(open_map: Open) -> None:
-    page, expected = open_map(), computed()
-    tab_until(page, "node.textContent === 'black'")
-    page.keyboard.press("ArrowRight")
-    tab_until(page, "node.textContent === 'noir'")
-    page.keyboard.press("Home")
-    assert_numbers(page, "decoder.1.cross", expected, 0)
-    tab_until(page, "node.dataset.block === 'decoder.1.cross'")
-    page.keyboard.press("ArrowUp")
-    assert open_block(page) == "decoder.1.after_cross"
-    expect(page.get_by_role("status")).to_contain_text("Add & norm after cross-attention, decoder, layer 2. start → le")
-    page.keyboard.press("End")
-    assert_numbers(page, "softmax", expected, 0)
-    page.keyboard.press("Home")
-    for _ in range(6):
-        page.keyboard.press("ArrowRight")
-    assert page.evaluate("document.activeElement.dataset.block") == "encoder.1.self"
-    assert_numbers(page, "encoder.1.self", expected, 3)
-    page.keyboard.press("ArrowDown")
-    assert open_block(page) == "encoder.0.after_feed_forward"
-    tab_until(page, "node.textContent === '1'")
-    page.keyboard.press("ArrowRight")
-    assert open_block(page) == "encoder.1.after_feed_forward"
-    tab_until(page, "node.getAttribute('aria-label') === 'Next block'")
-    page.keyboard.press("Enter")
-    assert open_block(page) == "decoder.embedding"
-    tab_until(page, "node.closest('[data-matrix=activations]') && node.dataset.row === '0'")
-    page.keyboard.press("ArrowDown")
-    assert_numbers(page, "decoder.embedding", expected, 1)
-    assert page.evaluate("document.activeElement.dataset.row") == "1"
-
-
-def test_another_sentence_recorded_live(open_map: Open) -> None:
-    figure = ArchitectureMap.of_translator(pretrained.load_grammar(), "the black cats sleep", block="decoder.0.cross")
-    page = open_map(figure)
-    expected = computed("the black cats sleep", "les chats noirs dorment")
-    for at, word in enumerate(["les", "chats", "noirs", "dorment", "end"]):
-        page.get_by_role("radio", name=word, exact=True).click()
-        assert_numbers(page, "decoder.0.cross", expected, at)
-
-
 @pytest.mark.parametrize("name", ["decoder.0.self", "softmax"])
 def test_every_kind_of_panel_is_accessible(name: str, open_map: Open) -> None:
     assert not axe_problems(open_map(block=name))
@@ -230,12 +188,6 @@ def test_links_are_those_of_the_books_own_contents(tmp_path: Path, strict_page: 
     page_file.write_text(html.replace("<main>", f"<nav>{contents}</nav><main>"), encoding="utf-8")
     links = linked(strict_page().open(page_file.as_uri()))
     assert links == {name: (tmp_path / "notebooks" / f"{name}.html").as_uri() for name in there}
-
-
-def test_without_a_book_around_it_chapters_are_named_and_not_linked(open_map: Open) -> None:
-    page = open_map(block="encoder.embedding")
-    expect(page.locator("[data-chapter='03-tokens-and-embeddings']")).to_have_text("3 Tokens and embeddings")
-    assert linked(page) == {}
 
 
 def test_in_a_live_notebook_links_lead_to_the_notebooks_beside_it(strict_page: StrictPage) -> None:

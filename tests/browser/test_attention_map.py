@@ -1,16 +1,12 @@
-"""The attention map, by mouse and by keyboard alone, with PyTorch's numbers."""
-
-from pathlib import Path
+"""The attention map, with PyTorch's numbers."""
 
 import pytest
 import torch
 from playwright.sync_api import Page, expect
 from torch import Tensor
 
-from tests.browser.conftest import StrictPage
-from tests.browser.figure_page import matrix, opened
-from tests.browser.keyboard import tab_to
-from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, pretrained, record_attention, recordings
+from tests.browser.figure_page import Show, matrix
+from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, pretrained, record_attention
 from transformer_edu.widgets import AttentionMap
 
 WRITTEN = [*RUNNING_TRANSLATION.split(), "end"]
@@ -28,8 +24,8 @@ def model_maps() -> dict[str, Tensor]:
 
 
 @pytest.fixture
-def page(tmp_path: Path, strict_page: StrictPage) -> Page:
-    return opened(AttentionMap(), tmp_path, strict_page, height=900)
+def page(show: Show) -> Page:
+    return show(AttentionMap(), height=900)
 
 
 def shown(page: Page) -> Tensor:
@@ -106,36 +102,3 @@ def test_rows_of_decoder_self_attention_never_see_later_words(page: Page) -> Non
     headers = page.locator("[data-matrix=weights] [role=columnheader]").all_text_contents()
     assert headers == ["start", *WRITTEN[:-1]]
     assert page.locator("[data-matrix=weights] [role=rowheader]").all_text_contents() == WRITTEN
-
-
-def test_candidates_are_the_recorded_ones(page: Page) -> None:
-    stored = recordings.load("running-sentence")["data"]["steps"][3]["best"]
-    values = page.locator(".te-candidate").evaluate_all("all => all.map(one => Number(one.dataset.value))")
-    assert values == [probability for _, probability in stored]
-    assert page.locator(".te-map-said").text_content() == f"noir {stored[0][1]:.3f}"
-
-
-def test_whole_figure_by_keyboard_alone(page: Page, model_maps: dict[str, Tensor]) -> None:
-    tab_to(page, ".te-map-queries button")
-    page.keyboard.press("ArrowRight")
-    expect(page.locator(".te-sentence")).to_contain_text(says(model_maps["decoder.1.cross"], "ne"))
-    expect(page.get_by_role("status")).to_contain_text("Cross attention, layer 2, mean of heads. While it writes ne")
-    tab_to(page, "[data-matrix=weights] [data-row='4']")
-    page.keyboard.press("ArrowDown")
-    expect(page.locator(".te-sentence")).to_contain_text("While it writes dort")
-    tab_to(page, ".te-foot [role=radio]")
-    page.keyboard.press("ArrowRight")
-    assert_shown(page, model_maps["encoder.1.self"].mean(dim=0))
-    tab_to(page, "select")
-    page.keyboard.press("ArrowUp")
-    assert_shown(page, model_maps["encoder.0.self"].mean(dim=0))
-    tab_to(page, "select")
-    page.keyboard.press("ArrowDown")
-    assert_shown(page, model_maps["encoder.0.self"][0])
-    expect(page.get_by_role("status")).to_contain_text("Encoder self attention, layer 1, head 1. While it reads")
-
-
-def test_word_that_the_next_map_lacks_gives_way_to_the_last_one(page: Page) -> None:
-    page.get_by_role("radio", name="end").click()
-    page.get_by_role("radio", name="Encoder self", exact=True).click()
-    assert page.locator(".te-map-queries [aria-checked=true]").text_content() == "sleep"

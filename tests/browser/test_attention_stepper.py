@@ -1,20 +1,16 @@
-"""The attention stepper, by mouse and by keyboard alone, with PyTorch's numbers."""
+"""The attention stepper, with PyTorch's numbers."""
 
 import math
-from pathlib import Path
 
 import pytest
 import torch
 from playwright.sync_api import Locator, Page, expect
 from torch import Tensor
 
-from tests.browser.conftest import StrictPage
-from tests.browser.figure_page import matrix, opened
-from tests.browser.keyboard import focused, press, tab_to_name
+from tests.browser.figure_page import Show, matrix
+from tests.browser.keyboard import focused, press
 from transformer_edu import hand_example
 from transformer_edu.widgets import AttentionStepper
-
-MOST_TABS = 30
 
 SHOWN = {1: ["x", "w_q", "q"], 2: ["q", "k_t", "scores"], 3: ["scores", "scaled"], 4: ["scaled", "masked"]}
 SHOWN |= {5: ["masked", "weights"], 6: ["weights", "v", "mix"], 7: ["mix", "w_o", "output"]}
@@ -51,8 +47,8 @@ def assert_step(page: Page, step: int, expected: dict[str, Tensor]) -> None:
 
 
 @pytest.fixture
-def stepper(tmp_path: Path, strict_page: StrictPage) -> Page:
-    return opened(AttentionStepper(step=1), tmp_path, strict_page, height=900)
+def stepper(show: Show) -> Page:
+    return show(AttentionStepper(step=1), height=900)
 
 
 def cell(page: Page, name: str, row: int, column: int) -> Locator:
@@ -110,18 +106,6 @@ def test_mask_and_scaling_agree_with_torch(stepper: Page, mask: str, scale: bool
         assert_step(stepper, step, reference(scale=scale, mask=mask))
 
 
-def test_query_row_is_marked_everywhere_together(stepper: Page) -> None:
-    stepper.get_by_role("tab").nth(1).click()
-    stepper.get_by_role("radio", name="black").click()
-    for name in ("q", "scores"):
-        marked = stepper.locator(f"[data-matrix={name}] .te-in-row").evaluate_all(
-            "cells => cells.map(c => c.dataset.row)"
-        )
-        assert set(marked) == {"1"}
-    assert stepper.locator(".te-active").get_attribute("data-term") == "scores"
-    assert stepper.locator(".te-sentence .te-token").first.text_content() == "black"
-
-
 def test_clicked_score_is_written_out(stepper: Page) -> None:
     stepper.get_by_role("tab").nth(1).click()
     cell(stepper, "scores", 2, 1).click()
@@ -130,34 +114,6 @@ def test_clicked_score_is_written_out(stepper: Page) -> None:
     assert stepper.locator(".te-from-column").all_text_contents() == ["0", "2", "(−1)", "3"]
     assert cell(stepper, "scores", 2, 1).get_attribute("aria-label") == "row cat, column black: 8"
     assert cell(stepper, "k_t", 0, 1).get_attribute("class").split().count("te-in-column") == 1
-
-
-def test_whole_figure_by_keyboard_alone(stepper: Page) -> None:
-    tab_to_name(stepper, "Step 1", most=MOST_TABS)
-    press(stepper, "ArrowRight", "ArrowRight", "ArrowLeft")
-    assert focused(stepper) == "Step 2: Scores"
-    tab_to_name(stepper, "cat", most=MOST_TABS)
-    press(stepper, "ArrowLeft", "ArrowLeft")
-    assert focused(stepper).startswith("the")
-    tab_to_name(stepper, "row the, column black: 6", most=MOST_TABS)
-    press(stepper, "ArrowDown", "ArrowRight")
-    assert focused(stepper) == "row black, column cat: 8"
-    expect(stepper.locator(".te-sum .te-total")).to_have_text("8")
-    expect(stepper.get_by_role("status")).to_contain_text("Step 2 of 7, Scores. black asks cat")
-    tab_to_name(stepper, "← Previous", most=MOST_TABS)
-    press(stepper, "Enter")
-    stepper.keyboard.press("Shift+Tab")
-    while "row" not in focused(stepper) or stepper.evaluate("document.activeElement.tagName") != "INPUT":
-        stepper.keyboard.press("Shift+Tab")
-    place = stepper.evaluate("(({row, column}) => [row, column])(document.activeElement.parentElement.dataset)")
-    matrix = stepper.evaluate("document.activeElement.closest('[data-matrix]').dataset.matrix")
-    stepper.keyboard.type("3")
-    assert shown(stepper, matrix)[int(place[0]), int(place[1])] == 3
-    before = shown(stepper, "q")
-    press(stepper, "Escape")
-    assert not torch.equal(shown(stepper, "q"), before)
-    assert_step(stepper, 1, reference())
-    tab_to_name(stepper, "Reset", most=MOST_TABS)
 
 
 def test_arrow_keys_walk_the_number_fields(stepper: Page) -> None:

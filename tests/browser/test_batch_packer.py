@@ -1,20 +1,16 @@
-"""The batch packer, by mouse and by keyboard alone: every setting packs as Python does."""
+"""The batch packer: every setting packs as Python does."""
 
 import json
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import StrictPage, overflow
-from tests.browser.figure_page import opened
-from tests.browser.keyboard import tab_to_name
+from tests.browser.conftest import overflow
+from tests.browser.figure_page import Show
 from transformer_edu.data.token_budget import epoch_batches
 from transformer_edu.widgets import BatchPacker
 from transformer_edu.widgets.batch_packer import LIMITS
 from transformer_edu.widgets.batch_packer_data import ORDERS, cells_of, plan, token_counts
-
-MOST_TABS = 12
 
 FIGURE = BatchPacker()
 LENGTHS = token_counts(FIGURE.sentences)
@@ -37,8 +33,8 @@ EVERY_SIZE = """epochs => {
 
 
 @pytest.fixture
-def packer(tmp_path: Path, strict_page: StrictPage) -> Page:
-    return opened(FIGURE, tmp_path, strict_page)
+def packer(show: Show) -> Page:
+    return show(FIGURE)
 
 
 def card(page: Page, order: str) -> Locator:
@@ -69,10 +65,10 @@ def test_every_setting_packs_as_python_does(packer: Page, order: str, limit: str
         assert (int(one["cells"]), int(one["padding"])) == (cells, cells - sum(LENGTHS))
 
 
-def test_other_seeds_and_sentences_pack_as_python_does(tmp_path: Path, strict_page: StrictPage) -> None:
+def test_other_seeds_and_sentences_pack_as_python_does(show: Show) -> None:
     sentences = [" ".join(["un", "##believ", "##able"] * (1 + number % 9)) for number in range(64)]
     figure = BatchPacker(sentences, order=SIMILAR, limit="tokens", size=90, seed=11, epoch=2)
-    page = opened(figure, tmp_path, strict_page)
+    page = show(figure)
     pairs = [(length, length) for length in token_counts(sentences)]
     assert batches_shown(page) == epoch_batches(pairs, 90, seed=11, epoch=2)
     assert overflow(page) <= 0
@@ -103,15 +99,6 @@ def test_area_on_the_page_is_what_a_batch_costs(packer: Page) -> None:
     assert [drawn_size(packer, at) for at in range(6)] == [
         (10 * max(LENGTHS[index] for index in batch), 10 * len(batch)) for batch in shown
     ]
-
-
-def test_default_state_says_the_waste_and_what_similar_lengths_would_cost(packer: Page) -> None:
-    words = packer.locator(".te-pack-sentence")
-    expect(words).to_contain_text("6 batches, 480 cells; 154 of these, 32 %, are padding: computed and thrown away.")
-    expect(words).to_contain_text("With similar lengths together it would be 344 cells, 5 % of them padding.")
-    expect(words).to_contain_text("A batch of 8 sentences costs 72 to 88 cells: the largest is 1.2 times the smallest.")
-    expect(card(packer, "as they come")).to_contain_text("480 cells, 32 % padding")
-    expect(card(packer, SIMILAR)).to_contain_text("344 cells, 5 % padding")
 
 
 def test_words_say_what_sorting_loses_and_what_a_budget_evens(packer: Page) -> None:
@@ -157,40 +144,3 @@ def test_hovering_shows_a_batch_and_clicking_keeps_it(packer: Page) -> None:
     packer.locator(".te-pack-title").hover()
     assert rows_shown(packer) == padded(shown[2])
     expect(packer.locator("[aria-live=polite]")).to_contain_text("Batch 3: 8 rows × 9 tokens")
-
-
-def test_the_reader_finds_each_size_again_and_reset_brings_back_the_start(packer: Page) -> None:
-    packer.get_by_role("slider").fill("5")
-    set_limit(packer, "tokens")
-    assert packer.get_by_role("slider").input_value() == "64"
-    packer.get_by_role("slider").fill("30")
-    set_limit(packer, "sentences")
-    assert packer.get_by_role("slider").input_value() == "5"
-    set_limit(packer, "tokens")
-    assert packer.get_by_role("slider").input_value() == "30"
-    packer.get_by_role("button", name="Next epoch").click()
-    packer.get_by_role("button", name="Reset").click()
-    assert batches_shown(packer) == plan(LENGTHS, "as they come", "sentences", 8).batches
-    expect(packer.locator(".te-pack-legend")).to_contain_text("epoch 1 of 4")
-
-
-def test_whole_figure_by_keyboard_alone(packer: Page) -> None:
-    tab_to_name(packer, "as they come", most=MOST_TABS)
-    packer.keyboard.press("End")
-    tab_to_name(packer, "a number of sentences", most=MOST_TABS)
-    packer.keyboard.press("ArrowRight")
-    tab_to_name(packer, "tokens a batch", most=MOST_TABS)
-    packer.keyboard.press("ArrowLeft")
-    expected = plan(LENGTHS, SIMILAR, "tokens", 63)
-    assert batches_shown(packer) == expected.batches
-    expect(packer.locator("[aria-live=polite]")).to_contain_text("similar lengths together, 63")
-    tab_to_name(packer, "Batch 1 ·", most=MOST_TABS)
-    packer.keyboard.press("ArrowRight")
-    assert rows_shown(packer) == padded(expected.batches[1])
-    expect(packer.locator("[aria-live=polite]")).to_contain_text("Batch 2: ")
-    tab_to_name(packer, "Next epoch", most=MOST_TABS)
-    packer.keyboard.press("Enter")
-    assert batches_shown(packer) == plan(LENGTHS, SIMILAR, "tokens", 63, epoch=1).batches
-    tab_to_name(packer, "Reset", most=MOST_TABS)
-    packer.keyboard.press("Space")
-    assert batches_shown(packer) == plan(LENGTHS, "as they come", "sentences", 8).batches

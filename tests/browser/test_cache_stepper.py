@@ -1,21 +1,15 @@
-"""The cache stepper, by mouse and by keyboard alone, against the counts in Python and the model itself."""
-
-from pathlib import Path
+"""The cache stepper, against the counts in Python and the model itself."""
 
 import pytest
 import torch
 from playwright.sync_api import Locator, Page, expect
 from torch import Tensor
 
-from tests.browser.conftest import StrictPage
-from tests.browser.figure_page import opened
-from tests.browser.keyboard import tab_to
+from tests.browser.figure_page import Show
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, pretrained
 from transformer_edu.decoding.cost import cache_numbers, decoding_work, step_work
 from transformer_edu.widgets import CacheStepper
 from transformer_edu.widgets.cache_stepper_data import rows_of_each_step, without_mask
-
-MOST_TABS = 12
 
 STORED = 0.5e-4 + 2e-6  # half a unit of the recording, and float32's rounding
 SHIPPED = pretrained.load_grammar()
@@ -25,8 +19,8 @@ CACHED = {True: "with cache", False: "without cache"}
 
 
 @pytest.fixture
-def page(tmp_path: Path, strict_page: StrictPage) -> Page:
-    return opened(CacheStepper(), tmp_path, strict_page)
+def page(show: Show) -> Page:
+    return show(CacheStepper())
 
 
 @pytest.fixture(scope="module")
@@ -105,16 +99,6 @@ def assert_key(page: Page, keys: dict[str, list[Tensor]], token: int, step: int)
         assert lines[2][1] == ("= still the same" if lines[2][0] == lines[0][0] else "≠ different")
 
 
-def test_default_computes_the_newest_row_alone_and_shows_that_a_key_stays(
-    page: Page, keys: dict[str, list[Tensor]]
-) -> None:
-    assert_shows(page, 6, cached=True)
-    assert_key(page, keys, token=2, step=6)
-    assert [verdict for _, verdict in key_lines(page)] == ["", "= the same", "≠ different"]
-    expect(page.locator(".te-sentence").first).to_contain_text("Only the 4 rows of ne are computed.")
-    expect(page.locator(".te-root")).to_contain_text("An encoder has no such mask")
-
-
 @pytest.mark.parametrize("cached", [True, False])
 def test_every_step_agrees_with_the_counts_in_python(page: Page, cached: bool) -> None:
     page.get_by_role("radio", name=CACHED[cached], exact=True).click()
@@ -139,17 +123,6 @@ def test_every_key_at_every_step_agrees_with_the_model(page: Page, keys: dict[st
     expect(page.locator(".te-cache-keys")).to_have_text("dort is not read before step 7.")
 
 
-def test_the_end_gives_sums_formula_and_price(page: Page) -> None:
-    assert page.locator(".te-cache-end").text_content() == ""
-    go(page, STEPS)
-    told = page.locator(".te-cache-end")
-    expect(told).to_contain_text("All steps together: 46 rows in this layer with the cache, 256 without.")
-    expect(told).to_contain_text("n = 8 rows in place of n(n + 1)/2 = 36")
-    expect(told).to_contain_text("2 · 2 layers · (8 + 7) rows · 64 = 3,840 numbers")
-    assert decoding_work(8, 7, cached=False).target_rows == 36
-    assert cache_numbers(8, 7, 64, 2) == 3840
-
-
 def test_a_longer_sentence_is_counted_as_in_python(page: Page) -> None:
     for n in (8, 64, 200, 512):
         page.get_by_role("slider", name="steps, n").fill(str(n))
@@ -161,35 +134,9 @@ def test_a_longer_sentence_is_counted_as_in_python(page: Page) -> None:
     expect(page.locator(".te-cache-bars")).to_contain_text("256.5 times as many rows without")
 
 
-def test_whole_figure_by_keyboard_alone(page: Page, keys: dict[str, list[Tensor]]) -> None:
-    status = page.locator("[aria-live=polite]")
-    tab_to(page, ".te-primary", most=MOST_TABS)
-    page.keyboard.press("Enter")
-    assert_shows(page, 7, cached=True)
-    expect(status).to_contain_text("Step 7 of 8: the decoder reads dort and writes pas.")
-    expect(status).to_contain_text("Key of petit: step 3, first computed; step 7, if computed again = the same")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Space")
-    assert_shows(page, 6, cached=True)
-    tab_to(page, "[role=radio]", most=MOST_TABS)
-    page.keyboard.press("ArrowRight")
-    assert_shows(page, 6, cached=False)
-    expect(status).to_contain_text("Without cache. Step 6 of 8")
-    tab_to(page, "select", most=MOST_TABS)
-    page.keyboard.press("ArrowUp")
-    assert_key(page, keys, token=1, step=6)
-    expect(status).to_contain_text("Key of le:")
-    expect(status).not_to_contain_text("Step 6 of 8")  # nothing changed there
-    tab_to(page, "input[type=range]", most=MOST_TABS)
-    page.keyboard.press("End")
-    expect(status).to_contain_text("n(n + 1)/2 = 131,328")
-    page.keyboard.press("Home")
-    assert values(page.locator(".te-cache-sum")) == [8, 36]
-
-
-def test_another_sentence_recorded_live_and_layer_1(tmp_path: Path, strict_page: StrictPage) -> None:
+def test_another_sentence_recorded_live_and_layer_1(show: Show) -> None:
     figure = CacheStepper.of_translator(SHIPPED, "a red hen sings", layer=0, step=4, token=1)
-    page = opened(figure, tmp_path, strict_page)
+    page = show(figure)
     assert page.locator("[data-table=memory] .te-cache-word").all_text_contents() == ["a", "red", "hen", "sings"]
     assert [verdict for _, verdict in key_lines(page)] == ["", "= the same", "= still the same"]
     expect(page.locator(".te-root")).to_contain_text("In layer 1 a key comes from its own token and place alone")

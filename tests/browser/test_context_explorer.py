@@ -1,6 +1,4 @@
-"""The context explorer, by mouse and by keyboard alone, with the vectors of the model itself."""
-
-from pathlib import Path
+"""The context explorer, with the vectors of the model itself."""
 
 import pytest
 import torch
@@ -8,17 +6,12 @@ from playwright.sync_api import Page, expect
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
-from tests.browser.conftest import StrictPage
-from tests.browser.figure_page import opened
-from tests.browser.keyboard import tab_to
+from tests.browser.figure_page import Show
 from transformer_edu import RUNNING_SENTENCE, pretrained
 from transformer_edu.widgets import ContextExplorer
 
-MOST_TABS = 12
-
 SHIPPED = pretrained.load_grammar()
 COW = "the small black cow does not sleep"
-DOG = "the small black dog does not sleep"
 OBJECT = "the cow watches the small black cat"
 
 
@@ -34,8 +27,8 @@ def levels(sentence: str) -> list[Tensor]:
 
 
 @pytest.fixture
-def page(tmp_path: Path, strict_page: StrictPage) -> Page:
-    return opened(ContextExplorer(), tmp_path, strict_page)
+def page(show: Show) -> Page:
+    return show(ContextExplorer())
 
 
 def measure(page: Page, name: str) -> Tensor:
@@ -100,12 +93,6 @@ def test_table_holds_the_cosine_of_every_word_and_chooses_it(page: Page) -> None
     expect(page.locator(".te-sentence")).to_contain_text("hardly makes a difference")
 
 
-def test_a_noun_of_the_same_gender_leaves_the_article_alone(page: Page) -> None:
-    choose(page, "second", DOG)
-    assert_shows(page, RUNNING_SENTENCE, DOG, (0, 0))
-    expect(page.locator(".te-sentence")).to_contain_text("hardly makes a difference")
-
-
 def test_another_place_moves_a_word_before_any_layer(page: Page) -> None:
     page.get_by_role("radio", name="small", exact=True).click()
     choose(page, "second", OBJECT)
@@ -127,30 +114,8 @@ def test_a_word_that_stands_twice_is_compared_with_itself(page: Page) -> None:
     expect(page.locator(".te-sentence")).to_contain_text("nothing differs")
 
 
-def test_a_word_that_the_next_sentence_lacks_gives_way(page: Page) -> None:
-    page.get_by_role("radio", name="does").click()
-    choose(page, "second", OBJECT)
-    assert page.locator("[aria-checked=true]").count() == 1
-    expect(page.locator(".te-sentence .te-token")).to_have_text("small")
-
-
-def test_whole_figure_by_keyboard_alone(page: Page) -> None:
-    tab_to(page, "select", most=MOST_TABS)
-    tab_to(page, "select", most=MOST_TABS)
-    page.keyboard.press("ArrowDown")
-    assert_shows(page, RUNNING_SENTENCE, DOG, (0, 0))
-    tab_to(page, "[role=radio]", most=MOST_TABS)
-    page.keyboard.press("ArrowRight")
-    assert_shows(page, RUNNING_SENTENCE, DOG, (1, 1))
-    expect(page.get_by_role("status")).to_contain_text(f"small, in “{RUNNING_SENTENCE}” and “{DOG}”.")
-    tab_to(page, "[role=gridcell]", most=MOST_TABS)
-    page.keyboard.press("ArrowDown")
-    assert_shows(page, RUNNING_SENTENCE, DOG, (2, 2))
-    assert page.locator("[aria-checked=true]").text_content() == "black"
-
-
-def test_sentences_of_your_own(tmp_path: Path, strict_page: StrictPage) -> None:
+def test_sentences_of_your_own(show: Show) -> None:
     sentences = ["my mouse sings", "my mice sing"]
-    page = opened(ContextExplorer.of_translator(SHIPPED, sentences), tmp_path, strict_page)
+    page = show(ContextExplorer.of_translator(SHIPPED, sentences))
     assert_shows(page, *sentences, (0, 0))
     expect(page.locator(".te-ctx-sentences")).to_contain_text("mes souris chantent")

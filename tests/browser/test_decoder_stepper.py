@@ -1,15 +1,11 @@
-"""The decoder stepper, by mouse and by keyboard alone, with the numbers of the model itself."""
-
-from pathlib import Path
+"""The decoder stepper, with the numbers of the model itself."""
 
 import pytest
 import torch
 from playwright.sync_api import Locator, Page, expect
 from torch import Tensor
 
-from tests.browser.conftest import StrictPage
-from tests.browser.figure_page import opened
-from tests.browser.keyboard import tab_to
+from tests.browser.figure_page import Show
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, pretrained, record_attention
 from transformer_edu.widgets import DecoderStepper
 
@@ -17,7 +13,6 @@ STORED = 0.5e-4 + 2e-6  # half a unit of the recording, and float32's rounding
 SHIPPED = pretrained.load_grammar()
 FRENCH = SHIPPED.target_vocabulary
 SOURCE = torch.tensor([SHIPPED.source_vocabulary.encode(RUNNING_SENTENCE)])
-END = FRENCH.eos_id
 
 
 @torch.no_grad()
@@ -43,8 +38,8 @@ def greedy_from(written: str) -> list[str]:
 
 
 @pytest.fixture
-def page(tmp_path: Path, strict_page: StrictPage) -> Page:
-    return opened(DecoderStepper(), tmp_path, strict_page)
+def page(show: Show) -> Page:
+    return show(DecoderStepper())
 
 
 def numbers(found: Locator) -> Tensor:
@@ -77,12 +72,6 @@ def assert_shows(page: Page, written: str, layer: int = 1) -> None:
     torch.testing.assert_close(output, expected["output"][:, :4], atol=STORED, rtol=0)
 
 
-def test_default_is_about_to_write_noir_and_looks_at_black(page: Page) -> None:
-    assert_shows(page, "le petit chat")
-    assert page.locator("[data-list=cross] .te-dec-top .te-dec-word").text_content() == "black"
-    expect(page.locator(".te-sentence")).to_contain_text("Likeliest to be written next: noir 0.949")
-
-
 def test_every_step_of_the_translation_agrees_with_the_model(page: Page) -> None:
     page.get_by_role("button", name="Start again").click()
     expect(page.locator(".te-dec-words")).to_contain_text("Nothing is written yet")
@@ -98,21 +87,6 @@ def test_every_step_of_the_translation_agrees_with_the_model(page: Page) -> None
     page.get_by_role("button", name="Write the next word").dispatch_event("click")
     option(page, "ne").dispatch_event("click")
     assert page.locator(".te-root").inner_text() == before
-
-
-def test_appending_a_word_changes_no_earlier_column(page: Page) -> None:
-    before = numbers(page.locator(".te-dec-number"))
-    page.get_by_role("button", name="Write the next word").click()
-    after = numbers(page.locator(".te-dec-number"))
-    assert len(after) == len(before) + 4
-    assert torch.equal(after[: len(before)], before)
-    expect(page.locator(".te-dec-words")).to_contain_text("The 4 columns before it are as they were")
-
-
-def test_what_is_written_is_read_one_place_later(page: Page) -> None:
-    for _ in range(3):
-        page.get_by_role("button", name="Write the next word").click()
-        assert row(page, 0)[1:] == row(page, 2)[:-1]
 
 
 def test_another_word_is_followed_as_the_model_follows_it(page: Page) -> None:
@@ -150,31 +124,3 @@ def test_a_word_whose_branch_was_not_recorded_cannot_be_chosen(page: Page) -> No
     second.dispatch_event("click")
     assert row(page, 0) == ["start", "le", "petit", "chat", "noire"]
     expect(page.locator(".te-dec-next")).to_contain_text("What follows the words in grey was not recorded")
-
-
-def test_whole_figure_by_keyboard_alone(page: Page) -> None:
-    tab_to(page, ".te-primary")
-    page.keyboard.press("Enter")
-    page.keyboard.press("Space")
-    assert_shows(page, "le petit chat noir ne")
-    expect(page.get_by_role("status")).to_contain_text("Written: le petit chat noir ne. The newest position reads ne.")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    assert_shows(page, "le petit chat noir")
-    tab_to(page, "[role=radio]")
-    page.keyboard.press("ArrowLeft")
-    assert_shows(page, "le petit chat noir", layer=0)
-    tab_to(page, ".te-dec-option")
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent").startswith("noir")
-    page.keyboard.press("Enter")
-    assert_shows(page, "le petit chat noir noir", layer=0)
-    expect(page.get_by_role("status")).to_contain_text("Layer 1. Written: le petit chat noir noir.")
-
-
-def test_another_sentence_recorded_live(tmp_path: Path, strict_page: StrictPage) -> None:
-    figure = DecoderStepper.of_translator(SHIPPED, "a red hen sings", path="une poule")
-    page = opened(figure, tmp_path, strict_page)
-    assert page.locator("[data-list=cross] .te-dec-word").all_text_contents() == ["a", "red", "hen", "sings"]
-    page.get_by_role("button", name="Write the next word").click()
-    assert row(page, 2)[:3] == ["une", "poule", "rouge"]

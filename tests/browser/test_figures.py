@@ -1,65 +1,88 @@
 """What every interactive figure must do, whatever it shows. The cases are in cases.py."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page
 
-from tests.browser.cases import CASES, HOSTILE
-from tests.browser.conftest import StrictPage, axe_problems, overflow
+from tests.browser.cases import CASES, HOSTILE, WRITTEN
+from tests.browser.conftest import StrictPage, Watched, axe_problems, overflow
+from tests.browser.keyboard import silent_controls
 from transformer_edu.widgets import assets
 
+LONG = "x" * 5_000  # a word longer than any page is wide
+TEXTUAL = {name: html for name, case in CASES.items() if (html := case.hostile())}
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
     "1f15c4890000000d49444154789c6360606060"
     "000000050001a5f645400000000049454e44ae426082"
 )
+Open = Callable[..., Watched]
 
 
-def write_page(folder: Path, *html: str) -> str:
-    path = folder / "figure.html"
-    path.write_text(assets.standalone_page(*html), encoding="utf-8")
-    return path.as_uri()
+@pytest.fixture
+def open_html(tmp_path: Path, same_tab: StrictPage) -> Open:
+    """`open_html(html, html)` opens a page from disk with these figures and nothing else."""
+
+    def open_page(*html: str, width: int = 1280, **options: object) -> Watched:
+        path = tmp_path / "figure.html"
+        path.write_text(assets.standalone_page(*html), encoding="utf-8")
+        watched = same_tab(**options)
+        watched.page.set_viewport_size({"width": width, "height": 900})
+        watched.open(path.as_uri())
+        return watched
+
+    return open_page
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", CASES)
-def test_figure_runs_from_disk_is_accessible_and_fits_a_phone(
-    name: str, scheme: str, tmp_path: Path, strict_page: StrictPage
-) -> None:
-    watched = strict_page(color_scheme=scheme)
-    page = watched.open(write_page(tmp_path, CASES[name].make().html()))
+def test_figure_runs_from_disk_is_accessible_and_fits_a_phone(name: str, open_html: Open) -> None:
+    watched = open_html(CASES[name].make().html(), color_scheme="light")
+    page = watched.page
     assert page.locator(".te-figure").get_attribute("data-ready") == "true"
     assert not axe_problems(page)
+    page.emulate_media(color_scheme="dark")
     assert overflow(page) <= 0
     assert not axe_problems(page)
-    watched.assert_clean()
-
-
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.hostile])
-def test_text_that_looks_like_markup_stays_text(name: str, tmp_path: Path, strict_page: StrictPage) -> None:
-    make = CASES[name].hostile
-    assert make is not None
-    watched = strict_page()
-    dialogs: list[str] = []
-    watched.page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
-    page = watched.open(write_page(tmp_path, make().html()))
-    assert HOSTILE in page.locator(".te-root").inner_text()
-    assert page.locator(".te-root img").count() == 0
-    assert not dialogs
+    page.emulate_media(color_scheme="light")
     watched.assert_clean()
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_same_figure_twice_on_a_page_works_twice(name: str, tmp_path: Path, strict_page: StrictPage) -> None:
-    watched = strict_page()
+def test_every_control_is_reached_by_tab_and_says_what_it_changes(name: str, open_html: Open) -> None:
+    watched = open_html(CASES[name].make().html())
+    assert silent_controls(watched.page) == [*CASES[name].quiet]
+    watched.assert_clean()
+
+
+@pytest.mark.parametrize("name", TEXTUAL)
+def test_text_that_looks_like_markup_stays_text(name: str, open_html: Open) -> None:
+    watched = open_html(TEXTUAL[name])
+    assert HOSTILE in watched.page.locator(".te-root").inner_text()
+    assert watched.page.locator(".te-root img").count() == 0
+    watched.assert_clean()  # the picture that the text asks for would be an error
+
+
+@pytest.mark.parametrize("width", [688, 390])
+@pytest.mark.parametrize("name", TEXTUAL)
+def test_a_word_without_an_end_makes_no_page_wider(name: str, width: int, open_html: Open) -> None:
+    watched = open_html(TEXTUAL[name].replace(WRITTEN, LONG), width=width)
+    assert overflow(watched.page, width) <= 0
+    text = watched.page.locator(".te-root").inner_text()
+    assert "xxxxxxxx" in text
+    assert LONG not in text
+    watched.assert_clean()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_same_figure_twice_on_a_page_works_twice(name: str, open_html: Open) -> None:
     html = CASES[name].make().html()
-    page = watched.open(write_page(tmp_path, html, html))
+    watched = open_html(html, html)
+    page = watched.page
     assert page.locator(".te-figure[data-ready=true]").count() == 2
-    assert (
-        page.evaluate("new Set([...document.querySelectorAll('[id]')].map((n) => n.id)).size")
-        == page.locator("[id]").count()
-    )
+    ids = page.locator("[id]").evaluate_all("all => all.map((one) => one.id)")
+    assert len(set(ids)) == len(ids)
     watched.assert_clean()
 
 
@@ -68,29 +91,27 @@ def with_still(html: str) -> str:
 
 
 def still_visible(page: Page) -> bool:
-    return page.locator(".te-still").evaluate("image => getComputedStyle(image).display !== 'none'")
+    return bool(page.locator(".te-still").evaluate("image => getComputedStyle(image).display !== 'none'"))
 
 
-def test_still_gives_way_to_the_live_figure(tmp_path: Path, strict_page: StrictPage) -> None:
-    page = strict_page().open(write_page(tmp_path, with_still(CASES["attention-stepper"].make().html())))
-    assert not still_visible(page)
+def test_still_gives_way_to_the_live_figure(open_html: Open) -> None:
+    assert not still_visible(open_html(with_still(CASES["attention-stepper"].make().html())).page)
 
 
-def test_still_remains_when_the_module_fails(tmp_path: Path, strict_page: StrictPage) -> None:
-    watched = strict_page()
-    broken = with_still(CASES["attention-stepper"].make().html()).replace('"tokens":[', '"tokens":null,"was":[')
-    page = watched.open(write_page(tmp_path, broken))
-    assert page.locator(".te-figure").get_attribute("data-ready") == "failed"
-    assert still_visible(page)
+def test_still_remains_when_the_module_fails(open_html: Open) -> None:
+    html = with_still(CASES["attention-stepper"].make().html()).replace('"tokens":[', '"tokens":null,"was":[')
+    watched = open_html(html)
+    assert watched.page.locator(".te-figure").get_attribute("data-ready") == "failed"
+    assert still_visible(watched.page)
     assert any("could not be shown" in error for error in watched.errors)
 
 
-def test_theme_change_needs_no_script(tmp_path: Path, strict_page: StrictPage) -> None:
-    page = strict_page().open(write_page(tmp_path, CASES["attention-stepper"].make().html()))
+def test_theme_change_needs_no_script(open_html: Open) -> None:
+    page = open_html(CASES["attention-stepper"].make().html()).page
     colour = "getComputedStyle(document.querySelector('.te-root')).backgroundColor"
-    for attribute, dark, light in [("data-theme", "dark", "light"), ("theme", "dark", "light")]:
-        page.evaluate(f"document.documentElement.setAttribute('{attribute}', '{light}')")
+    for attribute in ("data-theme", "theme"):
+        page.evaluate(f"document.documentElement.setAttribute('{attribute}', 'light')")
         before = page.evaluate(colour)
-        page.evaluate(f"document.documentElement.setAttribute('{attribute}', '{dark}')")
+        page.evaluate(f"document.documentElement.setAttribute('{attribute}', 'dark')")
         assert page.evaluate(colour) != before
         page.evaluate(f"document.documentElement.removeAttribute('{attribute}')")

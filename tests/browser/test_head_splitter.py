@@ -1,20 +1,15 @@
-"""The head splitter, by mouse and by keyboard alone, with the numbers of PyTorch and of MultiHeadAttention."""
+"""The head splitter, with the numbers of PyTorch and of MultiHeadAttention."""
 
 import math
-from pathlib import Path
 
 import pytest
 import torch
 from playwright.sync_api import Page, expect
 from torch import Tensor
 
-from tests.browser.conftest import StrictPage
-from tests.browser.figure_page import matrix, opened
-from tests.browser.keyboard import focused, tab_to_name
+from tests.browser.figure_page import Show, matrix
 from transformer_edu import MultiHeadAttention, hand_example
 from transformer_edu.widgets import HeadSplitter
-
-MOST_TABS = 30
 
 TOKENS = hand_example().tokens
 
@@ -64,13 +59,13 @@ def origins(page: Page, way: str) -> list[list[str]]:
     return [[text for grid in grids for text in grid[row]] for row in range(3)]
 
 
-def open_figure(tmp_path: Path, strict_page: StrictPage, **options: int) -> Page:
-    return opened(HeadSplitter(**options), tmp_path, strict_page, height=900)
+def open_figure(show: Show, **options: int) -> Page:
+    return show(HeadSplitter(**options), height=900)
 
 
 @pytest.fixture
-def splitter(tmp_path: Path, strict_page: StrictPage) -> Page:
-    return open_figure(tmp_path, strict_page, step=1)
+def splitter(show: Show) -> Page:
+    return open_figure(show, step=1)
 
 
 def go(page: Page, step: int) -> None:
@@ -109,22 +104,9 @@ def test_projections_and_their_split(splitter: Page, part: str) -> None:
     assert_same(torch.cat([shown(splitter, "right-1"), shown(splitter, "right-2")], dim=1), expected)
 
 
-def test_mix_is_written_out_for_the_chosen_head(splitter: Page) -> None:
-    expected = reference(4)
-    splitter.get_by_role("radio", name="4 heads").click()
-    go(splitter, 5)
-    for head in (1, 4):
-        splitter.get_by_role("radio", name=f"head {head}").click()
-        assert_same(shown(splitter, "weights"), expected[f"weights-{head}"])
-        assert_same(shown(splitter, "v"), expected[f"v-head-{head}"])
-        assert_same(shown(splitter, "output"), expected[f"output-{head}"])
-
-
 @pytest.mark.parametrize("num_heads", [2, 4])
-def test_every_number_of_both_merges_and_splits_says_where_it_came_from(
-    num_heads: int, tmp_path: Path, strict_page: StrictPage
-) -> None:
-    page = open_figure(tmp_path, strict_page, num_heads=num_heads, step=6)
+def test_every_number_of_both_merges_and_splits_says_where_it_came_from(num_heads: int, show: Show) -> None:
+    page = open_figure(show, num_heads=num_heads, step=6)
     size = 4 // num_heads
     token = torch.arange(3)[:, None].expand(3, 4)
     whole = torch.stack([token, torch.arange(4).expand(3, 4) // size], dim=-1)  # (seq, d_model, token and head)
@@ -140,8 +122,8 @@ def test_every_number_of_both_merges_and_splits_says_where_it_came_from(
     assert origins(page, "wrong") == [[f"{TOKENS[t]} h{h + 1}" for t, h in row] for row in cut.tolist()]
 
 
-def test_followed_token_keeps_its_row_only_in_the_right_merge(tmp_path: Path, strict_page: StrictPage) -> None:
-    page = open_figure(tmp_path, strict_page)
+def test_followed_token_keeps_its_row_only_in_the_right_merge(show: Show) -> None:
+    page = open_figure(show)
     rows = "cells => [...new Set(cells.map(cell => cell.dataset.row))]"
     assert page.locator(".te-right .te-followed").evaluate_all(rows) == ["0"]
     assert page.locator(".te-wrong .te-followed").evaluate_all(rows) == ["0", "1"]
@@ -165,32 +147,7 @@ def test_a_later_token_changes_an_earlier_row_only_after_the_wrong_merge() -> No
     assert (wrong[0] - wrong[1]).abs().max() > 0.1
 
 
-def test_whole_figure_by_keyboard_alone(splitter: Page) -> None:
-    tab_to_name(splitter, "Step 1", most=MOST_TABS)
-    for _ in range(3):
-        splitter.keyboard.press("ArrowRight")
-    assert focused(splitter) == "Step 4: Weights"
-    tab_to_name(splitter, "2 heads", most=MOST_TABS)
-    splitter.keyboard.press("ArrowRight")
-    assert_same(shown(splitter, "weights-4"), reference(4)["weights-4"])
-    tab_to_name(splitter, "the", most=MOST_TABS)
-    splitter.keyboard.press("End")
-    tab_to_name(splitter, "row cat, column black", most=MOST_TABS)
-    assert focused(splitter) == "row cat, column black: 0.107"
-    tab_to_name(splitter, "row cat, column black", most=MOST_TABS)
-    expect(splitter.get_by_role("status")).to_contain_text(
-        "Step 4 of 7, Weights, 4 heads. cat gives black 0.107 in head 1"
-    )
-    tab_to_name(splitter, "Next", most=MOST_TABS)
-    splitter.keyboard.press("Enter")
-    splitter.keyboard.press("Enter")
-    expect(splitter.get_by_role("tab", name="Step 6: Merge")).to_have_attribute("aria-selected", "true")
-    tab_to_name(splitter, "Reset", most=MOST_TABS)
-    splitter.keyboard.press("Enter")
-    expect(splitter.get_by_role("tab", name="Step 1: Project")).to_have_attribute("aria-selected", "true")
-
-
-def test_origin_is_spoken_with_the_number(tmp_path: Path, strict_page: StrictPage) -> None:
-    page = open_figure(tmp_path, strict_page)
+def test_origin_is_spoken_with_the_number(show: Show) -> None:
+    page = open_figure(show)
     cell = page.locator(".te-wrong [data-row='0'][data-column='2']")
     assert cell.get_attribute("aria-label") == "row the, column 3: 0.11, from black, head 1"

@@ -1,7 +1,6 @@
-"""The mask lab, by mouse and by keyboard alone: its weights are those of the package's attention, right and wrong."""
+"""The mask lab: its weights are those of the package's attention, right and wrong."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,22 +8,18 @@ import torch
 from playwright.sync_api import Page, expect
 from torch import Tensor
 
-from tests.browser.conftest import StrictPage
-from tests.browser.figure_page import matrix, opened
-from tests.browser.keyboard import tab_to_name
+from tests.browser.figure_page import Show, matrix
 from transformer_edu import causal_mask, padding_mask
 from transformer_edu.widgets import MaskLab
 from transformer_edu.widgets.mask_lab_data import attention_of_scores
-
-MOST_TABS = 30
 
 KINDS = {"encoder": "encoder self-attention", "decoder": "decoder self-attention", "cross": "cross-attention"}
 
 
 @pytest.fixture
-def lab(tmp_path: Path, strict_page: StrictPage) -> Callable[..., Page]:
+def lab(show: Show) -> Callable[..., Page]:
     def make(kind: str = "decoder", **options: Any) -> Page:
-        return opened(MaskLab(kind, **options), tmp_path, strict_page)
+        return show(MaskLab(kind, **options))
 
     return make
 
@@ -142,16 +137,6 @@ def test_sentence_says_how_much_goes_where_it_must_not(lab: Callable[..., Page])
     expect(page.locator(".te-sentence")).to_contain_text("Position 6 is padding")
 
 
-def test_rows_masked_too_late_show_their_sums(lab: Callable[..., Page]) -> None:
-    page = lab(mistake="after")
-    sums = wrong_weights("after", scores_of("decoder"), 2).sum(dim=-1)
-    shown_sums = page.locator("[data-matrix=weights] .te-row-sum").all_text_contents()
-    assert [float(text) for text in shown_sums] == pytest.approx(sums.tolist(), abs=5.1e-3)
-    assert page.locator("[data-matrix=weights] .te-short").count() == 4
-    assert_same(shown(page, "unmasked"), scores_of("decoder").softmax(dim=-1))
-    expect(page.locator(".te-sentence")).to_contain_text(f"sum to {sums[2]:.2f}: the missing {1 - sums[2]:.2f}")
-
-
 def test_causal_mask_alone_leaks_when_the_padding_stands_in_front(lab: Callable[..., Page]) -> None:
     page = lab(padding=False)
     assert page.locator(".te-leak").count() == 0
@@ -183,39 +168,6 @@ def test_rows_with_nowhere_to_look_are_zero_by_the_books_rule_and_nan_without_it
     choose(page, "blind")
     assert shown(page, "weights")[0].isnan().all()
     assert page.locator("[data-matrix=weights] [data-row='0'][data-column='0']").inner_text() == "NaN"
-
-
-def test_ticking_a_box_takes_a_mistake_back(lab: Callable[..., Page]) -> None:
-    page = lab(mistake="added")
-    page.get_by_label("padding mask").uncheck()
-    assert page.get_by_role("combobox", name="mask").input_value() == "no-padding"
-    page.get_by_label("padding mask").check()
-    assert page.get_by_role("combobox", name="mask").input_value() == "right"
-    choose(page, "flipped")
-    page.get_by_role("radio", name="cross-attention").click()
-    assert page.get_by_role("combobox", name="mask").input_value() == "right"
-    page.get_by_role("button", name="Reset").click()
-    assert page.get_by_role("combobox", name="mask").input_value() == "added"
-
-
-def test_whole_figure_by_keyboard_alone(lab: Callable[..., Page]) -> None:
-    page = lab()
-    tab_to_name(page, "decoder self-attention", most=MOST_TABS)
-    page.keyboard.press("ArrowLeft")
-    tab_to_name(page, "padding mask", most=MOST_TABS)
-    page.keyboard.press("Space")
-    assert_same(shown(page, "weights"), scores_of("encoder").softmax(dim=-1))
-    assert page.get_by_role("combobox", name="mask").input_value() == "bare"
-    tab_to_name(page, "English 2", most=MOST_TABS)
-    page.keyboard.press("ArrowLeft")
-    tab_to_name(page, "row sees, column the: 0.4", most=MOST_TABS)
-    page.keyboard.press("ArrowUp")
-    expect(page.locator(".te-sentence")).to_contain_text("Position 2, dog")
-    leak = scores_of("encoder").softmax(dim=-1)[1, 3:].sum()
-    expect(page.locator(".te-hidden")).to_contain_text(f"must not: {leak:.2f} of its attention is on padding")
-    tab_to_name(page, "Reset", most=MOST_TABS)
-    page.keyboard.press("Enter")
-    assert_same(shown(page, "weights"), attention_of_scores(scores_of("decoder"), causal_mask(6) & pads(4)))
 
 
 def test_mask_cells_say_what_they_mean(lab: Callable[..., Page]) -> None:

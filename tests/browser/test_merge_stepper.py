@@ -1,32 +1,27 @@
-"""The merge stepper, by mouse and by keyboard alone, with the tokenizers library's merges."""
+"""The merge stepper, with the tokenizers library's merges."""
 
 import json
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-from tests.browser.conftest import StrictPage
-from tests.browser.figure_page import opened
-from tests.browser.keyboard import tab_to_name
+from tests.browser.figure_page import Show
 from transformer_edu.data.byte_pairs import END, Words, count_pairs, merge
 from transformer_edu.widgets import MergeStepper
 from transformer_edu.widgets.merge_stepper import TEXT
-
-MOST_TABS = 15
 
 TEXTS = st.lists(st.text("abcé😀", min_size=1, max_size=7), min_size=1, max_size=9).map(" ".join)
 ROW = "node => [node.dataset.left, node.dataset.right]"
 
 
 @pytest.fixture
-def stepper(tmp_path: Path, strict_page: StrictPage) -> Page:
-    return opened(MergeStepper(), tmp_path, strict_page, height=900)
+def stepper(show: Show) -> Page:
+    return show(MergeStepper(), height=900)
 
 
 def library(text: str) -> Tokenizer:
@@ -100,11 +95,6 @@ def test_every_step_shows_the_words_their_pairs_and_the_sizes(stepper: Page) -> 
     assert stepper.get_by_role("button", name="Next merge").get_attribute("aria-disabled") == "true"
 
 
-def test_the_vocabulary_is_as_large_as_the_librarys_when_no_pair_is_left(stepper: Page) -> None:
-    slide(stepper, 21)
-    assert number(stepper, "vocabulary") == library(TEXT).get_vocab_size()
-
-
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(TEXTS, st.text("abcé😀x", min_size=1, max_size=7))
 def test_typed_text_gives_the_librarys_merges_and_cuts(stepper: Page, text: str, word: str) -> None:
@@ -143,26 +133,3 @@ def test_no_text_too_many_words_and_reset(stepper: Page) -> None:
     stepper.get_by_role("button", name="Reset").click()
     assert stepper.get_by_label("Text", exact=True).input_value() == TEXT
     assert [left + right for left, right in shown_merges(stepper)] == ["at", "cat", "er", "ld", "old", "er·"]
-
-
-def test_whole_figure_by_keyboard_alone(stepper: Page) -> None:
-    tab_to_name(stepper, "Text", most=MOST_TABS)
-    stepper.keyboard.press("Control+A")
-    stepper.keyboard.type("low low low lower newest")
-    merges = merges_of(library("low low low lower newest"))
-    tab_to_name(stepper, "Back", most=MOST_TABS)
-    stepper.keyboard.press("Enter")
-    tab_to_name(stepper, "Next merge", most=MOST_TABS)
-    stepper.keyboard.press("Space")
-    tab_to_name(stepper, "merges", most=MOST_TABS)
-    stepper.keyboard.press("Home")
-    assert shown_merges(stepper) == []
-    stepper.keyboard.press("ArrowRight")
-    assert shown_merges(stepper) == merges[:1]
-    expect(stepper.locator("[aria-live=polite]")).to_contain_text("Merge 1 of")
-    stepper.keyboard.press("End")
-    assert shown_merges(stepper) == merges
-    tab_to_name(stepper, "Cut a new word", most=MOST_TABS)
-    stepper.keyboard.press("Control+A")
-    stepper.keyboard.type("slower")
-    assert cut(stepper) == library("low low low lower newest").encode("slower·").tokens

@@ -1,7 +1,6 @@
-"""The norm cube, by mouse and by keyboard alone, with PyTorch's numbers."""
+"""The norm cube, with PyTorch's numbers."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,9 +8,7 @@ import torch
 from playwright.sync_api import Locator, Page, expect
 from torch import Tensor, nn
 
-from tests.browser.conftest import StrictPage
-from tests.browser.figure_page import opened, values
-from tests.browser.keyboard import focused, tab_to, tab_to_name
+from tests.browser.figure_page import Show, values
 from transformer_edu.widgets import NormCube
 
 SENTENCES = [torch.tensor(one["x"], dtype=torch.float64) for one in NormCube().sentences]
@@ -19,9 +16,9 @@ EPS = 1e-5
 
 
 @pytest.fixture
-def make_page(tmp_path: Path, strict_page: StrictPage) -> Callable[..., Page]:
+def make_page(show: Show) -> Callable[..., Page]:
     def make(**options: Any) -> Page:
-        return opened(NormCube(**options), tmp_path, strict_page)
+        return show(NormCube(**options))
 
     return make
 
@@ -136,12 +133,6 @@ def test_padding_is_averaged_in_until_it_is_left_out(make_page: Callable[..., Pa
     assert len(matrix(page, "input-0")) == 4
 
 
-def test_padding_does_not_move_layer_norm_or_rms_norm(make_page: Callable[..., Page]) -> None:
-    page = make_page(edits=[])
-    pad(page)
-    assert page.locator(".te-cube-count").evaluate_all("all => all.map(c => c.dataset.value)") == ["0", "24", "0"]
-
-
 def test_company_changes_a_sentence_under_batch_norm(make_page: Callable[..., Page]) -> None:
     page = make_page(edits=[])
     page.get_by_label("sentence 2", exact=True).select_option("2")
@@ -192,47 +183,3 @@ def test_slider_and_typing_edit_and_nonsense_does_not(cube: Page) -> None:
     cube.get_by_role("button", name="Reset").click()
     original = batch(SENTENCES[0], edited(), positions=3)
     assert_shows(cube, original, batch_norm(original))
-
-
-def test_padding_cannot_be_edited(make_page: Callable[..., Page]) -> None:
-    page = make_page(padding=1)
-    field = page.locator("[data-matrix=input-1] [data-row='3'][data-column='0'] input")
-    field.click()
-    page.keyboard.type("5")
-    assert field.input_value() == "0"
-    expect(page.get_by_role("slider")).to_be_disabled()
-
-
-def test_whole_figure_by_keyboard_alone(cube: Page) -> None:
-    tab_to(cube, "[role=radio]")
-    cube.keyboard.press("ArrowLeft")
-    assert norm_button(cube, "layer norm").get_attribute("aria-checked") == "true"
-    expect(cube.locator("[aria-live=polite]")).to_contain_text("layer norm, training. You changed one number: small")
-    tab_to(cube, "[data-matrix=input-0] input")
-    cube.keyboard.press("ArrowDown")
-    assert focused(cube) == "row black, column f1: 0, in the outlined set"
-    cube.keyboard.press("ArrowRight")
-    cube.keyboard.type("4")
-    x = batch(SENTENCES[0], edited(), positions=3)
-    x[0, 1, 1] = 4
-    assert_shows(cube, x, nn.LayerNorm(4, eps=EPS, dtype=torch.float64)(x).detach())
-    tab_to(cube, "[data-matrix=output-0] [data-value]")
-    assert focused(cube).startswith("row black, column f2: ")
-    assert "moved by" in focused(cube)
-    tab_to(cube, "input[type=range]")  # on its way through the second sentence, which does not choose
-    cube.keyboard.press("End")
-    x[0, 1, 1] = 20
-    assert_shows(cube, x, nn.LayerNorm(4, eps=EPS, dtype=torch.float64)(x).detach())
-    tab_to(cube, "select")
-    cube.keyboard.press("ArrowDown")
-    assert len(matrix(cube, "input-1")) == 4
-    tab_to(cube, "button")
-    cube.keyboard.press("Enter")
-    assert len(matrix(cube, "input-1")) == 5
-    tab_to(cube, "input[type=checkbox]")
-    cube.keyboard.press("Space")
-    assert cube.get_by_label("leave padding out").is_checked()
-    tab_to_name(cube, "Reset")
-    cube.keyboard.press("Enter")
-    start = batch(SENTENCES[0], edited(), positions=3)
-    assert_shows(cube, start, batch_norm(start))

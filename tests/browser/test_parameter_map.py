@@ -1,17 +1,14 @@
-"""The parameter map, by mouse and by keyboard alone: every count is the model's."""
+"""The parameter map: every count is the model's."""
 
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import StrictPage
-from tests.browser.figure_page import opened
-from tests.browser.keyboard import tab_until
+from tests.browser.figure_page import Show
 from transformer_edu import Transformer, TransformerConfig
 from transformer_edu.widgets import ParameterMap
 from transformer_edu.widgets.parameter_map import group_sizes, part_names
@@ -23,9 +20,9 @@ PARTS = {"query_projection": "w_q", "key_projection": "w_k", "value_projection":
 
 
 @pytest.fixture
-def open_map(tmp_path: Path, strict_page: StrictPage) -> Open:
+def open_map(show: Show) -> Open:
     def open_page(width: int = 800, **options: Any) -> Page:
-        return opened(ParameterMap(**options), tmp_path, strict_page, width=width, height=900)
+        return show(ParameterMap(**options), width=width, height=900)
 
     return open_page
 
@@ -170,37 +167,3 @@ def test_a_clicked_matrix_is_described(open_map: Open) -> None:
     page.locator("[data-part='decoder.0.norms']").click()
     expect(details).to_contain_text("3 layer norms")
     assert page.locator("[aria-selected=true]").count() == 1
-
-
-def focused_part(page: Page) -> str:
-    return str(page.evaluate("document.activeElement.dataset.part"))
-
-
-def test_whole_figure_by_keyboard_alone(open_map: Open) -> None:
-    page = open_map()
-    tab_until(page, "node.getAttribute('role') === 'radio'")
-    page.keyboard.press("ArrowRight")
-    assert total(page) == 214_245_376
-    tab_until(page, "node.dataset.field === 'd_model'")
-    page.keyboard.press("ArrowDown")
-    assert_counts(page, num_heads=16)
-    expect(page.get_by_role("status")).to_contain_text("63,082,496 parameters")
-    tab_until(page, "node.dataset.field === 'num_layers'")
-    page.keyboard.type("3")
-    page.keyboard.press("Enter")
-    assert_counts(page, num_heads=16, num_layers=3)
-    tab_until(page, "node.dataset.part === 'encoder.0.w_q'")
-    page.keyboard.press("ArrowRight")
-    assert focused_part(page) == "encoder.0.w_k"
-    page.keyboard.press("ArrowDown")
-    assert focused_part(page) == "encoder.0.w_1"
-    expect(page.get_by_role("status")).to_contain_text("first feed-forward matrix")
-    page.keyboard.press("End")
-    assert focused_part(page) == "encoder.2.norms"
-    tab_until(page, "node.dataset.part === 'decoder.0.w_q'")
-    tab_until(page, "node === document.body || !node.dataset.part")
-
-
-def test_first_preset_takes_the_tab_stop_when_none_is_chosen(open_map: Open) -> None:
-    page = open_map(num_heads=4)
-    assert page.get_by_role("radio").evaluate_all("nodes => nodes.map(node => node.tabIndex)") == [0, -1, -1]

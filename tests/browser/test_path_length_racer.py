@@ -1,26 +1,21 @@
-"""The path-length racer, by mouse and by keyboard alone, against boolean matrix products."""
+"""The path-length racer, against boolean matrix products."""
 
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 import torch
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import StrictPage
-from tests.browser.figure_page import opened, slide
-from tests.browser.keyboard import tab_to_name
+from tests.browser.figure_page import Show, slide
 from transformer_edu.widgets import PathLengthRacer
 from transformer_edu.widgets.path_length_racer import attention_price, multiply_adds, path_lengths
-
-MOST_TABS = 12
 
 LANES = ("recurrent", "convolution", "attention")
 
 
 @pytest.fixture
-def racer(tmp_path: Path, strict_page: StrictPage) -> Page:
-    return opened(PathLengthRacer(), tmp_path, strict_page)
+def racer(show: Show) -> Page:
+    return show(PathLengthRacer())
 
 
 def heard_by_step(lane: str, n: int, dilated: bool, steps: int) -> list[int]:
@@ -108,39 +103,3 @@ def test_how_much_more_attention_costs_is_said(racer: Page) -> None:
     slide(racer, "steps", 2)
     expect(announced).to_contain_text("After 2 steps")
     expect(announced).not_to_contain_text("multiply-adds")  # they have not changed
-
-
-def test_a_finished_race_stays_finished_when_n_changes_and_the_buttons_step(racer: Page) -> None:
-    slide(racer, "tokens, n", 30)
-    assert_shows(racer, 30, 64, False, 30)
-    assert racer.get_by_role("button", name="One step").get_attribute("aria-disabled") == "true"
-    racer.get_by_role("button", name="Start again").click()
-    assert_shows(racer, 30, 64, False, 0)
-    for step in (1, 2, 3):
-        racer.get_by_role("button", name="One step").click()
-        assert_shows(racer, 30, 64, False, step)
-    slide(racer, "steps", 25)
-    slide(racer, "tokens, n", 10)
-    assert_shows(racer, 10, 64, False, 10)
-
-
-def test_whole_figure_by_keyboard_alone(racer: Page) -> None:
-    tab_to_name(racer, "tokens, n", most=MOST_TABS)
-    racer.keyboard.press("End")
-    tab_to_name(racer, "size of a vector, d", most=MOST_TABS)
-    racer.keyboard.press("ArrowDown")
-    tab_to_name(racer, "dilated convolution", most=MOST_TABS)
-    racer.keyboard.press("Space")
-    assert_shows(racer, 64, 128, True, 64)
-    tab_to_name(racer, "Start again", most=MOST_TABS)
-    racer.keyboard.press("Enter")
-    tab_to_name(racer, "One step", most=MOST_TABS)
-    racer.keyboard.press("Space")
-    assert_shows(racer, 64, 128, True, 1)
-    tab_to_name(racer, "steps", most=MOST_TABS)
-    racer.keyboard.press("ArrowRight")
-    assert_shows(racer, 64, 128, True, 2)
-    expect(racer.locator("[aria-live=polite]")).to_contain_text(
-        "After 2 steps: the recurrent layer got to token 2 of 64, the convolutions got to token 4 of 64, "
-        "attention arrived at step 1."
-    )

@@ -1,18 +1,14 @@
-"""The position explorer, by mouse and by keyboard alone, with PyTorch's numbers."""
+"""The position explorer, with PyTorch's numbers."""
 
 import json
-import math
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
 from playwright.sync_api import Page, expect
 from torch import Tensor
 
-from tests.browser.conftest import StrictPage
-from tests.browser.figure_page import matrix, opened, slide
-from tests.browser.keyboard import press, tab_to
+from tests.browser.figure_page import Show, matrix, slide
 from transformer_edu import sinusoidal_table
 from transformer_edu.widgets import PositionExplorer
 
@@ -31,9 +27,9 @@ def table_of(d_model: int, base: float, positions: int = 128) -> Tensor:
 
 
 @pytest.fixture
-def make_page(tmp_path: Path, strict_page: StrictPage) -> MakePage:
+def make_page(show: Show) -> MakePage:
     def make(**options: float) -> Page:
-        return opened(PositionExplorer(**options), tmp_path, strict_page)
+        return show(PositionExplorer(**options))
 
     return make
 
@@ -78,18 +74,6 @@ def test_both_rows_and_their_product_agree_with_the_table(make_page: MakePage, d
         assert_shows(page, d_model, 10_000, position, offset)
 
 
-def test_moving_both_turns_every_clock_and_keeps_every_angle_and_the_product(make_page: MakePage) -> None:
-    page = make_page()
-    before, angle, first = product(page), angles(page), hands(page, "te-pos-first")
-    assert angle == [f"{math.degrees(3 * 10000 ** (-2 * i / 16)):.1f}°" for i in range(8)]
-    slide(page, "p (moves both)", 41)
-    assert product(page) == pytest.approx(before, abs=1e-9)
-    assert angles(page) == angle
-    assert (hands(page, "te-pos-first") - first).abs().amax(dim=1).min() > 1e-4
-    slide(page, "k (distance)", 4)
-    assert angles(page) != angle
-
-
 def test_base_of_one_hundred_makes_the_slow_columns_fast(make_page: MakePage) -> None:
     page = make_page()
     waves = page.locator(".te-pos-clocks .te-choice").last
@@ -120,43 +104,6 @@ def test_click_in_the_heatmap_chooses_row_and_pair(make_page: MakePage) -> None:
     assert_shows(page, 16, 10_000, 20, 3)
     assert page.locator(".te-pos-clocks [aria-checked=true]").get_attribute("data-value") == "5"
     expect(page.get_by_text("Pair 5 as waves")).to_be_visible()
-
-
-def test_whole_figure_by_keyboard_alone(make_page: MakePage) -> None:
-    page = make_page()
-    tab_to(page, "input[type=range]")
-    press(page, "ArrowRight", "ArrowRight")
-    assert_shows(page, 16, 10_000, 12, 3)
-    tab_to(page, "input[type=range]")
-    press(page, "ArrowRight")
-    assert_shows(page, 16, 10_000, 12, 4)
-    tab_to(page, "input[type=range]")
-    press(page, "End")
-    assert_shows(page, 16, 100_000, 12, 4)
-    tab_to(page, "select")
-    press(page, "ArrowUp")
-    assert_shows(page, 8, 100_000, 12, 4)
-    expect(page.locator("[aria-live]")).to_contain_text(
-        f"p 12, p plus k 16, base 100000, d_model 8, pair 1. Dot product {product(page):.2f}."
-    )
-    tab_to(page, ".te-pos-clocks button")
-    press(page, "ArrowRight")
-    expect(page.get_by_text("Pair 2 as waves")).to_be_visible()
-    tab_to(page, "summary")
-    press(page, "Enter")
-    tab_to(page, "[data-matrix=rows] [data-value]")
-    press(page, "ArrowRight", "ArrowDown")
-    assert page.evaluate("document.activeElement.getAttribute('aria-label')").startswith("row PE(p+k), column 1: ")
-    while page.evaluate("document.activeElement.textContent") != "Reset":
-        page.keyboard.press("Shift+Tab")
-    press(page, "Enter")
-    assert_shows(page, 16, 10_000, 10, 3)
-
-
-def test_rows_stay_inside_a_shorter_table(make_page: MakePage) -> None:
-    page = make_page(positions=128, position=100, offset=20)
-    page.get_by_label("positions", exact=True).select_option("32")
-    assert_shows(page, 16, 10_000, 15, 16)
 
 
 def test_many_pairs_show_eight_clocks_with_the_chosen_one(make_page: MakePage) -> None:

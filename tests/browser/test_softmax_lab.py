@@ -1,25 +1,20 @@
-"""The softmax lab, by mouse and by keyboard alone, with PyTorch's numbers."""
+"""The softmax lab, with PyTorch's numbers."""
 
 import math
-from pathlib import Path
 
 import pytest
 import torch
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 from torch import Tensor
 
-from tests.browser.conftest import StrictPage
-from tests.browser.figure_page import opened, values
-from tests.browser.keyboard import focused, tab_to_name
+from tests.browser.figure_page import Show, values
 from transformer_edu.widgets import SoftmaxLab
 from transformer_edu.widgets.softmax_lab_data import DRAWS
 
-MOST_TABS = 15
-
 
 @pytest.fixture
-def lab(tmp_path: Path, strict_page: StrictPage) -> Page:
-    return opened(SoftmaxLab(), tmp_path, strict_page, height=900)
+def lab(show: Show) -> Page:
+    return show(SoftmaxLab(), height=900)
 
 
 def assert_agrees(page: Page, scores: Tensor, d_k: int, temperature: float) -> None:
@@ -81,26 +76,3 @@ def test_a_typed_score_counts_and_nonsense_does_not(lab: Page) -> None:
     field.fill("warm")
     assert field.get_attribute("aria-invalid") == "true"
     assert_agrees(lab, scores, 64, 1.0)
-
-
-def test_whole_figure_by_keyboard_alone(lab: Page) -> None:
-    tab_to_name(lab, "length of a key", most=MOST_TABS)
-    lab.keyboard.press("End")
-    tab_to_name(lab, "temperature", most=MOST_TABS)
-    lab.keyboard.press("Home")
-    assert_agrees(lab, drawn(0), 1024, 0.1)
-    expect(lab.locator("[aria-live=polite]")).to_contain_text(
-        "d k 1024, temperature 0.10. Without scaling: largest share 1.000"
-    )
-    tab_to_name(lab, "row z, column key 1", most=MOST_TABS)
-    lab.keyboard.press("ArrowRight")
-    lab.keyboard.type("1.3")
-    scores = drawn(0)
-    scores[1] = 1.3
-    assert_agrees(lab, scores, 1024, 0.1)
-    tab_to_name(lab, "Draw new scores", most=MOST_TABS)
-    lab.keyboard.press("Enter")
-    assert_agrees(lab, drawn(1), 1024, 0.1)
-    tab_to_name(lab, "row w1, column s1", most=MOST_TABS)
-    lab.keyboard.press("ArrowDown")
-    assert focused(lab).startswith("row w2, column s1")

@@ -1,19 +1,15 @@
-"""The training replay, by mouse and by keyboard alone: its numbers against PyTorch, the schedule and the recording."""
-
-from pathlib import Path
+"""The training replay: its numbers against PyTorch, the schedule and the recording."""
 
 import pytest
 import torch
 from playwright.sync_api import Page, expect
 from torch import Tensor
 
-from tests.browser.conftest import StrictPage
-from tests.browser.figure_page import matrix, opened, slide, values
-from tests.browser.keyboard import press, tab_to, tab_to_name
+from tests.browser.figure_page import Show, matrix, slide, values
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, record_attention, recordings
 from transformer_edu.data import encode_pairs, held_out_pairs, iterate_batches, vocabularies
 from transformer_edu.training import evaluate_loss
-from transformer_edu.training.grammar_model import grammar_learning_rate, new_grammar_model
+from transformer_edu.training.grammar_model import new_grammar_model
 from transformer_edu.widgets import TrainingReplay
 from transformer_edu.widgets.training_replay_data import best_head, turning_point, weights_at
 
@@ -24,8 +20,8 @@ START = turning_point(DATA, 0)
 
 
 @pytest.fixture
-def replay(tmp_path: Path, strict_page: StrictPage) -> Page:
-    return opened(TrainingReplay(), tmp_path, strict_page)
+def replay(show: Show) -> Page:
+    return show(TrainingReplay())
 
 
 def shown_weights(page: Page) -> Tensor:
@@ -103,12 +99,6 @@ def test_every_moment_of_every_run(replay: Page) -> None:
             assert_shows(replay, run, at)
 
 
-def test_rate_is_that_of_the_papers_schedule(replay: Page) -> None:
-    for at in range(1, len(MOMENTS)):
-        slide(replay, "training step", at)
-        assert fact(replay, "rate") == pytest.approx(grammar_learning_rate(MOMENTS[at]), rel=1e-3)
-
-
 def test_chart_has_a_dot_for_each_moment_at_its_height(replay: Page) -> None:
     dots = values(replay, "[data-chart=loss] svg").tolist()
     assert dots == [look["loss"] for look in DATA["runs"][0]["moments"]]
@@ -139,48 +129,3 @@ def test_words_name_what_grew_most(replay: Page) -> None:
         f"{old[j][i]:.2f} → {new[j][i]:.2f}."
     )
     assert replay.locator(".te-selected").get_attribute("data-row") == str(j)
-
-
-def percent(share: float) -> str:
-    return f"{100 * share:.1f}".removesuffix(".0") + "\u00a0%"
-
-
-@pytest.mark.parametrize(("run", "low", "high"), [(0, 0.97, 1), (1, 0, 0.05)])
-def test_words_say_whether_a_run_has_learnt(replay: Page, run: int, low: float, high: float) -> None:
-    replay.get_by_role("radio", name=DATA["runs"][run]["name"]).click()
-    slide(replay, "training step", len(MOMENTS) - 1)
-    before, after = (look["exact"] for look in DATA["runs"][run]["moments"][-2:])
-    assert low <= after <= high
-    said = f"unseen sentences right {percent(before)} → {percent(after)}"
-    expect(replay.locator(".te-rep-story")).to_contain_text(said)
-
-
-def test_ends_of_the_run_are_ends(replay: Page) -> None:
-    slide(replay, "training step", 0)
-    back, forward = (replay.get_by_role("button", name=name) for name in ("Back", "Forward"))
-    expect(back).to_have_attribute("aria-disabled", "true")
-    back.click(force=True)
-    assert_shows(replay, 0, 0)
-    slide(replay, "training step", len(MOMENTS) - 1)
-    expect(forward).to_have_attribute("aria-disabled", "true")
-    forward.click(force=True)
-    assert_shows(replay, 0, len(MOMENTS) - 1)
-
-
-def test_whole_figure_by_keyboard_alone(replay: Page) -> None:
-    tab_to(replay, "[role=radio]")
-    press(replay, "ArrowRight", "ArrowRight")
-    assert_shows(replay, 2, START)
-    tab_to_name(replay, "Forward")
-    press(replay, "Enter", "Enter")
-    assert_shows(replay, 2, START + 2)
-    tab_to(replay, "input[type=range]")
-    press(replay, "End", "ArrowLeft")
-    assert_shows(replay, 2, len(MOMENTS) - 2)
-    expect(replay.locator("[role=status]")).to_contain_text(f"a tenth of the rate, step {MOMENTS[-2]}. Steps")
-    tab_to(replay, "[role=gridcell]")
-    press(replay, "Home", "ArrowRight")
-    assert replay.evaluate("document.activeElement.dataset.column") == "1"
-    tab_to(replay, "select")
-    press(replay, "Home")
-    assert_shows(replay, 2, len(MOMENTS) - 2, layer=0, head=0)
