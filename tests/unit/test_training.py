@@ -13,6 +13,7 @@ from transformer_edu.training import (
     Step,
     evaluate_loss,
     exact_match,
+    grammar_model,
     greedy_ids,
     label_smoothing,
     train,
@@ -233,3 +234,12 @@ def test_answers_do_not_depend_on_the_batch_size():
 def test_bad_arguments_are_named(as_readers_run_it, call, says):
     with pytest.raises((ValueError, TypeError), match=says):
         call()
+
+
+def test_the_command_never_writes_into_the_package_by_itself(tmp_path, monkeypatch, capsys):
+    folders = []
+    monkeypatch.setattr(grammar_model, "train_grammar_model", lambda *_, **__: (None, None))
+    monkeypatch.setattr(grammar_model, "save_grammar_model", lambda *all: folders.append(all[-1]) or {"held_out": 0})
+    monkeypatch.chdir(tmp_path)
+    grammar_model.main([])
+    assert [folder.resolve() for folder in folders] == [tmp_path / "grammar-model"]
