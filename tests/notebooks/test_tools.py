@@ -13,14 +13,11 @@ CONFIG = 'repository:\n  url: ""\n  branch: main\nlaunch_buttons:\n  colab_url: 
 ADDRESS = "https://example.org/someone/book"
 
 
-def test_the_address_switches_colab_on_and_taking_it_out_switches_it_off() -> None:
+def test_the_address_switches_colab_on_and_taking_it_out_switches_it_off(root: Path) -> None:
     on = set_repository.set_in_config(CONFIG, ADDRESS, "trunk")
     assert f'url: "{ADDRESS}"\n  branch: trunk' in on
     assert 'colab_url: "https://colab.research.google.com"' in on
     assert set_repository.set_in_config(on, "", "main") == CONFIG
-
-
-def test_the_real_configuration_has_every_line_that_is_set(root: Path) -> None:
     assert ADDRESS in set_repository.set_in_config((root / "_config.yml").read_text(), ADDRESS, "main")
 
 
