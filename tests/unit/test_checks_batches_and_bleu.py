@@ -23,18 +23,6 @@ def pack_by_cuts(lengths, max_tokens):
     return tuple(tuple(np.arange(start, end)) for start, end in pairwise([*cuts, len(lengths)]) if end > start)
 
 
-def pack_recursively(lengths, max_tokens, first=0):
-    if first == len(lengths):
-        return []
-    size = 1
-    while first + size < len(lengths):
-        widest = max(max(pair) for pair in lengths[first : first + size + 1])
-        if widest * (size + 1) > max_tokens:
-            break
-        size += 1
-    return [list(torch.arange(first, first + size)), *pack_recursively(lengths, max_tokens, first + size)]
-
-
 def pack_and_use_up(lengths, max_tokens):
     """The input is empty afterwards."""
     batches, sources, targets, start = [], [], [], 0
@@ -134,7 +122,6 @@ test_right_code_passes = accepts(
         "batches by budget": [
             packing(),
             pack_by_cuts,
-            pack_recursively,
             lambda lengths, max_tokens: pack_and_use_up(list(lengths), max_tokens),
         ],
         "corpus BLEU": [sacrebleu_itself, bleu, with_torch, lambda h, r: round(bleu(h, r), 2)],

@@ -13,8 +13,6 @@ from tests.unit.checked import accepts, failure, names, refuses
 from transformer_edu.checks.components.beam_search import COMPONENT, best_answer
 from transformer_edu.checks.engine.trial import observe
 from transformer_edu.decoding.beam import beam_search, length_normalizer
-from transformer_edu.widgets.search_tree import results
-from transformer_edu.widgets.search_tree_data import ALPHAS, BEAM_SIZES, HAND_LANGUAGE, HAND_TOKENS, hand_tree
 
 pytestmark = pytest.mark.usefixtures("as_readers_run_it")
 
@@ -46,22 +44,6 @@ def test_the_reference_finds_what_beam_search_finds(seed):
             assert log_prob == pytest.approx(expected.log_prob, abs=1e-5)  # summed in float32 there
             winners.add(expected.ids)
     assert len(winners) > len(SOURCE), "the settings make no difference here, so nothing was tested"
-
-
-def by_hand(prefix):
-    """The made-up language of the search-tree figure."""
-    words = tuple(HAND_TOKENS[token] for token in prefix)
-    known = next(words[at:] for at in range(len(words)) if words[at:] in HAND_LANGUAGE)
-    return {HAND_TOKENS.index(word): math.log(p) for word, p in HAND_LANGUAGE[known].items()}
-
-
-def test_the_reference_finds_what_the_search_tree_shows():
-    tree = hand_tree()
-    for beam_size, alpha in itertools.product(BEAM_SIZES, ALPHAS):
-        ids, log_prob = best_answer(by_hand, 0, 1, tree["max_len"], beam_size, alpha)
-        shown = results(tree, beam_size, alpha)[0]
-        assert [HAND_TOKENS[token] for token in ids] == [tree["tokens"][token] for token in shown.ids]
-        assert log_prob == pytest.approx(shown.log_prob, abs=1e-4)
 
 
 def random_language(seed, words=4):
@@ -103,25 +85,6 @@ def test_the_reference_stops_when_nothing_can_become_better():
 
     assert best_answer(next_log_probs, BOS, EOS, 50, 2, 0.6)[0] == [BOS, EOS]
     assert len(asked) == 1
-
-
-def test_impossible_tokens_are_left_out():
-    assert best_answer(lambda ids: {3: -math.inf, EOS: 0.0}, BOS, EOS, 5, 3)[0] == [BOS, EOS]
-    with pytest.raises(ValueError, match=r"next_log_probs\(\[1\]\) must allow at least one token, got none"):
-        best_answer(lambda ids: {3: -math.inf}, BOS, EOS, 5, 3)
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"max_len": 1}, "max_len must be at least 2, got 1"),
-        ({"beam_size": 0}, "beam_size must be at least 1, got 0"),
-        ({"length_penalty": -1.0}, "length_penalty must be a finite number"),
-    ],
-)
-def test_bad_input_of_the_reference_is_named(options, says):
-    with pytest.raises(ValueError, match=says):
-        best_answer(**{"next_log_probs": by_hand, "bos_id": 0, "eos_id": 1, "max_len": 6, **options})
 
 
 @pytest.mark.parametrize("at", [1e-4, -1e-4])

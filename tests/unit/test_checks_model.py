@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -72,19 +71,6 @@ def cuts_the_sentence(model, ids):
         return any(not torch.allclose(model(ids[:, :end]), whole[:, :end], atol=1e-5) for end in range(1, ids.shape[1]))
 
 
-def draws_the_future(model, ids):
-    if isinstance(model, nn.Module):
-        model = model.eval()
-    logits = model(ids).detach().numpy()
-    for past in range(1, ids.size(1)):
-        for _ in range(5):
-            drawn = torch.randint(logits.shape[-1], (ids.size(0), ids.size(1) - past))
-            seen = model(torch.cat([ids[:, :past], drawn], dim=1)).detach().numpy()
-            if np.abs(seen - logits)[:, :past].max() > 1e-3:
-                return np.bool_(True)
-    return np.bool_(False)
-
-
 def asks_for_every_word(model, ids):
     """All words at every later place, the verdict as a tensor."""
     model.train(False)
@@ -134,7 +120,7 @@ test_right_code_passes = accepts(
             with_fields(final_norm=True),
         ],
         "parameter count": [count_of_a_real_model],
-        "future-leak test": [cuts_the_sentence, draws_the_future, asks_for_every_word],
+        "future-leak test": [cuts_the_sentence, asks_for_every_word],
         "shifted target": [lambda target: (target[:, :-1].masked_fill(target[:, :-1] == 2, 0), target[:, 1:])],
         "label smoothing": [
             loss_by_distribution,
@@ -146,13 +132,6 @@ test_right_code_passes = accepts(
         "greedy search": [search_without_a_cache],
     }
 )
-
-
-def one_change_everything_compared(model, ids):
-    model.eval()
-    changed = ids.clone()
-    changed[:, -1] = (changed[:, -1] + 1) % 10
-    return bool((model(ids) - model(changed)).abs().max() > 1e-5)
 
 
 def likeliest_words(model, ids):
@@ -176,7 +155,6 @@ def next_id(model, ids):
 test_mistakes_as_readers_write_them = names(
     {
         "future-leak test": {
-            "the output at the changed token itself is compared too": one_change_everything_compared,
             "the comparison is too coarse": likeliest_words,
             "the new token is outside the vocabulary": next_id,
         },

@@ -8,7 +8,6 @@ from typing import Any
 
 from transformer_edu.checks.engine import Component, Trial, Unfit, as_number
 from transformer_edu.decoding.beam import length_normalizer
-from transformer_edu.support.validation import check_number, check_positive_integer
 
 Answer = tuple[list[int], float]  # ids from bos_id on, and the sum of their log-probabilities, in nats
 NextLogProbs = Callable[[list[int]], dict[int, float]]  # ids -> {token: log-probability of being the next}
@@ -40,9 +39,6 @@ def best_answer(
     length_penalty: float = 0.6,
 ) -> Answer:
     """The best answer that a beam search finds, as `check_beam_search` wants it; the first one of `beam_search`."""
-    check_positive_integer("max_len", max_len, minimum=2)
-    check_positive_integer("beam_size", beam_size)
-    check_number("length_penalty", length_penalty, above=-1e-9)
 
     def score(answer: Answer) -> float:
         ids, log_prob = answer
@@ -63,15 +59,12 @@ def best_answer(
 
 def continued(beam: list[Answer], next_log_probs: NextLogProbs) -> list[Answer]:
     """Every partial answer of the beam, continued by every token that is possible after it."""
-    longer = [
+    return [
         ([*ids, token], log_prob + step)
         for ids, log_prob in beam
         for token, step in next_log_probs(list(ids)).items()
         if step > -math.inf
     ]
-    if not longer:
-        raise ValueError(f"next_log_probs({beam[0][0]}) must allow at least one token, got none")
-    return longer
 
 
 def _tokens(ids: Any) -> list[int]:

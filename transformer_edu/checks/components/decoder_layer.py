@@ -40,7 +40,7 @@ def decoder_layer(
     feed_forward: Function,
     norms: Norms,
 ) -> Tensor:
-    """Self-attention, attention to the memory, feed-forward, each with a bypass and a norm after the sum."""
+    """Self-attention, cross-attention, feed-forward, each with a residual connection and a norm after the sum."""
     y = norms[0](x + self_attention(x, x, x))
     z = norms[1](y + cross_attention(y, memory, memory))
     return norms[2](z + feed_forward(z))

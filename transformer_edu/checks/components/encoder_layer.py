@@ -29,7 +29,7 @@ def check_encoder_layer(fn: Callable[..., Any]) -> None:
 
 
 def encoder_layer(x: Tensor, attend: Function, feed_forward: Function, norms: Norms) -> Tensor:
-    """Attention, then feed-forward, each with a bypass and a norm after the sum."""
+    """Attention, then feed-forward, each with a residual connection and a norm after the sum."""
     y = norms[0](x + attend(x))
     return norms[1](y + feed_forward(y))
 

@@ -17,7 +17,7 @@ Look = Callable[[Tensor], Tensor]  # ids (batch, seq) -> mask, True = may attend
 
 
 class Reader(nn.Module):
-    """One layer of attention with two heads, without a bypass: ids (batch, seq) -> logits (batch, seq, vocab).
+    """Attention with two heads, without a residual connection: ids (batch, seq) -> logits (batch, seq, vocab).
 
     All queries are zero, so a position takes the mean of what `look` lets it attend to, and depends on nothing else.
     Logits lie between 1 and 3.

@@ -21,7 +21,7 @@ def check_residual(fn: Callable[..., Any]) -> None:
 
 
 def residual(x: Tensor, part: Function, norm: Function, place: str) -> Tensor:
-    """The bypass around a part, with the norm after the sum or before the part."""
+    """A residual connection around a part, with the norm after the sum or before the part."""
     return norm(x + part(x)) if place == "post" else x + part(norm(x))
 
 
