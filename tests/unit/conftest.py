@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from transformer_edu.data import held_out_pairs, train_pairs
-from transformer_edu.fast import linear
+from transformer_edu.fast import products
 
 SMALL = {
     "vocab_size": 300,
@@ -40,7 +40,7 @@ def either_path(request, monkeypatch) -> bool:
     """Each test twice, on any processor: as where PyTorch's usual products are quick, and as where oneDNN's are."""
     if request.param and not torch.backends.mkldnn.is_available():
         pytest.skip("PyTorch came without oneDNN")
-    monkeypatch.setattr(linear, "_mkl_is_slow", lambda: request.param)
+    monkeypatch.setattr(products, "_mkl_is_slow", lambda: request.param)
     return request.param
 
 

@@ -9,7 +9,7 @@ from transformer_edu import attention
 from transformer_edu.fast.dropout import draws_quickly, dropout
 from transformer_edu.fast.linear import Linear
 from transformer_edu.fast.products import Weights
-from transformer_edu.fast.search import current_search
+from transformer_edu.fast.search import current_search, search_with_products
 from transformer_edu.support.arguments import check_all_vectors
 from transformer_edu.support.cache import KeyValueCache
 from transformer_edu.support.plain import has_hooks
@@ -28,7 +28,7 @@ class MultiHeadAttention(attention.MultiHeadAttention):
         cache: KeyValueCache | None = None,
     ) -> Float[Tensor, "batch q_len d_model"]:
         """As in the plain class; in a search, self-attention multiplies once instead of three times."""
-        search = current_search(query.shape[:-1].numel())
+        search = search_with_products(query)
         if search is None or not (query is key is value) or not self._can_join_projections():
             return super().forward(query, key, value, mask, cache)
         check_all_vectors(self.d_model, query=query)

@@ -3,7 +3,7 @@
 from torch import nn
 
 from transformer_edu.fast.products import Weights, linear
-from transformer_edu.fast.search import current_search
+from transformer_edu.fast.search import search_with_products
 from transformer_edu.support.shapes import Float, Tensor
 
 
@@ -12,7 +12,7 @@ class Linear(nn.Linear):
 
     def forward(self, input: Float[Tensor, "... inner"]) -> Float[Tensor, "... outer"]:
         """Vectors (..., in_features) -> vectors (..., out_features)."""
-        search = current_search(input.shape[:-1].numel())
+        search = search_with_products(input)
         if search is None:
             return linear(input, self.weight, self.bias)
         return search.product(self, input, self._weights)

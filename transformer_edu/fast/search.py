@@ -67,6 +67,12 @@ class Search:
 _in_use: ContextVar[Search | None] = ContextVar("the search that takes a step in this thread", default=None)
 
 
-def current_search(rows: int = ROWS) -> Search | None:
-    """The search that is taking a step in this thread, if any, and if it is worth its while for so many vectors."""
-    return None if rows < ROWS or is_watched() else _in_use.get()
+def current_search() -> Search | None:
+    """The search that is taking a step in this thread, if any."""
+    return None if is_watched() else _in_use.get()
+
+
+def search_with_products(x: Float[Tensor, "... inner"]) -> Search | None:
+    """The same, if x has enough vectors for prepared products."""
+    search = current_search()
+    return None if search is None or x.numel() < ROWS * x.shape[-1] else search

@@ -8,8 +8,9 @@ from torch.autograd import forward_ad, functional
 from torch.func import functional_call, grad, hessian, jvp, vmap
 from torch.utils.flop_counter import FlopCounterMode
 
-from transformer_edu.fast import linear as module
-from transformer_edu.fast.linear import Linear, linear
+from transformer_edu.fast import products as module
+from transformer_edu.fast.linear import Linear
+from transformer_edu.fast.products import linear, prepared_product
 
 pytestmark = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="PyTorch came without oneDNN")
 
@@ -68,6 +69,18 @@ def test_frozen_weights_and_transposed_vectors_are_taken(handed_over):
 def test_everything_else_goes_the_usual_way_bit_by_bit(handed_over, x, weight):
     assert torch.equal(linear(x, weight), F.linear(x, weight))
     assert not handed_over
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("outer", [256, 5000], ids=["column by column", "oneDNN's layout"])
+def test_prepared_products_are_the_same(either_path, outer, bias):
+    x, weight, given = draw(4, 8, 256), draw(outer, 256, seed=1), draw(outer, seed=2) if bias else None
+    with torch.no_grad():
+        product = prepared_product(weight, given, x)
+        for vectors in (x, x[:1], x.transpose(0, 1), 2 * x):
+            torch.testing.assert_close(product(vectors), F.linear(vectors, weight, given), rtol=1e-4, atol=2e-4)
+        with torch.autocast("cpu", torch.bfloat16):
+            assert product(x).dtype == torch.bfloat16
 
 
 def test_autocast_keeps_its_lower_precision(handed_over):

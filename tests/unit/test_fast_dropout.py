@@ -5,7 +5,7 @@ import torch
 from torch.func import grad, jvp, vmap
 from torch.nn import functional
 
-from transformer_edu import MultiHeadAttention
+from transformer_edu import MultiHeadAttention, fast
 from transformer_edu.fast.dropout import LARGE, Dropout, dropout
 
 
@@ -67,10 +67,10 @@ def test_odd_sizes_and_shapes_work():
 def test_nothing_is_drawn_at_zero_or_in_evaluation_mode():
     state = torch.get_rng_state()
     x = ones()
-    assert dropout(x, 0.0) is x
-    assert Dropout(0.5).eval()(x) is x
+    assert torch.equal(dropout(x, 0.0), x)
+    assert torch.equal(Dropout(0.5).eval()(x), x)
     assert torch.equal(torch.get_rng_state(), state)
-    assert repr(Dropout(0.5)) == "Dropout(p=0.5)"
+    assert repr(Dropout(0.5)) == repr(torch.nn.Dropout(0.5))
 
 
 def traced(function):
@@ -123,17 +123,9 @@ def test_all_but_never_keeping_an_entry_is_a_probability_too():
     assert dropout(ones(), 1 - 2**-30).count_nonzero() < 5
 
 
-@pytest.mark.parametrize("p", [-0.1, 1.0, 2.0])
-def test_a_probability_out_of_range_is_named(p):
-    with pytest.raises(ValueError, match=r"p must be in \[0, 1\), got"):
-        Dropout(p)
-    with pytest.raises(ValueError, match=r"p must be in \[0, 1\), got"):
-        dropout(ones(), p)
-
-
 def test_attention_in_training_drops_large_weights_too():
     torch.manual_seed(0)
-    attention = MultiHeadAttention(8, 2, dropout=0.5).train()
+    attention = fast.switch_on(MultiHeadAttention(8, 2, dropout=0.5)).train()
     x = torch.randn(8, 130, 8)  # 8 x 2 x 130 x 130 weights
     assert not torch.equal(attention(x, x, x), attention(x, x, x))
     means = torch.stack([attention(x, x, x) for _ in range(60)]).mean(dim=0)

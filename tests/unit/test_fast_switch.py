@@ -1,0 +1,185 @@
+"""Switched on or off, a model is the same function, and the same module to whoever copies, hooks or transforms it."""
+
+import copy
+import pickle
+
+import pytest
+import torch
+from torch import nn
+from torch.func import functional_call, grad
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from tests.properties.models import BOS, EOS
+from transformer_edu import (
+    MultiHeadAttention,
+    Transformer,
+    beam_search,
+    build_transformer,
+    fast,
+    greedy_search,
+    record_activations,
+    record_attention,
+)
+from transformer_edu.fast import products, switch
+from transformer_edu.training.loss import SummedLoss
+
+PAD = 0
+SOURCE = torch.tensor([[3, 4, 5, 6, 7], [8, 9, 3, PAD, PAD], [5, 5, 4, 3, PAD]])
+TARGET = torch.tensor([[BOS, 4, 5, 6], [BOS, 7, PAD, PAD], [BOS, 9, 8, PAD]])
+BATCH = (SOURCE, TARGET[:, :-1], TARGET[:, 1:])
+
+
+def model(seed: int = 0, dropout: float = 0.0, vocab: int = 12, **fields) -> Transformer:
+    torch.manual_seed(seed)
+    sizes = {"d_model": 32, "num_heads": 4, "d_ff": 64, "num_layers": 2, "max_len": 40, "tie_embeddings": "all"}
+    return build_transformer(vocab, vocab, dropout=dropout, **{**sizes, **fields})
+
+
+@pytest.fixture(params=["off", "on", "on, oneDNN's products"])
+def built(request, monkeypatch):
+    """A model in each state, and a plain one with the same weights."""
+    if "oneDNN" in request.param:
+        monkeypatch.setattr(products, "_mkl_is_slow", lambda: True)
+        monkeypatch.setattr(products, "ROWS", 1)
+        monkeypatch.setattr(products, "WEIGHTS", 1)
+    one = model()
+    return fast.switch_on(one) if request.param != "off" else one
+
+
+def test_every_part_that_has_a_quick_class_gets_it_and_gives_it_back():
+    one = model()
+    before = [type(module) for module in one.modules()]
+    assert fast.switch_on(one) is one
+    assert {type(module) for module in one.modules()} >= set(switch.QUICK.values()) - {switch.QUICK[SummedLoss]}
+    assert isinstance(one, Transformer)
+    assert str(one) == str(model())
+    assert [type(module) for module in fast.switch_off(one).modules()] == before
+
+
+def test_parts_of_other_classes_stay_what_they_are():
+    class Mine(nn.Linear):
+        pass
+
+    parts = nn.Sequential(Mine(2, 2), nn.Linear(2, 2))
+    fast.switch_on(parts)
+    assert type(parts[0]) is Mine
+    assert type(parts[1]) is switch.QUICK[nn.Linear]
+
+
+def test_only_modules_can_be_switched(as_readers_run_it):
+    with pytest.raises(TypeError, match="model must be a Module, got str"):
+        fast.switch_on("model")
+
+
+def test_logits_loss_and_gradients_are_the_same(built):
+    loss, plain = SummedLoss(built, 0.1), SummedLoss(model(), 0.1)
+    if type(built) is not Transformer:
+        fast.switch_on(loss)
+    torch.testing.assert_close(built(SOURCE, TARGET), plain.model(SOURCE, TARGET))
+    results = [one(*BATCH) for one in (loss, plain)]
+    torch.testing.assert_close(*results)
+    gradients = [torch.autograd.grad(one(*BATCH), list(one.parameters())) for one in (loss, plain)]
+    for mine, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("rows", [1, 24], ids=["one sentence", "many"])
+@pytest.mark.parametrize("search", [greedy_search, beam_search])
+def test_searches_find_the_same(built, search, rows):
+    source = SOURCE.repeat(rows, 1)[: max(rows, 3)]
+    for seed in range(3):
+        weights = model(seed).state_dict()
+        built.load_state_dict(weights)
+        found, expected = (search(one.eval(), source, BOS, EOS, 12) for one in (built, model(seed)))
+        if search is greedy_search:
+            assert torch.equal(found, expected)
+            continue
+        for mine, other in zip(found, expected, strict=True):
+            assert [one.ids for one in mine] == [one.ids for one in other]
+            assert all(abs(a.log_prob - b.log_prob) < 1e-4 for a, b in zip(mine, other, strict=True))
+
+
+def test_a_source_of_padding_alone_is_searched_alike(built):
+    source = torch.cat([SOURCE, torch.full((1, 5), PAD)]).repeat(8, 1)
+    found, expected = (greedy_search(one.eval(), source, BOS, EOS, 8) for one in (built, model()))
+    assert torch.equal(found, expected)
+
+
+def test_weights_that_change_between_searches_are_used(built):
+    source = SOURCE.repeat(8, 1)
+    greedy_search(built.eval(), source, BOS, EOS, 8)
+    other = model(7)
+    for mine, theirs in zip(built.parameters(), other.parameters(), strict=True):
+        mine.data.copy_(theirs.data)  # leaves no trace that PyTorch could report
+    assert torch.equal(greedy_search(built, source, BOS, EOS, 8), greedy_search(other.eval(), source, BOS, EOS, 8))
+
+
+@pytest.mark.parametrize("part", ["", "decoder.layers.0.self_attention.query_projection", "projection.linear"])
+def test_hooks_are_called_in_a_search_and_in_training(built, part):
+    calls = []
+    built.get_submodule(part).register_forward_hook(lambda *_: calls.append("forward"))
+    greedy_search(built.eval(), SOURCE.repeat(8, 1), BOS, EOS, 6)
+    in_search, loss = len(calls), SummedLoss(built, 0.1)
+    assert in_search >= (2 if part else 0)
+    (fast.switch_on(loss) if type(built) is not Transformer else loss)(*BATCH)
+    built(SOURCE, TARGET)
+    assert len(calls) > in_search
+
+
+def test_attention_and_activations_are_recorded_in_a_search(built):
+    seen = []
+    for one in (built.eval(), model().eval()):
+        with record_attention(one) as maps, record_activations(one) as activations:
+            beam_search(one, SOURCE.repeat(6, 1), BOS, EOS, 6)
+        seen.append({**maps, **{f"activation {name}": value for name, value in activations.items()}})
+    assert seen[0].keys() == seen[1].keys()
+    for name in seen[0]:
+        torch.testing.assert_close(seen[0][name], seen[1][name], rtol=1e-4, atol=1e-5)
+
+
+def pickled(one: nn.Module) -> nn.Module:
+    return pickle.loads(pickle.dumps(one))
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, pickled])
+def test_copies_compute_the_same_and_share_nothing(built, duplicate):
+    other = duplicate(built)
+    assert type(other) is type(built)
+    assert torch.equal(other(SOURCE, TARGET), built(SOURCE, TARGET))
+    assert other.projection.linear.weight is other.source_embedding.lookup.weight, "still tied"
+    nn.init.zeros_(other.projection.linear.weight)
+    torch.testing.assert_close(built(SOURCE, TARGET), model()(SOURCE, TARGET))
+
+
+def test_compiled_and_exported_it_computes_the_same(built, as_readers_run_it):
+    built.eval()
+    expected = built(SOURCE, TARGET)
+    torch.testing.assert_close(torch.compile(built, backend="aot_eager")(SOURCE, TARGET), expected)
+    batch = torch.export.Dim("batch", min=2, max=64)
+    program = torch.export.export(built, (SOURCE, TARGET), dynamic_shapes=({0: batch}, {0: batch})).module()
+    torch.testing.assert_close(program(SOURCE[:2], TARGET[:2]), expected[:2])
+
+
+def second_derivatives(one: Transformer) -> list[torch.Tensor]:
+    weights = dict(one.named_parameters())
+    weight = one.encoder.layers[0].feed_forward.expand.weight
+    with sdpa_kernel(SDPBackend.MATH):  # PyTorch's flash kernel has no second derivative
+        (first,) = torch.autograd.grad(one(SOURCE, TARGET).pow(2).sum(), weight, create_graph=True)
+        (second,) = torch.autograd.grad(first.pow(2).sum(), weight)
+        of_all = grad(lambda w: functional_call(one, w, (SOURCE, TARGET)).pow(2).mean())(weights)
+    return [second, *of_all.values()]
+
+
+def test_it_can_be_differentiated_twice_and_transformed(built, as_readers_run_it):
+    for mine, other in zip(second_derivatives(built), second_derivatives(model()), strict=True):
+        torch.testing.assert_close(mine, other, rtol=1e-3, atol=1e-3 * float(other.abs().max()))
+
+
+def test_in_training_entries_are_dropped_at_the_same_rate():
+    torch.manual_seed(0)
+    attention, x = MultiHeadAttention(8, 2, dropout=0.3), torch.randn(16, 130, 8)
+    plain = torch.stack([attention(x, x, x) for _ in range(20)])
+    quick = fast.switch_on(attention)
+    drawn = torch.stack([quick(x, x, x) for _ in range(20)])
+    assert (drawn.mean() - plain.mean()).abs() < 0.01
+    assert abs(drawn.std(dim=0).mean() / plain.std(dim=0).mean() - 1) < 0.05
