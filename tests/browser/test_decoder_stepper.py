@@ -83,10 +83,10 @@ def test_every_step_of_the_translation_agrees_with_the_model(page: Page) -> None
         page.get_by_role("button", name="Write the next word").click()
     assert row(page, 2) == [*words, "end"]
     expect(page.locator(".te-sentence")).to_contain_text(f"the decoder stops: {RUNNING_TRANSLATION}.")
-    before = page.locator(".te-root").inner_text()
+    before = page.locator(".te-dec-words").inner_text()
     page.get_by_role("button", name="Write the next word").dispatch_event("click")
     option(page, "ne").dispatch_event("click")
-    assert page.locator(".te-root").inner_text() == before
+    assert page.locator(".te-dec-words").inner_text() == before
 
 
 def test_another_word_is_followed_as_the_model_follows_it(page: Page) -> None:
