@@ -47,7 +47,7 @@ class DecoderLayer(nn.Module):
         self.feed_forward = (
             feed_forward if feed_forward is not None else PositionwiseFeedForward(d_model, d_ff, dropout)
         )
-        self.attend_residual = ResidualConnection(d_model, dropout, norm, make_norm)
+        self.self_attention_residual = ResidualConnection(d_model, dropout, norm, make_norm)
         self.cross_residual = ResidualConnection(d_model, dropout, norm, make_norm)
         self.feed_forward_residual = ResidualConnection(d_model, dropout, norm, make_norm)
 
@@ -66,7 +66,7 @@ class DecoderLayer(nn.Module):
         """
         check_all_vectors(self.d_model, x=x, memory=memory)
         past = () if cache is None else (cache.self_attention,)
-        x = self.attend_residual(x, lambda h: self.self_attention(h, h, h, target_mask, *past))
+        x = self.self_attention_residual(x, lambda h: self.self_attention(h, h, h, target_mask, *past))
         x = self.cross_residual(x, lambda h: self.attend_to_memory(h, memory, memory_mask, cache))
         return self.feed_forward_residual(x, self.feed_forward)
 

@@ -42,13 +42,13 @@ class EncoderLayer(nn.Module):
         self.feed_forward = (
             feed_forward if feed_forward is not None else PositionwiseFeedForward(d_model, d_ff, dropout)
         )
-        self.attend_residual = ResidualConnection(d_model, dropout, norm, make_norm)
+        self.self_attention_residual = ResidualConnection(d_model, dropout, norm, make_norm)
         self.feed_forward_residual = ResidualConnection(d_model, dropout, norm, make_norm)
 
     def forward(self, x: Vectors, mask: Mask | None = None) -> Vectors:
         """x (batch, seq, d_model) -> (batch, seq, d_model); `mask` hides padding."""
         check_vectors("x", x, self.d_model)
-        x = self.attend_residual(x, lambda h: self.self_attention(h, h, h, mask))
+        x = self.self_attention_residual(x, lambda h: self.self_attention(h, h, h, mask))
         return self.feed_forward_residual(x, self.feed_forward)
 
 

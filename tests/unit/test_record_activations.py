@@ -59,7 +59,7 @@ def test_blocks_of_a_layer_follow_from_one_another(norm):
     for half, layers in (("encoder", model.encoder.layers), ("decoder", model.decoder.layers)):
         x = a[f"{half}.positional"]
         for i, layer in enumerate(layers):
-            steps = [("self", layer.attend_residual), ("feed_forward", layer.feed_forward_residual)]
+            steps = [("self", layer.self_attention_residual), ("feed_forward", layer.feed_forward_residual)]
             if half == "decoder":
                 steps.insert(1, ("cross", layer.cross_residual))
             for block, residual in steps:

@@ -93,21 +93,21 @@ def _copy_feed_forward(theirs: Any, ours: Any) -> None:
 @_copy.register
 def _copy_encoder_layer(theirs: nn.TransformerEncoderLayer, ours: Any) -> None:
     _check_counterpart(ours, EncoderLayer)
-    _check_same("norm_first (pre-norm)", theirs.norm_first, ours.attend_residual.pre)
+    _check_same("norm_first (pre-norm)", theirs.norm_first, ours.self_attention_residual.pre)
     _copy(theirs.self_attn, ours.self_attention)
     _copy_feed_forward(theirs, ours.feed_forward)
-    _copy(theirs.norm1, ours.attend_residual.norm)
+    _copy(theirs.norm1, ours.self_attention_residual.norm)
     _copy(theirs.norm2, ours.feed_forward_residual.norm)
 
 
 @_copy.register
 def _copy_decoder_layer(theirs: nn.TransformerDecoderLayer, ours: Any) -> None:
     _check_counterpart(ours, DecoderLayer)
-    _check_same("norm_first (pre-norm)", theirs.norm_first, ours.attend_residual.pre)
+    _check_same("norm_first (pre-norm)", theirs.norm_first, ours.self_attention_residual.pre)
     _copy(theirs.self_attn, ours.self_attention)
     _copy(theirs.multihead_attn, ours.cross_attention)
     _copy_feed_forward(theirs, ours.feed_forward)
-    _copy(theirs.norm1, ours.attend_residual.norm)
+    _copy(theirs.norm1, ours.self_attention_residual.norm)
     _copy(theirs.norm2, ours.cross_residual.norm)
     _copy(theirs.norm3, ours.feed_forward_residual.norm)
 

@@ -21,7 +21,7 @@ BLOCK_NAMES = {  # attribute of a layer or a model -> what `record_activations` 
     "source_embedding": "encoder.embedding",
     "target_embedding": "decoder.embedding",
     "self_attention": "self",
-    "attend_residual": "after_self",
+    "self_attention_residual": "after_self",
     "cross_attention": "cross",
     "cross_residual": "after_cross",
     "feed_forward": "feed_forward",

@@ -11,6 +11,7 @@ import torch
 from transformer_edu.data.vocabulary import BOS_ID, EOS_ID, Vocabulary
 from transformer_edu.decoding.greedy import greedy_search
 from transformer_edu.saving.checkpoint import load_model
+from transformer_edu.support.device import device_of
 from transformer_edu.transformer import Transformer
 
 _FOLDER = Path(__file__).parent
@@ -33,7 +34,7 @@ class Pretrained:
             raise ValueError(
                 f"sentence must consist of words that the model knows, got {unknown or 'none'} in {sentence!r}"
             )
-        device = next(self.model.parameters()).device
+        device = device_of(self.model)
         source = torch.tensor([self.source_vocabulary.encode(words)], device=device)
         ids = greedy_search(self.model, source, BOS_ID, EOS_ID, self.model.config.max_len)
         return self.target_vocabulary.decode(ids[0].tolist())

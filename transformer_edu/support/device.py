@@ -3,6 +3,7 @@
 import os
 
 import torch
+from torch import nn
 
 VARIABLE = "TRANSFORMER_EDU_DEVICE"
 
@@ -16,6 +17,11 @@ def pick_device() -> torch.device:
         return torch.device(wanted)
     except RuntimeError as error:
         raise ValueError(f"{VARIABLE} must name a PyTorch device such as 'cpu' or 'cuda', got {wanted!r}") from error
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Where a model's weights are."""
+    return next(model.parameters()).device
 
 
 def check_device_works() -> None:

@@ -8,8 +8,8 @@ import torch
 from transformer_edu.data.batching import pad_sequences
 from transformer_edu.data.vocabulary import BOS_ID, EOS_ID, IdPair
 from transformer_edu.decoding.greedy import greedy_search
+from transformer_edu.support.device import device_of
 from transformer_edu.support.validation import check_positive_integer
-from transformer_edu.training.loop import device_of
 from transformer_edu.transformer import Transformer
 
 

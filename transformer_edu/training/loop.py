@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from transformer_edu.data.batching import Batch
+from transformer_edu.support.device import device_of
 from transformer_edu.support.modes import evaluation_mode, training_mode
 from transformer_edu.support.seeds import seeded
 from transformer_edu.support.validation import check_number, check_positive_integer
@@ -147,11 +148,6 @@ def evaluate_loss(model: Transformer, batches: Iterable[Batch], smoothing: float
     if not tokens:
         raise ValueError("batches must hold at least one batch, got none")
     return total / tokens
-
-
-def device_of(model: nn.Module) -> torch.device:
-    """Where the model's weights are."""
-    return next(model.parameters()).device
 
 
 def _constant(learning_rate: float) -> Callable[[int], float]:

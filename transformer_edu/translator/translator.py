@@ -18,6 +18,7 @@ from transformer_edu.decoding.greedy import greedy_search
 from transformer_edu.inspection.record import record_attention
 from transformer_edu.saving.card import check_length_penalty, read_card
 from transformer_edu.saving.checkpoint import load_model
+from transformer_edu.support.device import device_of
 from transformer_edu.support.validation import check_positive_integer
 from transformer_edu.transformer import Transformer
 
@@ -109,7 +110,7 @@ class Translator:
         return answers
 
     def _search(self, sources: list[Sequence[int]], n_best: int, options: dict[str, Any]) -> list[list[Hypothesis]]:
-        device = next(self.model.parameters()).device
+        device = device_of(self.model)
         for ids in sources:
             self._check_length(ids)
         source = pad_sequences(sources, self.model.config.pad_id).to(device)
@@ -150,7 +151,7 @@ class Translator:
         not always where a person would draw a line.
         """
         source, ids = self.tokenizer.encode(text), list(translation.ids)
-        device = next(self.model.parameters()).device
+        device = device_of(self.model)
         with record_attention(self.model) as maps:
             self.model(torch.tensor([source], device=device), torch.tensor([ids[:-1]], device=device))
         last = maps[f"decoder.{self.model.config.num_layers - 1}.cross"]  # (1, heads, q_len, k_len)

@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from transformer_edu.data.vocabulary import EOS
 from transformer_edu.inspection.record import record_activations, record_attention
+from transformer_edu.support.device import device_of
 from transformer_edu.support.modes import evaluation_mode
-from transformer_edu.training.loop import device_of
 from transformer_edu.transformer import Transformer
 from transformer_edu.widgets.inputs import MAX_TOKENS, check_recording, check_sentence, check_translator
 
@@ -18,7 +18,7 @@ ENCODER_LAYER = ("self", "after_self", "feed_forward", "after_feed_forward")
 DECODER_LAYER = ("self", "after_self", "cross", "after_cross", "feed_forward", "after_feed_forward")
 MODULES = {  # block of a layer -> the module that holds its parameters
     "self": "self_attention",
-    "after_self": "attend_residual",
+    "after_self": "self_attention_residual",
     "cross": "cross_attention",
     "after_cross": "cross_residual",
     "feed_forward": "feed_forward",

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from transformer_edu.decoding.beam import Hypothesis, length_normalizer
+from transformer_edu.support.device import device_of
 from transformer_edu.support.modes import evaluation_mode
 from transformer_edu.support.validation import check_number, check_positive_integer
-from transformer_edu.training.loop import device_of
 from transformer_edu.widgets.inputs import check_index, check_recording
 
 BEAM_SIZES = (1, 2, 3, 4)
