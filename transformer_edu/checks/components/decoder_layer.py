@@ -131,7 +131,7 @@ mistake(
     hint="The memory has one row for each source token. How many rows does your sum need?",
 )(partial(layer, second=lambda x, y, memory, attended: memory + attended))
 mistake(
-    "the second bypass is missing: y is not added to what cross-attention brings",
+    "the second residual connection is missing: y is not added to what cross-attention brings",
     symptom="the decoder forgets what it has written so far",
     why="the output of cross-attention goes straight into the norm.",
     hint="What should come out of this half if cross_attention returned only zeros?",
@@ -149,7 +149,7 @@ mistake(
     hint="What goes into the feed-forward network? The same tensor has to be added to what comes out.",
 )(partial(layer, third=lambda x, y, z, thought: x + thought))
 mistake(
-    "the third bypass is missing: z is not added",
+    "the third residual connection is missing: z is not added",
     symptom="deep stacks do not train; every layer has to pass everything through its feed-forward network",
     why="the output of feed_forward goes straight into the norm.",
     hint="What should come out if feed_forward returned only zeros?",
@@ -270,7 +270,7 @@ mistake(
     hint="Which argument of your function does the result not depend on?",
 )(in_turn(lambda a, c, f, norms: [(a, norms[0]), (f, norms[2])]))
 mistake(
-    "the first bypass is missing: x is not added",
+    "the first residual connection is missing: x is not added",
     symptom="a token's own word is lost unless self-attention brings it back; deep stacks do not train",
     why="the output of self_attention goes straight into the norm.",
     hint="What should y be if self_attention returned only zeros?",

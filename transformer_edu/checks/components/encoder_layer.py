@@ -82,7 +82,7 @@ def _nothing(x: Tensor) -> Tensor:
 
 mistake(
     "the second addition adds the attention's output, as in norm(feed_forward(y) + attend(x))",
-    symptom="the bypass is broken in the middle of every layer; deep stacks train badly",
+    symptom="the residual connection is broken in the middle of every layer; deep stacks train badly",
     why="a widely copied one-line formula says so. Each residual connection adds its own sub-layer's input.",
     hint="What goes into the feed-forward network? The same tensor has to be added to what comes out.",
 )(second_half(lambda x, y, attend, feed_forward: attend(x) + feed_forward(y)))
@@ -105,7 +105,7 @@ mistake(
     hint="Which of your variables does the return line not use?",
 )(second_half(lambda x, y, attend, feed_forward: x + feed_forward(x)))
 mistake(
-    "the second bypass is missing: y is not added",
+    "the second residual connection is missing: y is not added",
     symptom="deep stacks do not train; every layer has to pass everything through its feed-forward network",
     why="the output of feed_forward goes straight into the norm.",
     hint="What should come out if feed_forward returned only zeros?",
@@ -149,18 +149,18 @@ mistake(
 
 
 @mistake(
-    "the first bypass is missing: x is not added",
+    "the first residual connection is missing: x is not added",
     symptom="a token's own word is lost unless attention brings it back; deep stacks do not train",
     why="the output of attend goes straight into the norm.",
     hint="What should y be if attend returned only zeros?",
 )
-def without_first_bypass(x: Tensor, attend: Function, feed_forward: Function, norms: Norms) -> Tensor:
+def without_first_residual(x: Tensor, attend: Function, feed_forward: Function, norms: Norms) -> Tensor:
     y = norms[0](attend(x))
     return norms[1](y + feed_forward(y))
 
 
 mistake(
-    "there is no bypass at all",
+    "there is no residual connection at all",
     symptom="stacks of more than a few layers do not train: the gradient has no straight way back",
     why="each sub-layer's output replaces its input; it should be added to it.",
     hint="What should come out if attend and feed_forward returned only zeros?",

@@ -169,7 +169,7 @@ mistake(
 )(lambda x, w1, b1, w2, b2: (torch.relu(x @ w1) + b1) @ w2 + b2)
 mistake(
     "x is added to the result",
-    symptom="with the layer's own bypass, x is added twice",
+    symptom="with the layer's own residual connection, x is added twice",
     why="the residual connection is a part of its own, around this network; the formula does not hold it.",
     hint="How often does x appear in equation 2?",
 )(lambda x, w1, b1, w2, b2: x + feed_forward(x, w1, b1, w2, b2))
@@ -181,7 +181,7 @@ mistake(
 )(lambda x, w1, b1, w2, b2: F.linear(torch.relu(F.linear(x, w1, b1)), w2, b2))
 mistake(
     "x is changed in place",
-    symptom="the bypass around the network carries another x; autograd may complain",
+    symptom="the residual connection around the network carries another x; autograd may complain",
     why="`x.relu_()`, `x += ...` or F.relu(x, inplace=True) writes into the caller's tensor.",
     hint="Into which tensor does your function write? Make a new one.",
 )(lambda x, w1, b1, w2, b2: x.copy_(feed_forward(x, w1, b1, w2, b2)))

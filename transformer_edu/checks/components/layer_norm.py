@@ -182,7 +182,7 @@ mistake(
 )(lambda x, gamma, beta, eps=1e-5: layer_norm(x, gamma, beta))
 mistake(
     "x is changed in place",
-    symptom="the bypass around the layer carries the centred x, not x; autograd may complain",
+    symptom="the residual connection around the layer carries the centred x, not x; autograd may complain",
     why="`x -= ...` writes into the caller's tensor.",
     hint="`x = x - ...` and `x -= ...` look alike. Which of them makes a new tensor?",
 )(lambda x, gamma, beta, eps=1e-5: layer_norm(x.sub_(x.mean(-1, keepdim=True)), gamma, beta, eps))

@@ -88,7 +88,7 @@ mistake(
 )(wired(right_pre, right_pre))
 mistake(
     "in pre-norm the norm stands on the main road: norm(x) + part(norm(x))",
-    symptom="the bypass no longer carries x itself; deep stacks lose what pre-norm was chosen for",
+    symptom="the residual connection no longer carries x itself; deep stacks lose what pre-norm was chosen for",
     why="x was overwritten, as in `x = norm(x)`, and then added.",
     hint="Which tensor must be added at the end, and is it still there?",
 )(wired(pre=lambda x, part, norm: norm(x) + part(norm(x))))
@@ -101,11 +101,11 @@ mistake(
 mistake(
     "in post-norm only x is normalized: norm(x) + part(x)",
     symptom="the sum grows from layer to layer; weights of other implementations do not fit",
-    why="the norm stands on the bypass; it belongs after the sum.",
+    why="the norm stands on the residual connection; it belongs after the sum.",
     hint="Which comes first in norm(x + part(x)), the sum or the norm?",
 )(wired(post=lambda x, part, norm: norm(x) + part(x)))
 mistake(
-    "there is no bypass: x is not added",
+    "there is no residual connection: x is not added",
     symptom="stacks of more than a few layers do not train: the gradient has no straight way back",
     why="the part's output replaces x; it should be added to it.",
     hint="What should come out if the part returned only zeros?",
@@ -131,12 +131,12 @@ mistake(
 mistake(
     "x is multiplied with the part's output, not added",
     symptom="a part that returns zeros blocks everything that came before it",
-    why="the bypass is a sum.",
+    why="the residual connection is a sum.",
     hint="What should come out if the part returned only zeros?",
 )(wired(lambda x, part, norm: norm(x * part(x)), lambda x, part, norm: x * part(norm(x))))
 mistake(
     "the part's own output is added to what it makes of it; x is lost",
-    symptom="the bypass begins after the part, so the gradient still has to pass through it",
+    symptom="the residual connection begins after the part, so the gradient still has to pass through it",
     why="x was overwritten, as in `x = part(x)`, before the sum.",
     hint="Which tensor must be added at the end, and is it still there?",
 )(wired(lambda x, part, norm: norm(part(x) + part(part(x))), lambda x, part, norm: part(x) + part(norm(part(x)))))
