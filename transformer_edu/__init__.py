@@ -14,7 +14,8 @@ from transformer_edu.embedding import InputEmbedding, ProjectionLayer
 from transformer_edu.encoder import Encoder, EncoderLayer
 from transformer_edu.feedforward import PositionwiseFeedForward
 from transformer_edu.inspection.from_torch_nn import copy_weights
-from transformer_edu.inspection.record import block_attention, record_activations, record_attention
+from transformer_edu.inspection.mask_positions import mask_position
+from transformer_edu.inspection.record import record_activations, record_attention
 from transformer_edu.masks import causal_mask, padding_mask
 from transformer_edu.normalization import LayerNorm, RMSNorm
 from transformer_edu.positional import LearnedPositionalEncoding, PositionalEncoding, sinusoidal_table
@@ -49,13 +50,13 @@ __all__ = [
     "Transformer",
     "TransformerConfig",
     "beam_search",
-    "block_attention",
     "build_transformer",
     "causal_mask",
     "copy_weights",
     "greedy_search",
     "hand_example",
     "label_smoothing",
+    "mask_position",
     "padding_mask",
     "pick_device",
     "record_activations",

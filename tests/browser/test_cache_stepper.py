@@ -7,7 +7,7 @@ from torch import Tensor
 
 from tests.browser.figure_page import Show
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, pretrained
-from transformer_edu.decoding.cost import cache_numbers, decoding_work, step_work
+from transformer_edu.decoding.cost import cache_size, decoding_cost, step_cost
 from transformer_edu.widgets import CacheStepper
 from transformer_edu.widgets.cache_stepper_data import rows_of_each_step, without_mask
 
@@ -64,15 +64,15 @@ def assert_shows(page: Page, step: int, cached: bool) -> None:
     assert own == [past] * (step - 1) + [["now"] * 4] + [["later"] * 4] * (STEPS - step)
     assert memory == [["now" if step == 1 else "kept" if cached else "again"] * 2] * WORDS
     computed = sum(row.count("now") + row.count("again") for row in own + memory)
-    assert computed == step_work(step, WORDS, cached).projected_rows
-    one = [step_work(step, WORDS, way) for way in (True, False)]
-    all_steps = [decoding_work(step, WORDS, way) for way in (True, False)]
+    assert computed == step_cost(step, WORDS, cached).projected_rows
+    one = [step_cost(step, WORDS, way) for way in (True, False)]
+    all_steps = [decoding_cost(step, WORDS, way) for way in (True, False)]
     assert counts(page) == [
         [work.projected_rows for work in one],
         [work.projected_rows for work in all_steps],
         [work.scores for work in one],
         [work.scores for work in all_steps],
-        [cache_numbers(step, WORDS, 64, 2), 0],
+        [cache_size(step, WORDS, 64, 2), 0],
     ]
     words = page.locator("[data-table=target] .te-cache-word").all_text_contents()
     assert words == READS[:step] + ["·"] * (STEPS - step)
@@ -126,8 +126,8 @@ def test_every_key_at_every_step_agrees_with_the_model(page: Page, keys: dict[st
 def test_a_longer_sentence_is_counted_as_in_python(page: Page) -> None:
     for n in (8, 64, 200, 512):
         page.get_by_role("slider", name="steps, n").fill(str(n))
-        rows = [decoding_work(n, WORDS, way).target_rows for way in (True, False)]
-        assert values(page.locator(".te-cache-bars [data-value]")) == [*rows, cache_numbers(n, WORDS, 64, 2)]
+        rows = [decoding_cost(n, WORDS, way).target_rows for way in (True, False)]
+        assert values(page.locator(".te-cache-bars [data-value]")) == [*rows, cache_size(n, WORDS, 64, 2)]
         wide = page.locator(".te-cache-track span").evaluate_all("all => all.map(one => parseFloat(one.style.width))")
         assert wide == pytest.approx([100 * rows[0] / rows[1], 100], rel=1e-4)
     expect(page.locator(".te-cache-bars")).to_contain_text("n(n + 1)/2 = 131,328")

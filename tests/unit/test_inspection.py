@@ -8,9 +8,9 @@ from tests.properties.models import SOURCE, TARGET, small_model
 from transformer_edu import (
     EncoderLayer,
     MultiHeadAttention,
-    block_attention,
     build_transformer,
     causal_mask,
+    mask_position,
     record_attention,
 )
 
@@ -122,7 +122,7 @@ def test_blocked_attention_never_reaches_its_key_and_is_free_again_afterwards() 
     source, target = torch.tensor([[3, 4, 5]]), torch.tensor([[1, 6]])
     free = model(source, target)
     attentions = [layer.self_attention for layer in model.encoder.layers]
-    with record_attention(model) as maps, block_attention(attentions, query=0, key=2):
+    with record_attention(model) as maps, mask_position(attentions, query=0, key=2):
         blocked = model(source, target)
     for layer in (0, 1):
         weights = maps[f"encoder.{layer}.self"]
@@ -136,7 +136,7 @@ def test_blocked_attention_never_reaches_its_key_and_is_free_again_afterwards() 
 def test_blocked_attention_works_without_a_mask_and_keeps_the_causal_one() -> None:
     attention = MultiHeadAttention(8, 2)
     x = torch.randn(1, 3, 8)
-    with record_attention(attention) as maps, block_attention([attention], query=2, key=0):
+    with record_attention(attention) as maps, mask_position([attention], query=2, key=0):
         attention(x, x, x)
         assert (maps["attention"][:, :, 2, 0] == 0).all()
         attention(x, x, x, causal_mask(3))
@@ -149,5 +149,5 @@ def test_blocked_attention_works_without_a_mask_and_keeps_the_causal_one() -> No
 def test_blocked_attention_refuses_positions_that_do_not_exist(query: int, key: int, error: type[Exception]) -> None:
     attention = MultiHeadAttention(8, 2)
     x = torch.randn(1, 3, 8)
-    with pytest.raises(error, match=r"query|key"), block_attention([attention], query, key):
+    with pytest.raises(error, match=r"query|key"), mask_position([attention], query, key):
         attention(x, x, x)

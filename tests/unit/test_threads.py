@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from tests.properties.models import BOS, EOS, SOURCE, TARGET, small_model
-from transformer_edu import beam_search, block_attention, greedy_search, record_activations, record_attention
-from transformer_edu.decoding.greedy import evaluation_mode, training_mode
+from transformer_edu import beam_search, greedy_search, mask_position, record_activations, record_attention
 from transformer_edu.decoding.sampling import sample
+from transformer_edu.support.modes import evaluation_mode, training_mode
 
 RECORDERS = pytest.mark.parametrize("record", [record_attention, record_activations])
 
@@ -113,7 +113,7 @@ def test_a_pass_of_another_thread_is_not_recorded(record, elsewhere):
 def test_blocked_attention_is_blocked_for_its_own_thread_alone(elsewhere):
     model = small_model()
     free = model(SOURCE, TARGET)
-    with block_attention([layer.self_attention for layer in model.encoder.layers], query=0, key=2):
+    with mask_position([layer.self_attention for layer in model.encoder.layers], query=0, key=2):
         assert not torch.equal(model(SOURCE, TARGET), free)
         assert torch.equal(elsewhere[0](model, SOURCE, TARGET), free)
 

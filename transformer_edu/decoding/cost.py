@@ -3,7 +3,7 @@
 Each step is one forward pass that reads the begin token and the words so far, and writes one more. "Without" means
 `model.decode` on the whole prefix at every step. The two ways write the same sentence.
 
->>> decoding_work(8, 7, cached=True).projected_rows, decoding_work(8, 7, cached=False).projected_rows
+>>> decoding_cost(8, 7, cached=True).projected_rows, decoding_cost(8, 7, cached=False).projected_rows
 (46, 256)
 """
 
@@ -16,7 +16,7 @@ MEMORY_PROJECTIONS = 2  # W_K and W_V of cross-attention work on the memory's ro
 
 
 @dataclass(frozen=True)
-class DecodingWork:
+class DecodingCost:
     """What one decoder layer does for one sentence (a batch of 1).
 
     target_rows: rows that go through each of the four projections of the decoder's own vectors.
@@ -40,28 +40,28 @@ class DecodingWork:
         return self.self_scores + self.cross_scores
 
 
-def step_work(step: int, source_length: int, cached: bool) -> DecodingWork:
-    """The work of step `step` alone, which reads `step` tokens (the begin token counted) and writes one more.
+def step_cost(step: int, source_length: int, cached: bool) -> DecodingCost:
+    """What step `step` alone computes, which reads `step` tokens (the begin token counted) and writes one more.
 
     Args:
         step: counts from 1.
         source_length: words of the source, which are the rows of the memory.
         cached: keys and values are kept, and only the newest token goes in; otherwise all `step` tokens go in.
 
-    >>> step_work(5, 7, cached=True)
-    DecodingWork(target_rows=1, memory_rows=0, self_scores=5, cross_scores=7)
-    >>> step_work(5, 7, cached=False)
-    DecodingWork(target_rows=5, memory_rows=7, self_scores=25, cross_scores=35)
+    >>> step_cost(5, 7, cached=True)
+    DecodingCost(target_rows=1, memory_rows=0, self_scores=5, cross_scores=7)
+    >>> step_cost(5, 7, cached=False)
+    DecodingCost(target_rows=5, memory_rows=7, self_scores=25, cross_scores=35)
     """
     _check(step=step, source_length=source_length)
     check_boolean("cached", cached)
     rows = 1 if cached else step
     memory_rows = source_length if step == 1 or not cached else 0
-    return DecodingWork(rows, memory_rows, rows * step, rows * source_length)
+    return DecodingCost(rows, memory_rows, rows * step, rows * source_length)
 
 
-def decoding_work(length: int, source_length: int, cached: bool) -> DecodingWork:
-    """The work of steps 1 to `length` together, in closed form; arguments as in `step_work`.
+def decoding_cost(length: int, source_length: int, cached: bool) -> DecodingCost:
+    """What steps 1 to `length` compute together, in closed form; arguments as in `step_cost`.
 
     With the cache the rows are `length`, without it 1 + 2 + … + length = length (length + 1) / 2.
     """
@@ -69,15 +69,15 @@ def decoding_work(length: int, source_length: int, cached: bool) -> DecodingWork
     check_boolean("cached", cached)
     triangle = length * (length + 1) // 2
     if cached:
-        return DecodingWork(length, source_length, triangle, length * source_length)
+        return DecodingCost(length, source_length, triangle, length * source_length)
     squares = triangle * (2 * length + 1) // 3  # 1² + 2² + … + length²
-    return DecodingWork(triangle, length * source_length, squares, triangle * source_length)
+    return DecodingCost(triangle, length * source_length, squares, triangle * source_length)
 
 
-def cache_numbers(length: int, source_length: int, d_model: int, num_layers: int) -> int:
+def cache_size(length: int, source_length: int, d_model: int, num_layers: int) -> int:
     """How many numbers a `DecoderCache` holds after `length` steps of one sentence: keys and values of every layer.
 
-    >>> cache_numbers(8, 7, d_model=64, num_layers=2)
+    >>> cache_size(8, 7, d_model=64, num_layers=2)
     3840
     """
     _check(length=length, source_length=source_length, d_model=d_model, num_layers=num_layers)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import traitlets
 
 from transformer_edu import recordings
-from transformer_edu.decoding.cost import cache_numbers, decoding_work, step_work
+from transformer_edu.decoding.cost import cache_size, decoding_cost, step_cost
 from transformer_edu.support.validation import check_boolean
 from transformer_edu.widgets.base import Figure, spoken
 from transformer_edu.widgets.cache_stepper_data import check_keys, record_keys
@@ -73,9 +73,9 @@ class CacheStepper(Figure):
         steps, layers = len(data["reads"]), len(data["masked"])
         shown = (data["reads"][self.step - 1], data["writes"][self.step - 1], data["reads"][self.token])
         reads, writes, compared = map(spoken, shown)
-        now = [step_work(self.step, source_length, cached=way).projected_rows for way in (True, False)]
-        total = [decoding_work(self.step, source_length, cached=way).projected_rows for way in (True, False)]
-        size = cache_numbers(self.step, source_length, data["d_model"], layers)
+        now = [step_cost(self.step, source_length, cached=way).projected_rows for way in (True, False)]
+        total = [decoding_cost(self.step, source_length, cached=way).projected_rows for way in (True, False)]
+        size = cache_size(self.step, source_length, data["d_model"], layers)
         return (
             f"Rows of queries, keys and values in one decoder layer, {'with' if self.cached else 'without'} the cache. "
             f"Step {self.step} of {steps} reads “{reads}” and writes “{writes}”: {now[0]} rows are computed with the "

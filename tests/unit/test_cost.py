@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from tests.properties.models import BOS, EOS, force_scores, small_model
 from transformer_edu import RUNNING_SENTENCE, Transformer, greedy_search, pretrained
-from transformer_edu.decoding.cost import DecodingWork, cache_numbers, decoding_work, step_work
+from transformer_edu.decoding.cost import DecodingCost, cache_size, decoding_cost, step_cost
 
 SHIPPED = pretrained.load_grammar()
 SOURCE = torch.tensor([SHIPPED.source_vocabulary.encode(RUNNING_SENTENCE)])
@@ -47,12 +47,12 @@ def counted(model: Transformer) -> Iterator[Counter[str]]:
             layer.self_attention.recorder = layer.cross_attention.recorder = None
 
 
-def work_of(counts: Counter[str], layer: int) -> DecodingWork:
+def work_of(counts: Counter[str], layer: int) -> DecodingCost:
     """What a layer was seen to do; the three projections of self-attention, and the others, must agree."""
     own = {counts[f"{layer}.{name}"] for name in ("self.query", "self.key", "self.value", "cross.query")}
     memory = {counts[f"{layer}.cross.{name}"] for name in ("key", "value")}
     assert len(own) == len(memory) == 1
-    return DecodingWork(own.pop(), memory.pop(), counts[f"{layer}.self.scores"], counts[f"{layer}.cross.scores"])
+    return DecodingCost(own.pop(), memory.pop(), counts[f"{layer}.self.scores"], counts[f"{layer}.cross.scores"])
 
 
 @torch.no_grad()
@@ -75,7 +75,7 @@ def test_counts_are_what_the_shipped_model_does_for_the_running_sentence(cached:
         ids = SEARCHES[cached](SHIPPED.model, SOURCE, BOS, EOS, 20)
     assert SHIPPED.target_vocabulary.decode(ids[0].tolist()) == "le petit chat noir ne dort pas"
     for layer in (0, 1):
-        assert work_of(counts, layer) == decoding_work(ids.shape[1] - 1, SOURCE.shape[1], cached)
+        assert work_of(counts, layer) == decoding_cost(ids.shape[1] - 1, SOURCE.shape[1], cached)
     assert counts["0.self.key"] == {True: 8, False: 36}[cached]
 
 
@@ -87,7 +87,7 @@ def test_counts_are_what_any_model_does(steps: int, words: int, cached: bool) ->
         ids = SEARCHES[cached](model, torch.full((1, words), 4), BOS, EOS, steps + 1)
     assert ids.shape == (1, steps + 1)
     for layer in range(3):
-        assert work_of(counts, layer) == decoding_work(steps, words, cached)
+        assert work_of(counts, layer) == decoding_cost(steps, words, cached)
 
 
 def test_both_ways_give_the_same_ids() -> None:
@@ -105,7 +105,7 @@ def test_each_step_alone_is_what_the_model_does() -> None:
             with counted(model) as whole:
                 from_prefix = model.decode(ids[:, :step], memory, SOURCE)
             torch.testing.assert_close(from_cache[:, -1], from_prefix[:, -1], atol=1e-5, rtol=0)
-            assert (work_of(kept, 1), work_of(whole, 1)) == (step_work(step, 7, True), step_work(step, 7, False))
+            assert (work_of(kept, 1), work_of(whole, 1)) == (step_cost(step, 7, True), step_cost(step, 7, False))
 
 
 @pytest.mark.parametrize("cached", [True, False])
@@ -113,8 +113,8 @@ def test_totals_are_the_sums_of_the_steps(cached: bool) -> None:
     for words in (1, 7, 30):
         sums = (0, 0, 0, 0)
         for step in range(1, 41):
-            sums = tuple(a + b for a, b in zip(sums, astuple(step_work(step, words, cached)), strict=True))
-            total = decoding_work(step, words, cached)
+            sums = tuple(a + b for a, b in zip(sums, astuple(step_cost(step, words, cached)), strict=True))
+            total = decoding_cost(step, words, cached)
             assert astuple(total) == sums
             assert total.projected_rows == 4 * sums[0] + 2 * sums[1]
             assert total.scores == sums[2] + sums[3]
@@ -130,7 +130,7 @@ def test_cache_holds_as_many_numbers_as_counted(monkeypatch: pytest.MonkeyPatch)
         halves = [half for layer in caches[0].layers for half in (layer.self_attention, layer.cross_attention)]
         held = sum(tensor.numel() for half in halves for tensor in (half.key, half.value))
         length, words = caches[0].length, source.shape[1]
-        assert held == cache_numbers(length, words, model.config.d_model, model.config.num_layers)
+        assert held == cache_size(length, words, model.config.d_model, model.config.num_layers)
 
 
 def keys_of_layer_2(model: nn.Module, run: Callable[[], object], stack: str) -> Tensor:
@@ -160,14 +160,14 @@ def test_keys_of_an_encoder_change_when_a_word_is_added_and_those_of_a_decoder_d
 
 
 BAD: list[tuple[type[Exception], str, Callable[[], object]]] = [
-    (ValueError, "length must be at least 1, got 0", lambda: decoding_work(0, 7, True)),
-    (TypeError, "length must be a whole number", lambda: decoding_work(2.5, 7, True)),  # type: ignore[arg-type]
-    (ValueError, "source_length must be at least 1, got -1", lambda: decoding_work(1, -1, True)),
-    (TypeError, "cached must be True or False, got 1", lambda: decoding_work(1, 1, 1)),  # type: ignore[arg-type]
-    (ValueError, "step must be at least 1, got 0", lambda: step_work(0, 7, False)),
-    (TypeError, "cached must be True or False, got 'no'", lambda: step_work(1, 7, "no")),  # type: ignore[arg-type]
-    (ValueError, "num_layers must be at least 1, got 0", lambda: cache_numbers(1, 1, 64, 0)),
-    (TypeError, "d_model must be a whole number", lambda: cache_numbers(1, 1, "64", 1)),  # type: ignore[arg-type]
+    (ValueError, "length must be at least 1, got 0", lambda: decoding_cost(0, 7, True)),
+    (TypeError, "length must be a whole number", lambda: decoding_cost(2.5, 7, True)),  # type: ignore[arg-type]
+    (ValueError, "source_length must be at least 1, got -1", lambda: decoding_cost(1, -1, True)),
+    (TypeError, "cached must be True or False, got 1", lambda: decoding_cost(1, 1, 1)),  # type: ignore[arg-type]
+    (ValueError, "step must be at least 1, got 0", lambda: step_cost(0, 7, False)),
+    (TypeError, "cached must be True or False, got 'no'", lambda: step_cost(1, 7, "no")),  # type: ignore[arg-type]
+    (ValueError, "num_layers must be at least 1, got 0", lambda: cache_size(1, 1, 64, 0)),
+    (TypeError, "d_model must be a whole number", lambda: cache_size(1, 1, "64", 1)),  # type: ignore[arg-type]
 ]
 
 
