@@ -25,7 +25,7 @@ hang on the process's settings (gradients, autocast, default dtype and device, s
     check_future_test(sees_the_future)           sees_the_future(model, ids) -> bool
     check_transformer(build)                     build(source_vocab_size, target_vocab_size, **config_fields) -> model
     check_parameter_count(fn)                    fn(config) -> int
-    check_pack(fn)                               fn(lengths, max_tokens) -> batches, lists of indices
+    check_token_budget_batches(fn)                               fn(lengths, max_tokens) -> batches, lists of indices
     check_shift(fn)                              fn(target) -> (target_in, target_out)
     check_label_smoothing(fn)                    fn(logits, target, pad_id, smoothing) -> loss
     check_warmup_schedule(fn)                    fn(step, d_model, warmup_steps) -> learning rate
@@ -47,7 +47,7 @@ from transformer_edu.checks.engine.laboratory import laboratory
 
 with laboratory():  # the tensors of the trials are made here and now, whatever the default dtype or device is
     from transformer_edu.checks.components.attention import check_scaled_dot_product_attention
-    from transformer_edu.checks.components.batches import check_pack
+    from transformer_edu.checks.components.batches import check_token_budget_batches
     from transformer_edu.checks.components.beam_search import check_beam_search
     from transformer_edu.checks.components.byte_pair_merges import check_byte_pair_merges
     from transformer_edu.checks.components.causal_mask import check_causal_mask

@@ -12,7 +12,7 @@ from transformer_edu.data.token_budget import Lengths, token_budget_batches
 Pack = Callable[[list[Lengths], int], list[list[int]]]
 
 
-def check_pack(fn: Pack) -> None:
+def check_token_budget_batches(fn: Pack) -> None:
     """Check fn(lengths, max_tokens) -> batches, each a list of indices into `lengths`, in the order they come.
 
     A length is the pair (source, target), in tokens; none is above the budget. The width of a batch is its longest
