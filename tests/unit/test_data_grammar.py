@@ -1,7 +1,5 @@
 """The grammar: French agreement by tables written out by hand, and an honest held-out split."""
 
-import itertools
-
 import pytest
 
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION
@@ -17,7 +15,6 @@ from transformer_edu.data import (
     translate,
     vocabularies,
 )
-from transformer_edu.data.corpus import sentences
 from transformer_edu.data.lexicon import ADJECTIVES, DETERMINERS, NOUNS, VERBS
 
 # Written by hand, independently of the lexicon's columns: masculine, feminine, masculine plural, feminine plural.
@@ -53,20 +50,12 @@ VERB_FORMS = {
 }  # fmt: skip
 
 
-def test_running_sentence_has_its_translation():
-    assert translate(RUNNING_SENTENCE) == RUNNING_TRANSLATION == "le petit chat noir ne dort pas"
-
-
-@pytest.mark.parametrize("adjective", AGREEMENT)
+@pytest.mark.parametrize("adjective", [adjective.english for adjective in ADJECTIVES])
 def test_adjectives_agree_and_stand_on_their_side_of_the_noun(adjective):
     nouns = (f"the {adjective} cat", f"the {adjective} cow", f"the {adjective} cats", f"the {adjective} cows")
     verbs = (("sleeps", "dort"), ("sleeps", "dort"), ("sleep", "dorment"), ("sleep", "dorment"))
     for english, french, (verb, verbe) in zip(nouns, AGREEMENT[adjective], verbs, strict=True):
         assert translate(f"{english} {verb}") == f"{french} {verbe}"
-
-
-def test_agreement_table_covers_every_adjective():
-    assert set(AGREEMENT) == {adjective.english for adjective in ADJECTIVES}
 
 
 @pytest.mark.parametrize("english", NOUN_PHRASES)
@@ -148,15 +137,10 @@ def test_what_french_cannot_say_here_and_bad_requests_are_refused():
             call()
 
 
-def test_parsing_undoes_writing():
-    for sentence in itertools.islice(sentences(5, "all"), 300):
-        english, french = sentence.pair()
-        assert parse(english) == sentence
-        assert translate(english) == french
-
-
 def test_no_training_sentence_contains_a_held_out_combination(as_readers_run_it):
     held_out = held_out_combinations()
+    assert len(held_out) == 66, "one in ten"
+    assert {a.english for a in ADJECTIVES} == {word for before, _, after in held_out for word in (before, after)}
     for english, _ in train_pairs():
         words = english.split()
         for before, after, noun in zip(words, words[1:], words[2:], strict=False):
@@ -173,16 +157,12 @@ def test_every_held_out_sentence_contains_a_held_out_combination_and_is_new(as_r
 
 def test_running_sentence_is_held_out_and_its_words_are_not():
     assert held_out_pairs(1) == [(RUNNING_SENTENCE, RUNNING_TRANSLATION)]
+    assert translate(RUNNING_SENTENCE) == RUNNING_TRANSLATION == "le petit chat noir ne dort pas"
+    assert ("small", "cat", "black") in held_out_combinations()
     training = [english for english, _ in train_pairs()]
     for seen in ("small black dog", "black cat", "small cat", "cat does not sleep"):
         assert any(seen in sentence for sentence in training), seen
     assert not any("small black cat" in sentence for sentence in training)
-
-
-def test_one_combination_in_ten_is_held_out():
-    assert len(held_out_combinations()) == 66
-    assert ("small", "cat", "black") in held_out_combinations()
-    assert {a.english for a in ADJECTIVES} == {word for b, _, a in held_out_combinations() for word in (b, a)}
 
 
 def test_training_shows_every_word_in_both_languages():
@@ -193,13 +173,8 @@ def test_training_shows_every_word_in_both_languages():
     assert french == set(target.words[4:])
 
 
-def test_the_same_seed_gives_the_same_sentences_and_another_seed_others():
-    assert sentence_pairs(3, 50) == sentence_pairs(3, 50)
-    assert sentence_pairs(3, 50) != sentence_pairs(4, 50)
-    assert sentence_pairs(3, 50) == sentence_pairs(3, 80)[:50]
-
-
-def test_pairs_are_the_same_on_every_python():
+def test_the_seed_alone_decides_the_sentences_on_every_python():
+    assert sentence_pairs(3, 50) == sentence_pairs(3, 80)[:50] != sentence_pairs(4, 50)
     assert train_pairs(2) == [
         ("my yellow horses do not lose these white turtles", "mes chevaux jaunes ne perdent pas ces tortues blanches"),
         ("this turtle sings", "cette tortue chante"),
