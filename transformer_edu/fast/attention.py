@@ -56,7 +56,8 @@ class MultiHeadAttention(attention.MultiHeadAttention):
             return self.output_projection(self.merge_heads(attention_to_sources(q, k, v, additive)))
         sharing = q.shape[0] // k.shape[0]  # see SharedCache
         k, v = (x if sharing == 1 else x.repeat_interleave(sharing, dim=0) for x in (k, v))
-        if self.training and not recorded and draws_quickly(q, q[..., 0].numel() * k.shape[-2]):
+        drops = self.training and self.dropout > 0 and not recorded
+        if drops and draws_quickly(q, q[..., 0].numel() * k.shape[-2]):
             heads = _attention_with_dropout(q, k, v, mask, self.dropout)
             return self.output_projection(self.merge_heads(heads))
         return super().attend(q, k, v, mask)
