@@ -69,15 +69,11 @@ def home(small_text, tmp_path, monkeypatch):
         thread.join()
 
 
-def test_the_cache_is_filled_once_and_then_used(home):
+def test_the_cache_is_filled_once_and_then_used_and_a_damaged_file_of_it_downloaded_again(home):
     assert multi30k_pairs("val") == PAIRS
     assert sorted(os.listdir(cache_folder())) == ["val.de.gz", "val.en.gz"]
     assert multi30k_pairs("val", source="en", target="de") == [(english, german) for german, english in PAIRS]
     assert home.requests == ["val.de.gz", "val.en.gz"]
-
-
-def test_a_damaged_file_in_the_cache_is_downloaded_again(home):
-    multi30k_pairs("val")
     (cache_folder() / "val.en.gz").write_bytes(packed("en")[:30])
     assert multi30k_pairs("val") == PAIRS
     assert home.requests[2:] == ["val.en.gz"]
@@ -85,10 +81,7 @@ def test_a_damaged_file_in_the_cache_is_downloaded_again(home):
 
 BAD_ANSWERS = {
     "no such file": (lambda home: (home.folder / "val.de.gz").unlink(), "404 Client Error"),
-    "another file": (
-        lambda home: (home.folder / "val.de.gz").write_bytes(packed("en")),
-        rf"\(val\.de\.gz\) does not match .*{hashlib.sha256(packed('de')).hexdigest()}",
-    ),
+    "another file": (lambda home: (home.folder / "val.de.gz").write_bytes(packed("en")), "does not match"),
     "cut off": (lambda home: (home.folder / "val.de.gz").write_bytes(packed("de")[:-20]), "does not match"),
     "broken off": (lambda home: home.broken.add("val.de.gz"), "IncompleteRead|Connection broken"),
 }
@@ -112,8 +105,11 @@ def test_a_bad_answer_is_a_line_that_names_the_file_and_leaves_what_was_there(ho
 
 
 def test_a_server_that_nobody_hears_from_and_a_full_disk_are_told_too(home, monkeypatch, tmp_path):
+    def full(*given):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
     with monkeypatch.context() as patch:
-        patch.setattr(shutil, "move", lambda *given: full())
+        patch.setattr(shutil, "move", full)
         with pytest.raises(OSError, match=r"val\.de\.gz cannot be downloaded.*No space left on device"):
             multi30k_pairs("val")
     assert os.listdir(cache_folder()) == []
@@ -125,12 +121,8 @@ def test_a_server_that_nobody_hears_from_and_a_full_disk_are_told_too(home, monk
         multi30k_pairs("val")
 
 
-def full():
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
 @pytest.mark.parametrize("by", ["argument", "environment"])
-def test_nothing_is_downloaded_into_a_folder_that_the_user_named(home, tmp_path, monkeypatch, by):
+def test_nothing_is_downloaded_into_or_changed_in_a_folder_that_the_user_named(home, tmp_path, monkeypatch, by):
     folder = tmp_path / "mine"
     folder.mkdir()
     if by == "environment":
@@ -142,24 +134,12 @@ def test_nothing_is_downloaded_into_a_folder_that_the_user_named(home, tmp_path,
     (folder / "val.de.gz").write_bytes(packed("de", end="\r\n"))
     (folder / "val.en").write_text("\n".join(TEXTS["en"]), encoding="utf-8-sig")
     assert multi30k_pairs("val", given) == PAIRS
+    for lines, reason in ((2, "must have 3 lines, got 2"), (3, "is not the published text")):
+        (folder / "val.de.gz").write_bytes(content := gzip.compress(b"Hund\n" * lines))
+        with pytest.raises(ValueError, match=rf"val\.de\.gz {reason}"):
+            multi30k_pairs("val", given)
+        assert (folder / "val.de.gz").read_bytes() == content
     assert home.requests == []
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (packed("de")[:40], r"val\.de\.gz is cut off"),
-        (packed("de", encoding="latin-1"), r"val\.de\.gz must be UTF-8, but line 1"),
-        (gzip.compress(b"ein\nHund\n"), r"val\.de\.gz must have 3 lines, got 2"),
-        (gzip.compress(b"ein\nHund\n.\n"), r"val\.de\.gz is not the published text"),
-    ],
-    ids=["cut off", "Latin-1", "fewer lines", "altered"],
-)
-def test_a_wrong_file_in_a_folder_that_the_user_named_is_reported_and_kept(small_text, tmp_path, content, reason):
-    (tmp_path / "val.de.gz").write_bytes(content)
-    with pytest.raises(ValueError, match=reason):
-        multi30k_pairs("val", tmp_path)
-    assert (tmp_path / "val.de.gz").read_bytes() == content
 
 
 @pytest.mark.parametrize("split", SPLITS)

@@ -25,17 +25,13 @@ def test_packing_line_ends_and_byte_order_mark_do_not_change_the_lines(tmp_path,
     assert read_lines(write(tmp_path / name, GERMAN, end, encoding)) == GERMAN
 
 
-def test_only_a_line_feed_ends_a_line(tmp_path):
+def test_only_a_line_feed_ends_a_line_and_the_last_may_lack_it(tmp_path):
     odd = ["a\x0bb\x0cc\x1cd\x85e\u2028f\u2029g\rh", "second"]
     assert len("\n".join(odd).splitlines()) > 2, "str.splitlines would cut here"
     assert read_lines(write(tmp_path / "text", odd)) == odd
-
-
-def test_last_line_may_lack_its_end_and_an_empty_one_before_it_counts(tmp_path):
-    (tmp_path / "text").write_bytes(b"one\n\nthree")
-    assert read_lines(tmp_path / "text") == ["one", "", "three"]
-    (tmp_path / "text").write_bytes(b"one\n\n")
-    assert read_lines(str(tmp_path / "text")) == ["one", ""]
+    for content, lines in ((b"one\n\nthree", ["one", "", "three"]), (b"one\n\n", ["one", ""])):
+        (tmp_path / "text").write_bytes(content)
+        assert read_lines(str(tmp_path / "text")) == lines
 
 
 PACKED = gzip.compress("\n".join(GERMAN).encode(), mtime=0)
@@ -82,22 +78,21 @@ def test_lines_of_two_files_become_pairs_also_when_one_is_packed(tmp_path):
         read_parallel(source, tmp_path / "nowhere")
 
 
-def test_unequal_line_counts_are_reported_with_both(tmp_path):
-    source, target = write(tmp_path / "a.de", GERMAN), write(tmp_path / "a.en", ENGLISH[:2])
-    with pytest.raises(ValueError, match=r"got 3 in .*a\.de and 2 in .*a\.en"):
-        read_parallel(source, target)
-    with pytest.raises(ValueError, match=r"got 2 in .*a\.en and 3 in .*a\.de"):
-        read_parallel(target, source)
+EMPTY = r"line 2 of .*{} is empty.*delete line 2 from both"
 
 
-@pytest.mark.parametrize("blank", ["", "\t", "\xa0"])
-@pytest.mark.parametrize("side", ["a.de", "a.en"])
-def test_an_empty_side_is_reported_with_its_file_and_line_and_a_remedy(tmp_path, side, blank):
-    write(tmp_path / "a.de", GERMAN)
-    write(tmp_path / "a.en", ENGLISH)
-    write(tmp_path / side, [*ENGLISH[:1], blank, *ENGLISH[2:]])
-    with pytest.raises(ValueError, match=rf"line 2 of .*{side} is empty.*delete line 2 from both"):
-        read_parallel(tmp_path / "a.de", tmp_path / "a.en")
+@pytest.mark.parametrize(
+    ("german", "english", "says"),
+    [
+        (GERMAN, ENGLISH[:2], r"got 3 in .*a\.de and 2 in .*a\.en"),
+        (GERMAN[:2], ENGLISH, r"got 2 in .*a\.de and 3 in .*a\.en"),
+        *(([GERMAN[0], blank, GERMAN[2]], ENGLISH, EMPTY.format("a.de")) for blank in ("", "\t", "\xa0")),
+        (GERMAN, [ENGLISH[0], "", ENGLISH[2]], EMPTY.format("a.en")),
+    ],
+)
+def test_lines_that_are_no_pairs_are_reported_with_their_files(tmp_path, german, english, says):
+    with pytest.raises(ValueError, match=says):
+        read_parallel(write(tmp_path / "a.de", german), write(tmp_path / "a.en", english))
 
 
 @pytest.mark.parametrize("name", ["a.tsv", "a.tsv.gz"])
