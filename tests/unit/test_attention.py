@@ -56,32 +56,6 @@ def test_large_scores_stay_finite(need_weights):
     torch.testing.assert_close(output, x)
 
 
-@PATH
-def test_dropout_p_applies_whenever_it_is_above_zero(need_weights):
-    torch.manual_seed(0)
-    x = torch.randn(1, 2, 8, 4)
-    calm, _ = scaled_dot_product_attention(x, x, x, need_weights=need_weights)
-    shaken, _ = scaled_dot_product_attention(x, x, x, dropout_p=0.5, need_weights=need_weights)
-    assert not torch.allclose(calm, shaken)
-
-
-def test_heads_drop_weights_in_training_only():
-    torch.manual_seed(0)
-    attention, x = MultiHeadAttention(8, 2, dropout=0.5), torch.randn(1, 6, 8)
-    attention.eval()
-    torch.testing.assert_close(attention(x, x, x), attention(x, x, x))
-    attention.train()
-    assert not torch.allclose(attention(x, x, x), attention(x, x, x))
-
-
-def test_split_and_merge_undo_each_other_and_keep_heads_apart():
-    attention, x = MultiHeadAttention(6, 3), torch.arange(24.0).reshape(1, 4, 6)
-    split = attention.split_heads(x)
-    assert split.shape == (1, 3, 4, 2)
-    assert split[0, 1].tolist() == x[0, :, 2:4].tolist()
-    assert attention.merge_heads(split).tolist() == x.tolist()
-
-
 def test_recording_runs_the_written_out_path_and_not_recording_the_fused_one(monkeypatch):
     calls = []
     fused = torch.nn.functional.scaled_dot_product_attention
@@ -95,24 +69,6 @@ def test_recording_runs_the_written_out_path_and_not_recording_the_fused_one(mon
     torch.testing.assert_close(attention(x, x, x), unrecorded)
     assert (len(calls), len(seen)) == (1, 1)
     assert seen[0].shape == (1, 2, 3, 3)
-
-
-@pytest.mark.parametrize("bias", [True, False])
-def test_heads_have_four_projections_with_a_bias_or_none(bias):
-    count = sum(p.numel() for p in MultiHeadAttention(8, 2, bias=bias).parameters())
-    assert count == 4 * (8 * 8 + 8 * bias)
-
-
-def test_cache_grows_by_what_is_new_and_cross_attention_adds_nothing():
-    torch.manual_seed(0)
-    attention, x, cache = MultiHeadAttention(8, 2), torch.randn(1, 5, 8), KeyValueCache()
-    for position in range(5):
-        new = x[:, position : position + 1]
-        step = attention(new, new, new, cache=cache)
-        assert cache.key.shape == (1, 2, position + 1, 4)
-    torch.testing.assert_close(step, attention(x, x, x)[:, 4:])
-    torch.testing.assert_close(attention.attend_cached(x, cache), attention(x, x, x))
-    assert cache.value.shape == (1, 2, 5, 4)
 
 
 def test_reordering_an_empty_cache_leaves_it_empty():

@@ -63,26 +63,6 @@ def test_as_they_come_is_the_list_and_sorted_goes_from_short_to_long() -> None:
     assert taken == sorted(LENGTHS)
 
 
-def test_similar_lengths_cost_what_sorting_costs_and_do_not_go_from_short_to_long() -> None:
-    for limit, size in (("sentences", 8), ("tokens", 64)):
-        strict = plan(LENGTHS, "sorted by length", limit, size).batches
-        mixed = plan(LENGTHS, SIMILAR, limit, size).batches
-        cells = [sum(cells_of(batch, LENGTHS) for batch in batches) for batches in (strict, mixed)]
-        assert cells[0] == cells[1]
-        widths = [[max(LENGTHS[index] for index in batch) for batch in batches] for batches in (strict, mixed)]
-        assert widths[0] == sorted(widths[0]) == sorted(widths[1]) != widths[1]
-
-
-@pytest.mark.parametrize("order", ["sorted by length", SIMILAR])
-def test_a_budget_of_tokens_evens_what_batches_cost(order: str) -> None:
-    ratio = {}
-    for limit, size in (("sentences", 8), ("tokens", 64)):
-        batches, rest = plan(LENGTHS, order, limit, size)
-        cells = [cells_of(batch, LENGTHS) for at, batch in enumerate(batches) if at != rest]
-        ratio[limit] = max(cells) / min(cells)
-    assert ratio["sentences"] > 2.5 > 1.1 > ratio["tokens"]
-
-
 class Drawing(random.Random):
     """A generator that reads the page's bytes, of each the top bits."""
 

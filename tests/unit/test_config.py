@@ -39,14 +39,3 @@ def test_config_cannot_be_changed_only_replaced():
 )
 def test_final_norm_comes_with_pre_norm_unless_said_otherwise(norm, final_norm, expected):
     assert TransformerConfig(10, 10, norm=norm, final_norm=final_norm).has_final_norm is expected
-
-
-def test_configs_with_equal_fields_are_equal():
-    assert TransformerConfig(10, 10) == TransformerConfig(10, 10, tie_embeddings="none")
-    assert TransformerConfig(10, 10) != TransformerConfig(10, 11)
-
-
-@pytest.mark.parametrize("tie", ["none", "target", "all"])
-def test_every_way_of_tying_is_accepted_with_one_vocabulary(tie):
-    assert TransformerConfig(10, 10, tie_embeddings=tie).tie_embeddings == tie
-    assert TransformerConfig(10, 12, tie_embeddings="target").target_vocab_size == 12

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, pretrained, recordings
-from transformer_edu.experiments.decoder_branches import record_decoder_branches
 from transformer_edu.widgets import DecoderStepper
 from transformer_edu.widgets.decoder_stepper import find_node
 
@@ -20,17 +19,6 @@ SAYS = [
     ({"path": f"{RUNNING_TRANSLATION} <eos>"}, f"has written “{RUNNING_TRANSLATION}” and the end token."),
     ({"path": ""}, "has written nothing yet. In layer 2 the newest position, start, looks back most at start 1.00"),
 ]
-
-
-def test_recording_is_what_the_shipped_model_does_now() -> None:
-    stored, fresh = recordings.load("decoder-branches")["data"], record_decoder_branches()
-    assert fresh.keys() == stored.keys()
-    likeliest = [[data["words"][row[0]] for row in data["next"]] for data in (fresh, stored)]
-    assert likeliest[0] == likeliest[1]
-    for path in ([], ["le", "petit", "chat"], ["la", "petite", "chat", "noire"]):
-        for key in ("self", "cross", "output"):
-            one, other = (torch.tensor(data[key][find_node(data, path)]) for data in (fresh, stored))
-            torch.testing.assert_close(one, other, atol=2, rtol=0)
 
 
 def test_all_five_words_can_be_followed_from_every_step_of_the_translation_and_none_moved_an_earlier_output() -> None:

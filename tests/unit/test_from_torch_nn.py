@@ -7,10 +7,8 @@ from torch import nn
 from transformer_edu import (
     InputEmbedding,
     LayerNorm,
-    MultiHeadAttention,
     ProjectionLayer,
     RMSNorm,
-    build_transformer,
     copy_weights,
 )
 
@@ -36,20 +34,3 @@ def test_plain_modules_get_equal_weights_of_their_own(theirs, ours):
         assert torch.equal(one, other)
         assert one.data_ptr() != other.data_ptr()
         assert other.requires_grad
-
-
-def test_the_three_projections_come_in_the_order_query_key_value():
-    theirs, ours = nn.MultiheadAttention(4, 2), MultiHeadAttention(4, 2)
-    with torch.no_grad():
-        theirs.in_proj_weight.copy_(torch.arange(12.0)[:, None].expand(12, 4))
-    copy_weights(theirs, ours)
-    first_rows = [p.weight[0, 0].item() for p in (ours.query_projection, ours.key_projection, ours.value_projection)]
-    assert first_rows == [0.0, 4.0, 8.0]
-
-
-def test_the_whole_machine_needs_a_final_norm_on_both_sides():
-    theirs = nn.Transformer(8, 2, 1, 1, 16, batch_first=True)
-    fields = {"d_model": 8, "num_heads": 2, "d_ff": 16, "num_layers": 1}
-    copy_weights(theirs, build_transformer(9, 9, **fields, final_norm=True))
-    with pytest.raises(ValueError, match="final_norm must exist on both sides"):
-        copy_weights(theirs, build_transformer(9, 9, **fields))

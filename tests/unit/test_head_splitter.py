@@ -37,10 +37,3 @@ def test_alt_text_says_torchs_numbers(num_heads: int, token: int) -> None:
     expected = [*heads.transpose(0, 1).reshape(3, 4)[token].tolist(), *heads.reshape(3, 4)[token].tolist()]
     said = re.findall(r"\d\.\d\d", HeadSplitter(num_heads=num_heads, token=token).alt_text())
     assert [float(number) for number in said] == pytest.approx(expected, abs=5.1e-3)
-
-
-def test_state_is_the_hand_example() -> None:
-    state, hand = HeadSplitter().state(), hand_example()
-    for name in ("x", "w_q", "w_k", "w_v", "w_o"):
-        assert torch.equal(torch.tensor(state[name], dtype=torch.float32), getattr(hand, name))
-    assert state["tokens"] == list(hand.tokens)

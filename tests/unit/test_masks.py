@@ -24,11 +24,3 @@ def test_padding_mask_hides_the_padding_id_wherever_it_stands(pad_id, dtype):
     mask = padding_mask(torch.tensor([[7, 0, 3], [0, 0, 7]], dtype=dtype), pad_id)
     assert mask.shape == (2, 1, 1, 3)
     assert mask.flatten(1).tolist() == [[i != pad_id for i in row] for row in ([7, 0, 3], [0, 0, 7])]
-
-
-def test_causal_and_padding_masks_combine_to_the_decoders_mask():
-    both = causal_mask(3) & padding_mask(torch.tensor([[4, 5, 0], [6, 0, 0]]), 0)
-    assert both[:, 0].int().tolist() == [
-        [[1, 0, 0], [1, 1, 0], [1, 1, 0]],
-        [[1, 0, 0], [1, 0, 0], [1, 0, 0]],
-    ]

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
 
 from transformer_edu import hand_example
 from transformer_edu.widgets import NormCube
-from transformer_edu.widgets.norm_cube import BATCHES, NORMS
+from transformer_edu.widgets.norm_cube import NORMS
 
 TWO = [{"tokens": ["a", "b"], "x": [[1.0, 2.0], [3.0, 5.0]]}, {"tokens": ["c", "d"], "x": [[10.0, 0.0], [7.0, 1.0]]}]
 EXAMPLE = {
@@ -70,17 +69,6 @@ def test_an_edit_moves_its_token_and_only_batch_norm_moves_others(options: dict[
     figure = NormCube(**options)
     assert tuple(figure.moved(norm) for norm in NORMS) == moved
     assert "{} with layer norm, {} with batch norm, {} with RMS norm".format(*moved) in figure.alt_text()
-
-
-@pytest.mark.parametrize("batches", BATCHES)
-def test_evaluation_uses_torchs_running_statistics(batches: int) -> None:
-    figure = NormCube(mode="evaluation", batches=batches)
-    x = torch.tensor([one["x"] for one in figure.sentences[:2]], dtype=torch.float64)
-    norm = nn.BatchNorm1d(4, dtype=torch.float64)
-    for _ in range(batches):
-        norm(x.flatten(0, 1))
-    for mine, torchs in zip(figure._running(), (norm.running_mean, norm.running_var), strict=True):
-        torch.testing.assert_close(mine, torchs)
 
 
 def test_own_sentences_may_be_tensors_and_start_unedited() -> None:

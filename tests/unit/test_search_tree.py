@@ -109,17 +109,6 @@ def test_in_it_greedy_misses_the_likeliest_sentence_and_a_beam_of_two_finds_it()
         assert text_of(tree, results(tree, beam, 0.6)[0].ids) == "the cat sleeps"
 
 
-def test_pieces_of_words_are_joined_where_a_sign_stands_for_the_space() -> None:
-    tokens = ["<bos>", "<eos>", "·the", "·cat", "s"]
-    after = {0: 2, 2: 3, 3: 4, 4: 1}  # each token is certain after the one before
-
-    def next_log_probs(prefix: list[int]) -> list[float]:
-        return [0.0 if token == after[prefix[-1]] else -math.inf for token in range(5)]
-
-    tree = record_search_tree(next_log_probs, 0, 1, tokens, 6, space="·")
-    assert text_of(tree, results(tree, 2, 0.6)[0].ids) == "the cats"
-
-
 def test_a_sentence_that_never_ends_is_cut() -> None:
     tree = record_search_tree(lambda prefix: [-math.inf, -math.inf, 0.0], 0, 1, ["<bos>", "<eos>", "a"], 5)
     assert [text_of(tree, one.ids) for one in results(tree, 3, 0.6)] == ["a a a a"]

@@ -1,15 +1,12 @@
 """The training replay as a Python object: its recording, made again in part, and its words."""
 
 import base64
-import math
 
 import pytest
 import torch
 
-from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, record_attention, recordings
-from transformer_edu.data import vocabularies
+from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, recordings
 from transformer_edu.experiments import training_replay
-from transformer_edu.training.grammar_model import new_grammar_model
 from transformer_edu.widgets import TrainingReplay
 from transformer_edu.widgets.training_replay_data import turning_point, weights_at
 
@@ -59,30 +56,6 @@ def test_first_steps_made_again_are_those_of_the_recording() -> None:
         assert (new["loss"], new["rate"]) == pytest.approx((stored["loss"], stored["rate"] or None), abs=1e-3)
         pairs = zip(base64.b64decode(new["weights"]), base64.b64decode(stored["weights"]), strict=True)
         assert max(abs(a - b) for a, b in pairs) <= 1
-
-
-@torch.no_grad()
-def test_a_look_is_what_the_model_says_and_leaves_it_in_training() -> None:
-    model = new_grammar_model(0).train()
-    look = training_replay.look(model, 0.00123456)
-    assert model.training
-    model.eval()
-    english, french = vocabularies()
-    source = torch.tensor([english.encode(RUNNING_SENTENCE)])
-    target = torch.tensor([french.encode(RUNNING_TRANSLATION, add_bos=True, add_eos=True)])
-    with record_attention(model) as maps:
-        log_p = model(source, target[:, :-1])[0].log_softmax(-1)
-    expected = [math.exp(log_p[i, word]) for i, word in enumerate(target[0, 1:].tolist())]
-    assert look["p"] == pytest.approx(expected, abs=1e-4)
-    assert look["rate"] == 0.001235
-    stored = [run["moments"][0] for run in STORED["runs"]]
-    assert all(one["p"] == pytest.approx(look["p"], abs=1e-3) for one in stored)
-    assert all((one["loss"], one["exact"]) == pytest.approx((look["loss"], look["exact"]), abs=1e-3) for one in stored)
-    data = {**STORED, "runs": [{"moments": [look]}]}
-    for layer in range(2):
-        for head in range(4):
-            shown = torch.tensor(weights_at(data, 0, 0, layer, head))
-            assert (shown - maps[f"decoder.{layer}.cross"][0, head]).abs().max() <= 0.5 / 255 + 1e-6
 
 
 def test_head_that_ends_up_aligned_is_shown_first() -> None:
