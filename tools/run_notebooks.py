@@ -36,6 +36,7 @@ from transformer_edu.widgets.stills import NO_STILL
 ROOT = Path(__file__).resolve().parent.parent
 FINGERPRINTS = "outputs.json"  # beside the chapters: one line for each
 WRITING = threading.Lock()  # chapters that run side by side write the one file in turn
+PARSING = threading.Lock()  # Python 3.11 miscounts when two threads build syntax trees
 HANG = 3600  # seconds; no busy machine takes that long to start a kernel
 ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -66,7 +67,8 @@ def execute(path: Path, root: Path = ROOT) -> float:
     """Run one chapter, store its normalized outputs and fingerprint, and return the seconds it took."""
     began, written = time.perf_counter(), path.read_bytes()
     notebook = nbformat.reads(written.decode(), as_version=4)
-    mark = fingerprint(notebook, root)
+    with PARSING:
+        mark = fingerprint(notebook, root)
     run_cells(notebook, path.parent)
     normalize(notebook)
     stored = nbformat.reads(written.decode(), as_version=4)
