@@ -1,5 +1,5 @@
 import { bold, changeAnnouncer, choice, cividis, div, fill, format, h, mapMatrix, matrixGrid, mount, named, paragraph,
-  readable, select, span, special, store, sumOf, svg, wordSpan } from "./core.js";
+  readable, select, span, store, sumOf, svg, wordSpan } from "./core.js";
 
 const TRAITS = [
   "maps", "source_tokens", "target_tokens", "candidates", "attention", "layer", "head", "token", "source_name",
@@ -91,7 +91,7 @@ function drawing({ queries, keys, above, below }, token, onChoose, onHover) {
     class: "te-map-queries",
     value: token,
     onChange: onChoose,
-    options: queries.map((word, i) => ({ value: i, content: [span(`te-word${special(word)}`, readable(word))] })),
+    options: queries.map((word, i) => ({ value: i, content: [wordSpan("te-word", word)] })),
   });
   rows.element.style.setProperty("--count", queries.length);
   rows.buttons.forEach((one, i) => {

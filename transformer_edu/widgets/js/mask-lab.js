@@ -294,6 +294,7 @@ function render({ model, el }) {
     value: state[`${language}_lengths`][index],
     format: (count) => `${count} token${count === 1 ? "" : "s"}`,
     onInput: (count) => state.set({
+      sentence: index, // the change is seen
       [`${language}_lengths`]: state[`${language}_lengths`].map((old, i) => (i === index ? count : old))
     }),
   })));
