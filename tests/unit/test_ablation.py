@@ -4,13 +4,11 @@ import math
 
 import pytest
 import torch
-from torch import nn
 
 from tests.unit.conftest import SMALL
 from transformer_edu import recordings
 from transformer_edu.attention import scaled_dot_product_attention
 from transformer_edu.experiments import ablations, multi30k_ablation
-from transformer_edu.experiments.removed_parts import take_out
 from transformer_edu.normalization import LayerNorm
 from transformer_edu.residual import ResidualConnection
 from transformer_edu.training.grammar_model import WARMUP_STEPS, grammar_learning_rate, new_grammar_model
@@ -91,14 +89,6 @@ def test_recipes_without_warm_up_and_without_the_fall():
     assert ablations.no_warm_up(1) == ablations.no_fall(10 * WARMUP_STEPS) == peak
     assert ablations.no_warm_up(900) == grammar_learning_rate(900) < peak
     assert ablations.no_fall(7) == grammar_learning_rate(7) < peak
-
-
-def test_what_takes_the_place_of_a_part_keeps_its_weights_of_the_same_name():
-    model = nn.Sequential(nn.Linear(3, 3), nn.Sequential(nn.Linear(3, 3)))
-    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    take_out(model, nn.Linear, lambda part: nn.Linear(3, 3, bias=False))
-    assert set(model.state_dict()) == {"0.weight", "1.0.weight"}
-    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
 
 
 def test_a_run_is_decided_by_its_seed_and_another_process_finds_the_same():

@@ -1,4 +1,4 @@
-"""The book's BLEU gives sacrebleu's scores."""
+"""The book's BLEU gives sacrebleu's scores, and the commands give sacrebleu's own."""
 
 import pytest
 from hypothesis import given
@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU
 
 from transformer_edu.training.bleu import corpus_bleu
+from transformer_edu.training.evaluate import corpus_scores, lowercase_bleu
 
 TOKENS = st.lists(st.sampled_from(["the", "black", "cat", "dog", "sleeps"]), max_size=12)
 LONG = TOKENS.filter(lambda tokens: len(tokens) >= 6)
@@ -52,3 +53,16 @@ def test_nothing_said_or_nothing_long_enough_scores_0_and_in_a_corpus_nothing_le
 def test_bad_input_is_named(as_readers_run_it, arguments, error, message):
     with pytest.raises(error, match=message):
         corpus_bleu(*arguments)
+
+
+def test_scores_are_sacrebleus_of_the_whole_corpus():
+    references = ["A man is riding a bike .", "Two dogs play in the snow ."]
+    assert corpus_scores(references, references)["bleu"]["score"] == 100
+    other = ["a man rides a bike .", "Two dogs play in the snow ."]
+    scores = corpus_scores(other, references)
+    assert scores["bleu_lowercase"]["score"] > scores["bleu"]["score"]
+    assert lowercase_bleu(other, references) == pytest.approx(scores["bleu_lowercase"]["score"], abs=0.01)
+    with pytest.raises(ValueError, match="hypotheses must be as many as references"):
+        corpus_scores(other[:1], references)
+    with pytest.raises(TypeError, match="references must be a list of sentences"):
+        corpus_scores(other, "A man")
