@@ -8,59 +8,33 @@ import pytest
 import torch
 from torch import nn
 
-from transformer_edu import (
-    Decoder,
-    DecoderLayer,
-    Encoder,
-    EncoderLayer,
-    InputEmbedding,
-    KeyValueCache,
-    LayerNorm,
-    LearnedPositionalEncoding,
-    MultiHeadAttention,
-    PositionalEncoding,
-    PositionwiseFeedForward,
-    ProjectionLayer,
-    ResidualConnection,
-    RMSNorm,
-    Transformer,
-    TransformerConfig,
-    build_transformer,
-    causal_mask,
-    copy_weights,
-    greedy_search,
-    padding_mask,
-    pick_device,
-    record_attention,
-    scaled_dot_product_attention,
-    sinusoidal_table,
-)
+import transformer_edu as te
 
 pytestmark = pytest.mark.usefixtures("as_readers_run_it")
 
 
 def config(**fields):
-    return TransformerConfig(
+    return te.TransformerConfig(
         **{"source_vocab_size": 10, "target_vocab_size": 12, "d_model": 8, "num_heads": 2} | fields
     )
 
 
 def model(**fields):
-    return build_transformer(
+    return te.build_transformer(
         10, 12, **{"d_model": 8, "num_heads": 2, "d_ff": 16, "num_layers": 1, "max_len": 6} | fields
     )
 
 
 def attend(q=(2, 3, 4), k=(2, 5, 4), v=(2, 5, 4), **arguments):
-    return scaled_dot_product_attention(torch.ones(q), torch.ones(k), torch.ones(v), **arguments)
+    return te.scaled_dot_product_attention(torch.ones(q), torch.ones(k), torch.ones(v), **arguments)
 
 
 def heads(q=(2, 3, 8), k=(2, 5, 8), v=(2, 5, 8), **arguments):
-    return MultiHeadAttention(8, 2)(torch.ones(q), torch.ones(k), torch.ones(v), **arguments)
+    return te.MultiHeadAttention(8, 2)(torch.ones(q), torch.ones(k), torch.ones(v), **arguments)
 
 
 def search(source=((3, 4),), bos_id=1, eos_id=2, max_len=5):
-    return greedy_search(model(), torch.tensor(source), bos_id, eos_id, max_len)
+    return te.greedy_search(model(), torch.tensor(source), bos_id, eos_id, max_len)
 
 
 def decode(target=(1, 3), memory=(1, 2, 8), source=(1, 2), **arguments):
@@ -69,7 +43,7 @@ def decode(target=(1, 3), memory=(1, 2, 8), source=(1, 2), **arguments):
 
 
 def record(what):
-    with record_attention(what):
+    with te.record_attention(what):
         pass
 
 
@@ -83,27 +57,31 @@ def nested():
         return torch.nested.nested_tensor([torch.ones(3, 8), torch.ones(2, 8)], layout=torch.jagged)
 
 
+def stack():
+    return nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16), 2, enable_nested_tensor=False)
+
+
 X = torch.ones(2, 3, 8)
 ONE_LAYER = {"d_model": 8, "num_heads": 2, "d_ff": 16}
 
 # (what is wrong, the call, the kind of error, the argument's name, its value, what was expected)
 WRONG = [
-    ("heads do not divide d_model", lambda: MultiHeadAttention(10, 4), ValueError, "d_model", "10", "divisible by num_heads"),
+    ("heads do not divide d_model", lambda: te.MultiHeadAttention(10, 4), ValueError, "d_model", "10", "divisible by num_heads"),
     ("config's heads", lambda: config(num_heads=3), ValueError, "d_model", "8", "divisible by num_heads"),
-    ("no heads", lambda: MultiHeadAttention(8, 0), ValueError, "num_heads", "0", "at least 1"),
-    ("bias is a number", lambda: MultiHeadAttention(8, 2, bias=1), TypeError, "bias", "1", "True or False"),
-    ("odd d_model in the table", lambda: sinusoidal_table(10, 7), ValueError, "d_model", "7", "even"),
+    ("no heads", lambda: te.MultiHeadAttention(8, 0), ValueError, "num_heads", "0", "at least 1"),
+    ("bias is a number", lambda: te.MultiHeadAttention(8, 2, bias=1), TypeError, "bias", "1", "True or False"),
+    ("odd d_model in the table", lambda: te.sinusoidal_table(10, 7), ValueError, "d_model", "7", "even"),
     ("odd d_model in the config", lambda: config(d_model=5, num_heads=5), ValueError, "d_model", "5", "even"),
-    ("no positions", lambda: sinusoidal_table(0, 8), ValueError, "max_len", "0", "at least 1"),
-    ("float vocabulary", lambda: InputEmbedding(1e4, 8), TypeError, "vocab_size", "10000.0", "whole number"),
-    ("bool as a size", lambda: InputEmbedding(True, 8), TypeError, "vocab_size", "True", "whole number"),
-    ("text as a size", lambda: ProjectionLayer("8", 10), TypeError, "d_model", "'8'", "whole number"),
-    ("no layers in the decoder", lambda: Decoder([]), ValueError, "layers", "[]", "at least one layer"),
-    ("longer than the learned table", lambda: LearnedPositionalEncoding(8, 2)(X), ValueError, "x", "position 2", "max_len=2"),
-    ("no layers in the encoder", lambda: Encoder([]), ValueError, "layers", "[]", "at least one layer"),
-    ("padding_idx outside", lambda: InputEmbedding(10, 8, padding_idx=10), ValueError, "padding_idx", "10", "below vocab_size=10"),
-    ("id too large", lambda: InputEmbedding(10, 8)(ids([3, 10])), ValueError, "ids", "10", "0..9"),
-    ("id negative", lambda: InputEmbedding(10, 8)(ids([3, -1])), ValueError, "ids", "-1", "0..9"),
+    ("no positions", lambda: te.sinusoidal_table(0, 8), ValueError, "max_len", "0", "at least 1"),
+    ("float vocabulary", lambda: te.InputEmbedding(1e4, 8), TypeError, "vocab_size", "10000.0", "whole number"),
+    ("bool as a size", lambda: te.InputEmbedding(True, 8), TypeError, "vocab_size", "True", "whole number"),
+    ("text as a size", lambda: te.ProjectionLayer("8", 10), TypeError, "d_model", "'8'", "whole number"),
+    ("no layers in the decoder", lambda: te.Decoder([]), ValueError, "layers", "[]", "at least one layer"),
+    ("longer than the learned table", lambda: te.LearnedPositionalEncoding(8, 2)(X), ValueError, "x", "position 2", "max_len=2"),
+    ("no layers in the encoder", lambda: te.Encoder([]), ValueError, "layers", "[]", "at least one layer"),
+    ("padding_idx outside", lambda: te.InputEmbedding(10, 8, padding_idx=10), ValueError, "padding_idx", "10", "below vocab_size=10"),
+    ("id too large", lambda: te.InputEmbedding(10, 8)(ids([3, 10])), ValueError, "ids", "10", "0..9"),
+    ("id negative", lambda: te.InputEmbedding(10, 8)(ids([3, -1])), ValueError, "ids", "-1", "0..9"),
     ("target id too large", lambda: model()(ids([3]), ids([12])), ValueError, "target", "12", "0..11"),
     ("float ids", lambda: model()(ids([3], dtype=torch.float32), ids([1])), TypeError, "source", "float32", "int64"),
     ("ids without a batch", lambda: model()(torch.tensor([3, 4]), ids([1])), ValueError, "source", "(2,)", "(batch, seq)"),
@@ -116,52 +94,57 @@ WRONG = [
     ("key of another batch", lambda: attend(k=(3, 5, 4)), ValueError, "query, key and value", "(3, 5, 4)", "same leading dimensions"),
     ("key that would broadcast", lambda: heads(k=(1, 5, 8), v=(1, 5, 8)), ValueError, "query, key and value", "(1, 2, 5, 4)", "same leading"),
     ("no keys", lambda: attend(k=(2, 0, 4), v=(2, 0, 4)), ValueError, "key", "(2, 0, 4)", "not empty"),
-    ("query of integers", lambda: scaled_dot_product_attention(ids([1]), X, X), TypeError, "query", "int64", "floating-point"),
+    ("query of integers", lambda: te.scaled_dot_product_attention(ids([1]), X, X), TypeError, "query", "int64", "floating-point"),
     ("a query without a length", lambda: attend(q=(4,)), ValueError, "query", "(4,)", "(..., len, d_head)"),
     ("vectors of another length", lambda: heads(q=(2, 3, 6)), ValueError, "query", "(2, 3, 6)", "d_model=8"),
-    ("empty vectors", lambda: PositionwiseFeedForward(8, 16)(X[:0]), ValueError, "x", "(0, 3, 8)", "not be empty"),
-    ("memory of another batch", lambda: DecoderLayer(**ONE_LAYER)(X, X[:1]), ValueError, "query, key and value", "(1, 2, 3, 4)", "same leading"),
-    ("memory of another model", lambda: DecoderLayer(**ONE_LAYER)(X, X[..., :6]), ValueError, "memory", "(2, 3, 6)", "d_model=8"),
+    ("empty vectors", lambda: te.PositionwiseFeedForward(8, 16)(X[:0]), ValueError, "x", "(0, 3, 8)", "not be empty"),
+    ("memory of another batch", lambda: te.DecoderLayer(**ONE_LAYER)(X, X[:1]), ValueError, "query, key and value", "(1, 2, 3, 4)", "same leading"),
+    ("memory of another model", lambda: te.DecoderLayer(**ONE_LAYER)(X, X[..., :6]), ValueError, "memory", "(2, 3, 6)", "d_model=8"),
     ("decode with another batch's memory", lambda: decode(memory=(2, 2, 8)), ValueError, "memory", "(2, 2, 8)", "same batch"),
     ("decode with another source", lambda: decode(source=(1, 4)), ValueError, "source", "(1, 4)", "same batch"),
-    ("dropout 1", lambda: ResidualConnection(8, dropout=1.0), ValueError, "dropout", "1.0", "in [0, 1)"),
+    ("dropout 1", lambda: te.ResidualConnection(8, dropout=1.0), ValueError, "dropout", "1.0", "in [0, 1)"),
     ("norm in the middle", lambda: config(norm="middle"), ValueError, "norm", "'middle'", "'post', 'pre'"),
     ("final_norm a word", lambda: config(final_norm="yes"), TypeError, "final_norm", "'yes'", "True or False"),
     ("tie 'both'", lambda: config(tie_embeddings="both"), ValueError, "tie_embeddings", "'both'", "'none', 'target', 'all'"),
     ("tie two vocabularies", lambda: config(tie_embeddings="all"), ValueError, "tie_embeddings", "target_vocab_size=12", "one vocabulary"),
     ("pad_id outside", lambda: config(pad_id=10), ValueError, "pad_id", "got 10", "both vocabularies"),
-    ("model from a dictionary", lambda: Transformer({"d_model": 8}), TypeError, "config", "{'d_model': 8}", "TransformerConfig"),
-    ("an unknown field", lambda: build_transformer(9, 9, n_head=2), TypeError, "n_head", "n_head", "unexpected keyword"),
-    ("activation tanh", lambda: PositionwiseFeedForward(8, 16, activation="tanh"), ValueError, "activation", "'tanh'", "'relu', 'gelu'"),
-    ("eps 0", lambda: LayerNorm(8, eps=0.0), ValueError, "eps", "0.0", "greater than 0"),
-    ("norm of another length", lambda: LayerNorm(8)(torch.ones(2, 6)), ValueError, "x", "(2, 6)", "d_model=8"),
-    ("norm of a number", lambda: RMSNorm(8)(torch.tensor(1.0)), ValueError, "x", "()", "d_model=8"),
-    ("longer than the table", lambda: PositionalEncoding(8, 2)(X), ValueError, "x", "position 2", "max_len=2"),
+    ("model from a dictionary", lambda: te.Transformer({"d_model": 8}), TypeError, "config", "{'d_model': 8}", "TransformerConfig"),
+    ("an unknown field", lambda: te.build_transformer(9, 9, n_head=2), TypeError, "n_head", "n_head", "unexpected keyword"),
+    ("activation tanh", lambda: te.PositionwiseFeedForward(8, 16, activation="tanh"), ValueError, "activation", "'tanh'", "'relu', 'gelu'"),
+    ("eps 0", lambda: te.LayerNorm(8, eps=0.0), ValueError, "eps", "0.0", "greater than 0"),
+    ("norm of another length", lambda: te.LayerNorm(8)(torch.ones(2, 6)), ValueError, "x", "(2, 6)", "d_model=8"),
+    ("norm of a number", lambda: te.RMSNorm(8)(torch.tensor(1.0)), ValueError, "x", "()", "d_model=8"),
+    ("longer than the table", lambda: te.PositionalEncoding(8, 2)(X), ValueError, "x", "position 2", "max_len=2"),
     ("sentence longer than the model's table", lambda: model()(torch.ones(1, 7).long(), ids([1])), ValueError, "x", "seq=7", "max_len=6"),
-    ("offset past the table", lambda: PositionalEncoding(8, 10)(X, offset=8), ValueError, "offset", "8", "max_len=10"),
-    ("negative offset", lambda: PositionalEncoding(8)(X, offset=-1), ValueError, "offset", "-1", "at least 0"),
-    ("causal mask of size 0", lambda: causal_mask(0), ValueError, "size", "0", "at least 1"),
-    ("padding mask of floats", lambda: padding_mask(X[0], 0), TypeError, "ids", "float32", "int64"),
-    ("padding mask without an id", lambda: padding_mask(ids([1]), None), TypeError, "pad_id", "None", "whole number"),
+    ("offset past the table", lambda: te.PositionalEncoding(8, 10)(X, offset=8), ValueError, "offset", "8", "max_len=10"),
+    ("negative offset", lambda: te.PositionalEncoding(8)(X, offset=-1), ValueError, "offset", "-1", "at least 0"),
+    ("causal mask of size 0", lambda: te.causal_mask(0), ValueError, "size", "0", "at least 1"),
+    ("padding mask of floats", lambda: te.padding_mask(X[0], 0), TypeError, "ids", "float32", "int64"),
+    ("padding mask without an id", lambda: te.padding_mask(ids([1]), None), TypeError, "pad_id", "None", "whole number"),
     ("search past the table", lambda: search(max_len=7), ValueError, "max_len", "7", "positional table (6)"),
     ("search for one token", lambda: search(max_len=1), ValueError, "max_len", "1", "at least 2"),
     ("begin is end", lambda: search(bos_id=2), ValueError, "bos_id, eos_id", "2, 2 and 0", "differ"),
     ("end outside", lambda: search(eos_id=12), ValueError, "eos_id", "12", "target_vocab_size=12"),
     ("search an empty batch", lambda: search(source=((),)), TypeError, "source", "float32", "int64"),
-    ("search without a model", lambda: greedy_search(nn.Linear(1, 1), ids([1]), 1, 2, 3), TypeError, "model", "Linear", "Transformer"),
-    ("sparse vectors", lambda: LayerNorm(8)(X.to_sparse()), TypeError, "x", "torch.sparse_coo", "dense tensor"),
-    ("nested queries", lambda: MultiHeadAttention(8, 2)(nested(), X, X), TypeError, "query", "nested", "dense tensor"),
+    ("search without a model", lambda: te.greedy_search(nn.Linear(1, 1), ids([1]), 1, 2, 3), TypeError, "model", "Linear", "Transformer"),
+    ("sparse vectors", lambda: te.LayerNorm(8)(X.to_sparse()), TypeError, "x", "torch.sparse_coo", "dense tensor"),
+    ("nested queries", lambda: te.MultiHeadAttention(8, 2)(nested(), X, X), TypeError, "query", "nested", "dense tensor"),
     ("a huge whole number as a probability", lambda: config(dropout=10**310), ValueError, "dropout", "100", "[0, 1)"),
     ("not a number as a probability", lambda: config(dropout=float("nan")), ValueError, "dropout", "nan", "[0, 1)"),
     ("record nothing", lambda: record(nn.Linear(2, 2)), ValueError, "model", "Linear", "recorder"),
     ("record no module", lambda: record("model"), TypeError, "model", "str", "torch.nn.Module"),
-    ("an empty cache", lambda: MultiHeadAttention(8, 2).attend_cached(X, KeyValueCache()), ValueError, "cache", "key=None", "already hold"),
-    ("copy from no counterpart", lambda: copy_weights(nn.Conv1d(1, 1, 1), LayerNorm(8)), TypeError, "theirs", "Conv1d", "torch.nn module"),
-    ("copy to no counterpart", lambda: copy_weights(nn.LayerNorm(8), RMSNorm(8)), TypeError, "ours", "RMSNorm", "LayerNorm"),
-    ("copy another shape", lambda: copy_weights(nn.LayerNorm(8), LayerNorm(6)), ValueError, "weight", "(8,)", "same on both sides"),
-    ("copy other heads", lambda: copy_weights(nn.MultiheadAttention(8, 4), MultiHeadAttention(8, 2)), ValueError, "num_heads", "4", "same on both sides"),
-    ("copy no bias", lambda: copy_weights(nn.Linear(4, 4, bias=False), nn.Linear(4, 4)), ValueError, "bias", "only for ours", "both sides"),
-    ("copy other key lengths", lambda: copy_weights(nn.MultiheadAttention(8, 2, kdim=4), MultiHeadAttention(8, 2)), ValueError, "theirs", "kdim", "embed_dim"),
+    ("an empty cache", lambda: te.MultiHeadAttention(8, 2).attend_cached(X, te.KeyValueCache()), ValueError, "cache", "key=None", "already hold"),
+    ("copy from no counterpart", lambda: te.copy_weights(nn.Conv1d(1, 1, 1), te.LayerNorm(8)), TypeError, "theirs", "Conv1d", "torch.nn module"),
+    ("copy to no counterpart", lambda: te.copy_weights(nn.LayerNorm(8), te.RMSNorm(8)), TypeError, "ours", "RMSNorm", "LayerNorm"),
+    ("copy another shape", lambda: te.copy_weights(nn.LayerNorm(8), te.LayerNorm(6)), ValueError, "weight", "(8,)", "same on both sides"),
+    ("copy other heads", lambda: te.copy_weights(nn.MultiheadAttention(8, 4), te.MultiHeadAttention(8, 2)), ValueError, "num_heads", "4", "same on both sides"),
+    ("copy no bias", lambda: te.copy_weights(nn.Linear(4, 4, bias=False), nn.Linear(4, 4)), ValueError, "bias", "only for ours", "both sides"),
+    ("copy other key lengths", lambda: te.copy_weights(nn.MultiheadAttention(8, 2, kdim=4), te.MultiHeadAttention(8, 2)), ValueError, "theirs", "kdim", "embed_dim"),
+    ("something like a tensor", lambda: te.LayerNorm(8)(SimpleNamespace(shape=(2, 3, 8), dtype=torch.float32)), TypeError, "x", "SimpleNamespace", "torch.Tensor"),
+    ("copy a stack of another depth", lambda: te.copy_weights(stack(), te.Encoder([te.EncoderLayer(**ONE_LAYER)])), ValueError, "layers", "2", "same on both sides"),
+    ("copy a stack of another norm", lambda: te.copy_weights(stack(), te.Encoder([te.EncoderLayer(**ONE_LAYER, norm="pre") for _ in "ab"])), ValueError, "norm_first", "False", "same on both sides"),
+    ("copy to a stack with a final norm", lambda: te.copy_weights(stack(), te.Encoder([te.EncoderLayer(**ONE_LAYER) for _ in "ab"], te.LayerNorm(8))), ValueError, "final_norm", "", ""),
+    ("copy a stack to a layer", lambda: te.copy_weights(stack(), te.EncoderLayer(**ONE_LAYER)), TypeError, "ours", "EncoderLayer", "Encoder"),
 ]  # fmt: skip
 
 
@@ -184,30 +167,3 @@ def test_cache_of_another_batch_is_refused_and_left_as_it_was():
     with pytest.raises(ValueError, match="target must have a batch of 2 like the cache, got 1"):
         transformer.decode(ids([1]), memory[:1], source[:1], cache)
     assert cache.length == 1
-
-
-def test_copying_between_stacks_of_different_build_is_refused():
-    theirs = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16), 2, enable_nested_tensor=False)
-    one = Encoder([EncoderLayer(8, 2, 16)])
-    pre = Encoder([EncoderLayer(8, 2, 16, norm="pre") for _ in range(2)])
-    normed = Encoder([EncoderLayer(8, 2, 16) for _ in range(2)], LayerNorm(8))
-    for ours, expected in (
-        (one, "number of layers"),
-        (pre, "norm_first"),
-        (normed, "final_norm"),
-        (pre.layers[0], "ours"),
-    ):
-        with pytest.raises((ValueError, TypeError), match=expected):
-            copy_weights(theirs, ours)
-
-
-def test_device_nonsense_is_refused(monkeypatch):
-    monkeypatch.setenv("TRANSFORMER_EDU_DEVICE", "toaster")
-    with pytest.raises(ValueError, match=r"TRANSFORMER_EDU_DEVICE must name a PyTorch device .* got 'toaster'"):
-        pick_device()
-
-
-def test_anything_but_a_tensor_is_no_tensor():
-    lookalike = SimpleNamespace(shape=(2, 3, 8), dtype=torch.float32)
-    with pytest.raises(TypeError, match=r"x must be a torch\.Tensor, got SimpleNamespace"):
-        LayerNorm(8)(lookalike)

@@ -1,6 +1,7 @@
-"""Saved models come back whole, or not at all."""
+"""Saved models come back whole, or not at all; their size is known, and bounded, before anything is built."""
 
 import json
+import os
 from dataclasses import asdict
 
 import pytest
@@ -8,8 +9,10 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from transformer_edu import Transformer, build_transformer
-from transformer_edu.saving import checkpoint, tensor_file
+from transformer_edu import Transformer, TransformerConfig, build_transformer
+from transformer_edu.checks.components.parameter_count import count
+from transformer_edu.saving import checkpoint, size, tensor_file
+from transformer_edu.saving.size import check_memory, parameter_count
 from transformer_edu.saving.tensor_file import write_tensors
 from transformer_edu.training import load_model, read_extra, save_model
 
@@ -72,9 +75,6 @@ def test_damaged_file_is_an_error_that_names_it(model, damage, tmp_path):
 
 def test_somebody_elses_file_is_refused(tmp_path):
     path = tmp_path / "other.safetensors"
-    save_file({"weight": torch.zeros(3)}, path)
-    with pytest.raises(ValueError, match=r"other\.safetensors is damaged or of another kind"):
-        load_model(path)
     save_file({"weight": torch.zeros(3)}, path, metadata={"transformer_edu": '{"format": "other/9"}'})
     with pytest.raises(ValueError, match="its format is 'other/9'"):
         load_model(path)
@@ -158,3 +158,31 @@ def test_only_models_and_json_can_be_saved(as_readers_run_it, model, tmp_path):
     assert not list(tmp_path.iterdir())
     with pytest.raises(FileNotFoundError, match=r"nothing\.safetensors"):
         load_model(tmp_path / "nothing.safetensors")
+
+
+@pytest.mark.parametrize("tie", ["none", "target", "all"])
+@pytest.mark.parametrize(
+    "norm", [{"norm": "post"}, {"norm": "pre"}, {"final_norm": True}, {"norm": "pre", "final_norm": False}]
+)
+def test_the_formula_counts_what_the_model_learns(tie, norm):
+    config = TransformerConfig(11, 11, **FIELDS, **norm, tie_embeddings=tie)
+    with torch.device("meta"):
+        model = Transformer(config)
+    assert parameter_count(config) == sum(parameter.numel() for parameter in model.parameters())
+    assert parameter_count(config) == count(config), "the exercise counts the same"
+
+
+def test_a_model_that_fits_is_let_through_and_training_needs_more(monkeypatch):
+    config = TransformerConfig(1000, 1000)
+    check_memory(config)
+    monkeypatch.setattr(size, "machine_memory", lambda: parameter_count(config) * 8)
+    check_memory(config)
+    with pytest.raises(ValueError, match="sizes that need"):
+        check_memory(config, bytes_per_parameter=16)
+
+
+def test_where_the_system_hides_its_memory_only_absurd_sizes_are_refused(monkeypatch):
+    monkeypatch.delattr(os, "sysconf")
+    check_memory(TransformerConfig(37_000, 37_000))
+    with pytest.raises(ValueError, match=r"num_layers=100,000,000"):
+        check_memory(TransformerConfig(37_000, 37_000, num_layers=10**8))

@@ -11,22 +11,12 @@ pytestmark = pytest.mark.usefixtures("at_readers_speed")
 
 def test_the_answer_is_the_sorted_sequence():
     ids, answer = depth.sequences(100, torch.Generator().manual_seed(0))
-    assert ids.shape == (100, depth.LENGTH)
-    assert (answer.diff(dim=1) >= 0).all()
     assert torch.equal(ids.sort(dim=1).values, answer)
 
 
 def test_every_placement_starts_with_the_same_weights():
     post, pre, bare = (depth.new_sorter(placement, 2, seed=3).state_dict() for placement in depth.PLACEMENTS)
     assert all(torch.equal(pre[name], post[name]) and torch.equal(bare[name], post[name]) for name in post)
-
-
-def test_two_layers_learn_to_sort():
-    outcome = depth.train_sorter("pre", 2, seed=0, steps=60)
-    assert len(outcome.losses) == 60
-    assert outcome.losses[0] > 1.9
-    assert outcome.losses[-1] < 1.1
-    assert outcome.accuracy > 0.5
 
 
 def test_warm_up_begins_with_small_steps():
