@@ -1,6 +1,7 @@
 """Small models and batches that the property tests share. Everything is float64 and seeded."""
 
 import torch
+from torch import nn
 
 from transformer_edu import Transformer, build_transformer
 
@@ -51,6 +52,12 @@ def step_by_step(model: Transformer, source: torch.Tensor, target: torch.Tensor,
     """The logits of cached decoding, `chunks` saying how many new tokens each call brings."""
     memory, cache = model.encode(source), model.start_cache()
     return torch.cat([model.project(model.decode(new, memory, source, cache)) for new in target.split(chunks, 1)], 1)
+
+
+def traces(model: nn.Module) -> tuple[list[int], list[object]]:
+    """What a recording leaves behind in a model if it forgets to tidy up: hooks and recorders."""
+    hooks = [len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules()]
+    return hooks, [module.recorder for module in model.modules() if hasattr(module, "recorder")]
 
 
 def assert_close(actual: torch.Tensor, expected: torch.Tensor, tolerance: float, what: str) -> None:

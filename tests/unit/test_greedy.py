@@ -12,20 +12,15 @@ def test_search_can_fill_the_positional_table():
     assert greedy_search(model, SOURCE, BOS, EOS, max_len=5).shape == (3, 5)
 
 
-def test_answers_can_be_trained_on():
+def test_search_takes_no_gradient_and_its_answers_can_be_trained_on():
     model = small_model(training=True)
     ids = greedy_search(model, SOURCE, BOS, EOS, max_len=5)
+    assert all(parameter.grad is None for parameter in model.parameters())
+    assert torch.is_grad_enabled()
     model(SOURCE, ids).sum().backward()
     assert model.target_embedding.lookup.weight.grad.isfinite().all()
     assert ids.dtype == torch.long
     assert not ids.is_inference()
-
-
-def test_search_takes_no_gradient():
-    model = small_model()
-    greedy_search(model, SOURCE, BOS, EOS, max_len=5)
-    assert all(parameter.grad is None for parameter in model.parameters())
-    assert torch.is_grad_enabled()
 
 
 def test_modes_are_put_back_after_an_error_too():

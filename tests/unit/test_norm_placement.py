@@ -19,7 +19,6 @@ from transformer_edu.widgets.norm_placement_data import (
     layer,
     median_curves,
     passage,
-    uniform,
 )
 
 X, OTHER = torch.tensor([CAT, BLACK], dtype=torch.float64)
@@ -40,16 +39,6 @@ BAD = [
 def test_vectors_come_from_the_generator_named_beside_them() -> None:
     drawn = torch.randn(2, 8, generator=torch.Generator().manual_seed(341)).double()
     torch.testing.assert_close(torch.stack([X, OTHER]), drawn, atol=0.0501, rtol=0)
-
-
-def test_generator_is_mulberry32() -> None:
-    state, expected = 7, []
-    for _ in range(200):  # with Python's whole numbers, cut to 32 bits
-        state = (state + 0x6D2B79F5) & 0xFFFFFFFF
-        mixed = ((state ^ (state >> 15)) * (state | 1)) & 0xFFFFFFFF
-        mixed = (mixed + (((mixed ^ (mixed >> 7)) * (mixed | 61)) & 0xFFFFFFFF) & 0xFFFFFFFF) ^ mixed
-        expected.append((mixed ^ (mixed >> 14)) / 2**32)
-    assert uniform(7, 200).tolist() == expected
 
 
 def test_weights_are_xavier_uniform_and_differ() -> None:

@@ -6,7 +6,7 @@ from threading import Barrier
 import pytest
 import torch
 
-from tests.properties.models import BOS, EOS, SOURCE, TARGET, small_model
+from tests.properties.models import BOS, EOS, SOURCE, TARGET, small_model, traces
 from transformer_edu import beam_search, greedy_search, mask_position, record_activations, record_attention
 from transformer_edu.decoding.sampling import sample
 from transformer_edu.support.modes import evaluation_mode, training_mode
@@ -23,12 +23,6 @@ def elsewhere():
 
 def modes(model):
     return [module.training for module in model.modules()]
-
-
-def traces(model):
-    """What a block leaves behind in a model if it forgets to tidy up."""
-    hooks = [len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules()]
-    return hooks, [module.recorder for module in model.modules() if hasattr(module, "recorder")]
 
 
 def test_the_last_of_several_threads_puts_the_modes_back(elsewhere):

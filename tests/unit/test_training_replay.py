@@ -26,16 +26,6 @@ SAYS = [
 ]
 
 
-def test_default_is_the_moment_before_the_sentence_comes_right() -> None:
-    figure = TrainingReplay()
-    at = STORED["moments"].index(figure.step)
-    before, after = STORED["runs"][0]["moments"][at : at + 2]
-    assert (figure.run, figure.layer) == (0, 1)
-    assert before["written"] != after["written"] == [*RUNNING_TRANSLATION.split(), "<eos>"]
-    assert f"after {figure.step} of them" in figure.alt_text()
-    assert f"held-out loss {before['loss']:.2f}" in figure.alt_text()
-
-
 def test_recipe_learns_high_rate_without_warm_up_does_not_low_rate_is_slow() -> None:
     recipe, high, low = (run["moments"] for run in STORED["runs"])
     assert recipe[-1]["exact"] >= 0.97
