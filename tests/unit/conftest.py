@@ -1,5 +1,6 @@
 """What tests of training and translation share: a small parallel text, and a model trained on it for a moment."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -51,3 +52,15 @@ def brief_text(tmp_path_factory, parallel_text) -> dict[str, tuple[str, ...]]:
     valid = tmp_path_factory.mktemp("brief") / "valid.tsv"
     valid.write_text("".join(lines[:2]), encoding="utf-8")
     return {**parallel_text, "valid": (str(valid),)}
+
+
+def refusals(*cases: tuple[Callable[[], object], type[Exception], str]) -> Callable[..., None]:
+    """A test that each call is answered with its error: the call, the kind of error, words of the message."""
+
+    @pytest.mark.usefixtures("as_readers_run_it")
+    @pytest.mark.parametrize(("call", "error", "says"), cases)
+    def test(call: Callable[[], object], error: type[Exception], says: str) -> None:
+        with pytest.raises(error, match=says):
+            call()
+
+    return test

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU
 
+from tests.unit.conftest import refusals
 from transformer_edu.training.bleu import corpus_bleu
 from transformer_edu.training.evaluate import corpus_scores, lowercase_bleu
 
@@ -41,18 +42,14 @@ def test_nothing_said_or_nothing_long_enough_scores_0_and_in_a_corpus_nothing_le
     assert corpus_bleu(corpus, corpus) == pytest.approx(100), "counts are summed before anything is divided"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ((["the cat"], [["the"]]), TypeError, r"hypotheses must be lists of tokens, got strings: \['the cat'\]"),
-        (([["the", "cat"]], "the cat"), TypeError, "references must be lists of tokens, got strings: 'the cat'"),
-        (([["the"]], [["the"], ["cat"]]), ValueError, "as many as references, and at least one, got 1 and 2"),
-        (([["the"]], [["the"]], 0), ValueError, "max_n must be at least 1, got 0"),
-    ],
+test_bad_input_is_named = refusals(
+    (lambda: corpus_bleu(["a cat"], [["a"]]), TypeError, r"hypotheses must be lists of tokens, .*: \['a cat'\]"),
+    (lambda: corpus_bleu([["a", "cat"]], "a cat"), TypeError, "references must be lists of tokens, .*: 'a cat'"),
+    (lambda: corpus_bleu([["a"]], [["a"], ["cat"]]), ValueError, "as many as references, .* got 1 and 2"),
+    (lambda: corpus_bleu([["a"]], [["a"]], 0), ValueError, "max_n must be at least 1, got 0"),
+    (lambda: corpus_scores(["a"], ["a", "cat"]), ValueError, "hypotheses must be as many as references"),
+    (lambda: corpus_scores(["a cat"], "a cat"), TypeError, "references must be a list of sentences"),
 )
-def test_bad_input_is_named(as_readers_run_it, arguments, error, message):
-    with pytest.raises(error, match=message):
-        corpus_bleu(*arguments)
 
 
 def test_scores_are_sacrebleus_of_the_whole_corpus():
@@ -62,7 +59,3 @@ def test_scores_are_sacrebleus_of_the_whole_corpus():
     scores = corpus_scores(other, references)
     assert scores["bleu_lowercase"]["score"] > scores["bleu"]["score"]
     assert lowercase_bleu(other, references) == pytest.approx(scores["bleu_lowercase"]["score"], abs=0.01)
-    with pytest.raises(ValueError, match="hypotheses must be as many as references"):
-        corpus_scores(other[:1], references)
-    with pytest.raises(TypeError, match="references must be a list of sentences"):
-        corpus_scores(other, "A man")

@@ -21,14 +21,11 @@ def umask():
     os.umask(before)
 
 
-@pytest.mark.parametrize(("mask", "expected"), [(0o022, 0o644), (0o077, 0o600)])
-def test_a_new_file_gets_the_permissions_that_the_umask_leaves_and_an_old_one_keeps_its_own(
-    tmp_path, umask, mask, expected
-):
+def test_a_new_file_gets_the_permissions_that_the_umask_leaves_and_an_old_one_keeps_its_own(tmp_path, umask):
     (tmp_path / "old").write_bytes(b"old")
     (tmp_path / "old").chmod(0o755)
-    umask(mask)
-    for name, wanted in (("new", expected), ("old", 0o755)):
+    for name, mask, wanted in (("new", 0o022, 0o644), ("private", 0o077, 0o600), ("old", 0o077, 0o755)):
+        umask(mask)
         write_atomically(tmp_path / name, b"text")
         assert (mode(tmp_path / name), (tmp_path / name).read_bytes()) == (wanted, b"text")
 

@@ -25,18 +25,6 @@ def packed(language, end="\n", encoding="utf-8"):
     return gzip.compress("".join(line + end for line in TEXTS[language]).encode(encoding), mtime=0)
 
 
-@pytest.fixture
-def small_text(monkeypatch, tmp_path):
-    """Three lines as the published validation split, and a cache of the test's own."""
-    monkeypatch.setitem(SPLITS, "val", 3)
-    for language, lines in TEXTS.items():
-        monkeypatch.setitem(multi30k.TEXT_SHA256, f"val.{language}", multi30k.digest(lines))
-        checksum = hashlib.sha256(packed(language)).hexdigest()
-        monkeypatch.setitem(multi30k.PACKED_SHA256, f"val.{language}.gz", checksum)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
-
-
 class Handler(SimpleHTTPRequestHandler):
     """Files of a folder. One whose name is in `broken` is announced whole and broken off."""
 
@@ -52,12 +40,18 @@ class Handler(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture
-def home(small_text, tmp_path, monkeypatch):
-    """A server in the place of the published home, with the folder that it serves."""
+def home(tmp_path, monkeypatch):
+    """A server in the place of the published home, with three lines for a split, and a cache of the test's own."""
+    monkeypatch.setitem(SPLITS, "val", 3)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
     folder = tmp_path / "home"
     folder.mkdir()
-    for language in LANGUAGES:
+    for language, lines in TEXTS.items():
         (folder / f"val.{language}.gz").write_bytes(packed(language))
+        monkeypatch.setitem(multi30k.TEXT_SHA256, f"val.{language}", multi30k.digest(lines))
+        checksum = hashlib.sha256(packed(language)).hexdigest()
+        monkeypatch.setitem(multi30k.PACKED_SHA256, f"val.{language}.gz", checksum)
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder))) as server:
         server.folder, server.requests, server.broken = folder, [], set()
         monkeypatch.setattr(multi30k, "HOME", f"http://127.0.0.1:{server.server_address[1]}/")

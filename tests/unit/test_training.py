@@ -1,11 +1,13 @@
 """The loss, the schedule, the loop and the score."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
 from torch.nn import functional
 
+from tests.unit.conftest import refusals
 from transformer_edu import build_transformer
 from transformer_edu.data import Batch, copy_pairs, iterate_batches, make_batch, reverse_pairs
 from transformer_edu.training import (
@@ -13,13 +15,11 @@ from transformer_edu.training import (
     Step,
     evaluate_loss,
     exact_match,
-    grammar_model,
     greedy_ids,
     label_smoothing,
     train,
     warmup_schedule,
 )
-from transformer_edu.training import loop as loop_module
 
 
 def small_model(dropout: float = 0.0):
@@ -67,23 +67,10 @@ def test_padding_positions_change_nothing_and_get_no_gradient():
     assert leaf.grad[0, :2].abs().min() > 0
 
 
-def test_loss_is_finite_for_sure_and_wrong_predictions():
-    logits = torch.tensor([[1000.0, 0.0, 0.0]])
-    assert torch.isfinite(label_smoothing(logits, torch.tensor([1]), 0, 0.1))
-
-
 def test_schedule_is_the_papers_formula():
-    for step in (1, 100, 4000, 4001, 100_000):
+    for step in (1, 100, 4000, 4001, 100_000):  # on both sides of the peak
         paper = 512**-0.5 * min(step**-0.5, step * 4000**-1.5)
         assert warmup_schedule(step, 512, 4000) == pytest.approx(paper, rel=1e-12)
-
-
-def test_schedule_peaks_at_the_end_of_the_warmup():
-    rates = [warmup_schedule(step, 64, 400) for step in range(1, 2001)]
-    assert rates.index(max(rates)) + 1 == 400
-    assert max(rates) == pytest.approx((64 * 400) ** -0.5)
-    assert rates[199] == pytest.approx(max(rates) / 2)  # straight up: half way at half time
-    assert rates[1599] == pytest.approx(max(rates) / 2)  # down with 1/sqrt: half after four times as long
 
 
 @pytest.mark.usefixtures("as_readers_run_it")
@@ -156,25 +143,12 @@ def test_clipping_bounds_the_gradient():
     assert norms[1] > 0.02
 
 
-def test_learning_rate_function_gets_steps_from_one():
-    history = fit(small_model(), batches(8, 4), learning_rate=lambda step: step * 1e-4)
+def test_the_loop_takes_the_loss_of_the_contract_and_the_rate_of_a_function_of_steps_from_one(capsys):
+    first, model = next(batches(8, 4)), small_model()
+    expected = label_smoothing(model(first.source, first.target_in), first.target_out, 0, 0.2)
+    history = fit(model, batches(8, 4), smoothing=0.2, learning_rate=lambda step: step * 1e-4, progress=True)
+    assert history.losses[0] == pytest.approx(expected.item(), abs=1e-5)
     assert [step.learning_rate for step in history.steps] == pytest.approx([1e-4, 2e-4])
-
-
-def test_loop_uses_the_loss_of_the_contract(monkeypatch):
-    seen = []
-
-    def spy(logits, target, pad_id, smoothing):
-        seen.append((pad_id, smoothing))
-        return label_smoothing(logits, target, pad_id, smoothing)
-
-    monkeypatch.setattr(loop_module, "label_smoothing", spy)
-    fit(small_model(), smoothing=0.2)
-    assert seen == [(0, 0.2)]
-
-
-def test_progress_bar_shows_the_loss(capsys):
-    fit(small_model(), batches(8, 4), steps=2, progress=True)
     assert "loss" in capsys.readouterr().err
 
 
@@ -184,17 +158,14 @@ def test_mean_loss_counts_tokens_not_batches():
     assert history.mean_loss(last=1) == 4.0
 
 
-def test_evaluation_loss_does_not_depend_on_the_batches():
-    model, pairs = small_model(), copy_pairs(11, 12, 1, 8)
+def test_evaluation_depends_neither_on_the_batches_nor_on_dropout():
+    model, pairs = small_model(dropout=0.5), copy_pairs(11, 12, 1, 8)
     losses = [evaluate_loss(model, iterate_batches(pairs, size)) for size in (1, 4, 11)]
     assert losses == pytest.approx([losses[0]] * 3, abs=1e-5)
     mean_of_means = sum(evaluate_loss(model, iterate_batches(pairs[i : i + 4], 4)) for i in (0, 4, 8)) / 3
     assert abs(mean_of_means - losses[0]) > 1e-4  # the mistake would be seen here
-
-
-def test_evaluation_ignores_dropout():
-    model = small_model(dropout=0.5)
-    assert evaluate_loss(model, batches()) == evaluate_loss(model, batches())
+    sources = [source for source, _ in pairs]
+    assert greedy_ids(model, sources, max_len=8, batch_size=7) == greedy_ids(model, sources, max_len=8, batch_size=2)
 
 
 def test_exact_match_wants_every_word_and_the_end(monkeypatch):
@@ -204,42 +175,22 @@ def test_exact_match_wants_every_word_and_the_end(monkeypatch):
     assert exact_match(small_model(), pairs) == 0.25
 
 
-def test_answers_do_not_depend_on_the_batch_size():
-    model = small_model()
-    sources = [source for source, _ in copy_pairs(7, 12, 1, 8)]
-    assert greedy_ids(model, sources, max_len=8, batch_size=7) == greedy_ids(model, sources, max_len=8, batch_size=2)
-
-
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (lambda: label_smoothing(torch.zeros(2, 3, 7), torch.ones(2, 4).long(), 0), "target must have the shape"),
-        (lambda: label_smoothing(torch.zeros(2, 7), torch.tensor([1, 7]), 0), r"ids in 0 \.\. 6, the columns .* got 7"),
-        (lambda: label_smoothing(torch.zeros(2, 7), torch.tensor([1, -1]), 0), "got -1"),
-        (lambda: label_smoothing(torch.zeros(2, 7), torch.tensor([0, 0]), 0), "at least one id other than pad_id"),
-        (lambda: label_smoothing(torch.zeros(2, 7), torch.tensor([1.0, 2.0]), 0), "target must hold ids"),
-        (lambda: label_smoothing(torch.zeros(2, 7), torch.tensor([1, 2]), 0, 1.0), "smoothing must be in"),
-        (lambda: warmup_schedule(0, 64, 400), "step must be"),
-        (lambda: warmup_schedule(1.5, 64, 400), "step must be"),
-        (lambda: fit(small_model(), steps=0), "steps must be at least 1"),
-        (lambda: fit(small_model(), learning_rate=0.0), "learning_rate must be a finite number greater than 0"),
-        (lambda: fit(small_model(), learning_rate=math.nan), "learning_rate must be a finite number"),
-        (lambda: fit(small_model(), clip_norm=-1.0), "clip_norm must be"),
-        (lambda: fit(small_model(), iter([])), "batches must hold at least one batch"),
-        (lambda: evaluate_loss(small_model(), []), "batches must hold at least one batch"),
-        (lambda: History().mean_loss(), "steps must hold at least one step"),
-        (lambda: exact_match(small_model(), []), "pairs must hold"),
-    ],
+loss_of = partial(label_smoothing, torch.zeros(2, 7), pad_id=0)
+test_bad_arguments_are_named = refusals(
+    (lambda: loss_of(torch.ones(2, 4).long()), ValueError, "target must have the shape"),
+    (lambda: loss_of(torch.tensor([1, 7])), ValueError, r"ids in 0 \.\. 6, the columns .* got 7"),
+    (lambda: loss_of(torch.tensor([1, -1])), ValueError, "got -1"),
+    (lambda: loss_of(torch.tensor([0, 0])), ValueError, "at least one id other than pad_id"),
+    (lambda: loss_of(torch.tensor([1.0, 2.0])), TypeError, "target must hold ids"),
+    (lambda: loss_of(torch.tensor([1, 2]), smoothing=1.0), ValueError, "smoothing must be in"),
+    (lambda: warmup_schedule(0, 64, 400), ValueError, "step must be"),
+    (lambda: warmup_schedule(1.5, 64, 400), TypeError, "step must be"),
+    (lambda: fit(small_model(), steps=0), ValueError, "steps must be at least 1"),
+    (lambda: fit(small_model(), learning_rate=0.0), ValueError, "learning_rate must be a finite number greater than 0"),
+    (lambda: fit(small_model(), learning_rate=math.nan), ValueError, "learning_rate must be a finite number"),
+    (lambda: fit(small_model(), clip_norm=-1.0), ValueError, "clip_norm must be"),
+    (lambda: fit(small_model(), iter([])), ValueError, "batches must hold at least one batch"),
+    (lambda: evaluate_loss(small_model(), []), ValueError, "batches must hold at least one batch"),
+    (lambda: History().mean_loss(), ValueError, "steps must hold at least one step"),
+    (lambda: exact_match(small_model(), []), ValueError, "pairs must hold"),
 )
-def test_bad_arguments_are_named(as_readers_run_it, call, says):
-    with pytest.raises((ValueError, TypeError), match=says):
-        call()
-
-
-def test_the_command_never_writes_into_the_package_by_itself(tmp_path, monkeypatch, capsys):
-    folders = []
-    monkeypatch.setattr(grammar_model, "train_grammar_model", lambda *_, **__: (None, None))
-    monkeypatch.setattr(grammar_model, "save_grammar_model", lambda *all: folders.append(all[-1]) or {"held_out": 0})
-    monkeypatch.chdir(tmp_path)
-    grammar_model.main([])
-    assert [folder.resolve() for folder in folders] == [tmp_path / "grammar-model"]
