@@ -104,10 +104,6 @@ def distance_in_place_of_product(query, key, value, mask=None):
     return weights @ value, weights
 
 
-def fused_with_the_mask_inverted(query, key, value, mask, dropout_p):
-    return F.scaled_dot_product_attention(query, key, value, attn_mask=None if mask is None else ~mask)
-
-
 def record_the_unmasked_weights(self, q, k, v, mask):
     if self.recorder is None:
         return ORIGINAL_ATTEND(self, q, k, v, mask)
@@ -131,14 +127,6 @@ def reorder_without_cross_attention(self, rows):
         layer.self_attention.reorder(rows)
 
 
-def no_final_norm(self, x, mask):
-    return functools.reduce(lambda y, layer: layer(y, mask), self.layers, x)
-
-
-def first_layer_each_time(self, x, mask):
-    return self.final_norm(functools.reduce(lambda y, _: self.layers[0](y, mask), self.layers, x))
-
-
 # What the catalogue has not: the places, and what stands there.
 OWN = {
     "weights after dropout": (FORMULA, weights_after_dropout),
@@ -146,9 +134,12 @@ OWN = {
     "distance in place of product": (FORMULA, distance_in_place_of_product),
     "fused without mask": (
         [(attention, "_fused_attention")],
-        lambda query, key, value, mask, dropout_p: F.scaled_dot_product_attention(query, key, value),
+        lambda q, k, v, mask, dropout_p: F.scaled_dot_product_attention(q, k, v),
     ),
-    "fused with the mask inverted": ([(attention, "_fused_attention")], fused_with_the_mask_inverted),
+    "fused with the mask inverted": (
+        [(attention, "_fused_attention")],
+        lambda q, k, v, mask, dropout_p: F.scaled_dot_product_attention(q, k, v, None if mask is None else ~mask),
+    ),
     "the unmasked weights are recorded": ([(MultiHeadAttention, "attend")], record_the_unmasked_weights),
     "zeroed after the projection": ([(MultiHeadAttention, "attend")], projected_before_zeroing),
     "maps under short names": ([(record, "_short_name")], lambda path: path.rsplit(".", 1)[-1]),
@@ -165,8 +156,14 @@ OWN = {
         [(RMSNorm, "forward")],
         lambda self, x: F.layer_norm(x, self.weight.shape, self.weight, None, self.eps),
     ),
-    "no final norm": ([(Encoder, "forward")], no_final_norm),
-    "the first layer each time": ([(Encoder, "forward")], first_layer_each_time),
+    "no final norm": (
+        [(Encoder, "forward")],
+        lambda self, x, mask: functools.reduce(lambda y, layer: layer(y, mask), self.layers, x),
+    ),
+    "the first layer each time": (
+        [(Encoder, "forward")],
+        lambda self, x, mask: self.final_norm(functools.reduce(lambda y, _: self.layers[0](y, mask), self.layers, x)),
+    ),
     "tables that are not tied": (
         [(sizes, "Transformer")],
         lambda config: wrong("transformer", "tie_embeddings has no effect")(**vars(config)),
@@ -219,11 +216,7 @@ GUARDS = [
     ),
     (model.recorded_weights_are_the_ones_used, "the unmasked weights are recorded", "fused without mask"),
     (model.recorded_maps_hold_no_graph, "nothing is detached"),
-    (
-        partial(model.cached_steps_equal_the_full_pass, chunks=(1,) * 6),
-        OFFSET_IGNORED,
-        "a causal mask without offset",
-    ),
+    (partial(model.cached_steps_equal_the_full_pass, chunks=(1,) * 6), OFFSET_IGNORED, "a causal mask without offset"),
     (partial(model.cached_steps_equal_the_full_pass, chunks=(3, 3)), "no causal mask"),
     (model.reordered_cache_follows_its_rows, "cross-attention is not reordered", "keys are not reordered"),
     (
@@ -256,11 +249,7 @@ GUARDS = [
     (parts.forbidden_keys_and_values_never_matter, MASK_LATE),
     (partial(parts.forbidden_keys_and_values_never_matter, False), "fused without mask"),
     (parts.one_vector_added_to_all_keys_changes_nothing, "distance in place of product"),
-    (
-        partial(NOWHERE, need_weights=True),
-        MEAN_OF_ALL,
-        "attention: a query that may look at nothing becomes NaN",
-    ),
+    (partial(NOWHERE, need_weights=True), MEAN_OF_ALL, "attention: a query that may look at nothing becomes NaN"),
     (partial(NOWHERE, need_weights=True, dtype=torch.bfloat16), MEAN_OF_ALL),
     (partial(NOWHERE, need_weights=False), "fused without mask"),
     (
@@ -310,10 +299,7 @@ GUARDS = [
         "input embedding: the factor √d_model is missing",
         "positional encoding: the table is added twice",
     ),
-    (
-        partial(sizes.test_one_shared_table_gives_the_papers_size, sizes.BASE, 63_082_496),
-        "tables that are not tied",
-    ),
+    (partial(sizes.test_one_shared_table_gives_the_papers_size, sizes.BASE, 63_082_496), "tables that are not tied"),
 ]
 
 

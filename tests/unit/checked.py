@@ -1,16 +1,17 @@
-"""Checks by the name of their component, what they find, and tests that a table of candidates makes."""
+"""Checks by the name of their component, what they find, and code that is around a candidate."""
 
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import pytest
+from torch import Tensor, nn
 
 from transformer_edu import checks
 from transformer_edu.checks import components as folder
 
 MODULES = {module.COMPONENT.name: module for module in vars(folder).values() if isinstance(module, ModuleType)}
 COMPONENTS = {name: MODULES[name].COMPONENT for name in checks.component_names()}
+OWN = {name: component.reference for name, component in COMPONENTS.items()}
 CHECKS = {
     name: [fn for fn in vars(checks).values() if callable(fn) and fn.__module__ == MODULES[name].__name__]
     for name in COMPONENTS
@@ -43,36 +44,26 @@ def wrong(component: str, start: str) -> Any:
     return found
 
 
-def accepts(right: dict[str, list[Any]]) -> Callable[..., None]:
-    """A test that right candidates pass: component -> some that look different from the package's own."""
-    cases = [(component, candidate) for component, some in right.items() for candidate in some]
+def around(own: Any, before: Any = lambda given: given, after: Any = lambda given, result: result) -> Any:
+    """The same code, called with `before(given)`, answering `after(given, result)`; of a module it is made, and called.
 
-    @pytest.mark.parametrize(("component", "candidate"), cases)
-    def test(component: str, candidate: Any) -> None:
-        run(component, candidate)
+    Of two functions that belong together, both.
+    """
+    if isinstance(own, tuple):
+        return tuple(around(part, before, after) for part in own)
 
-    return test
+    def wrapped(*given: Any, **named: Any) -> Any:
+        given = before(given)
+        result = after(given, own(*given, **named))
+        if isinstance(result, nn.Module):
+            result.forward = around(result.forward, before, after)  # type: ignore[method-assign]
+        return result
 
-
-def names(mistakes: dict[str, dict[str, Any]]) -> Callable[..., None]:
-    """A test that code which readers really write gets its diagnosis: component -> start of the name -> candidate."""
-    cases = [(component, *item) for component, some in mistakes.items() for item in some.items()]
-
-    @pytest.mark.parametrize(("component", "name", "candidate"), cases)
-    def test(component: str, name: str, candidate: Any) -> None:
-        assert diagnosis(component, candidate).startswith(name)
-
-    return test
+    return wrapped
 
 
-def refuses(answers: dict[str, list[tuple[Any, str]]]) -> Callable[..., None]:
-    """A test that an answer of the wrong kind is named: component -> what is returned, and words of the message."""
-    cases = [(component, *case) for component, some in answers.items() for case in some]
-
-    @pytest.mark.parametrize(("component", "answer", "words"), cases)
-    def test(component: str, answer: Any, words: str) -> None:
-        found = failure(component, lambda *given, **named: answer)
-        assert words in str(found)
-        assert found.mistake is None
-
-    return test
+def each_tensor(change: Any, value: Any) -> Any:
+    """The same value with its tensors changed."""
+    if isinstance(value, tuple | list):
+        return type(value)(each_tensor(change, part) for part in value)
+    return change(value) if isinstance(value, Tensor) else value

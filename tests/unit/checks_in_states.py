@@ -27,21 +27,6 @@ def setting(put, inside, outside):
 
 
 @contextmanager
-def float64_on_meta_without_gradients():
-    with (
-        setting(torch.set_default_dtype, torch.float64, torch.float32),
-        setting(torch.set_default_device, "meta", None),
-        torch.inference_mode(),
-    ):
-        yield
-
-
-with float64_on_meta_without_gradients():
-    from tests.unit.checked import COMPONENTS, run
-    from transformer_edu import checks
-
-
-@contextmanager
 def other_seeds():
     torch.manual_seed(123)
     random.seed(123)
@@ -82,6 +67,11 @@ STATES = {
 }
 
 
+with several_at_once():
+    from tests.unit.checked import OWN, run
+    from transformer_edu import checks
+
+
 def state():
     """What a check could leave changed."""
     numpys = np.random.get_state()
@@ -119,7 +109,7 @@ def sample(name):
 def differences(name, mistakes):
     """Where the check of one component says something else than it should, or leaves the state changed."""
     before = state()
-    for expected, candidate in {None: COMPONENTS[name].reference, **{m.name: m.wrong for m in mistakes}}.items():
+    for expected, candidate in {None: OWN[name], **{m.name: m.wrong for m in mistakes}}.items():
         found = verdict(name, candidate)
         if (found and found[0]) != expected:
             yield f"{name}: {found} instead of {expected}"
@@ -131,11 +121,11 @@ def main():
     found = []
     # all that checks keep is found out here, in an odd session
     with redirect_stdout(StringIO()), torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-        samples = {name: sample(name) for name in COMPONENTS}
+        samples = {name: sample(name) for name in OWN}
     for turn, (title, enter) in enumerate(STATES.items()):
         # the check of a whole model takes as long as all others together: another of its mistakes in each state
         here = samples | {"transformer": samples["transformer"][turn % len(samples["transformer"]) :][:1]}
-        some = {name: checks.catalogue(name) for name in COMPONENTS} if enter is several_at_once else here
+        some = {name: checks.catalogue(name) for name in OWN} if enter is several_at_once else here
         with redirect_stdout(StringIO()), enter():
             lines = [line for name, mistakes in some.items() for line in differences(name, mistakes)]
         print(f"{title:26}", "; ".join(lines) or "as it should be", flush=True)

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch.overrides import _get_current_function_mode_stack
 
-from tests.unit.checked import COMPONENTS
+from tests.unit.checked import OWN, around
 from tests.unit.checks_in_states import STATES, state, verdict
 
 pytestmark = pytest.mark.usefixtures("as_readers_run_it")
@@ -51,30 +51,28 @@ def harmfully():
 def leaving(mess, own):
     """The same implementation, which leaves this mess behind at every call."""
 
-    def careless(*given, **named):
-        result = own(*given, **named)
+    def careless(given, result):
         mess()
         return result
 
-    return tuple(leaving(mess, part) for part in own) if isinstance(own, tuple) else careless
+    return around(own, after=careless)
 
 
-@pytest.mark.parametrize("around", [nullcontext, STATES["meta by default"], STATES["inside torch.device"]])
-@pytest.mark.parametrize("name", COMPONENTS)
-def test_what_a_candidate_sets_stays_in_the_trial_in_which_it_sets_it(name, around, capsys):
-    own = COMPONENTS[name].reference
-    with around():
+@pytest.mark.parametrize("inside", [nullcontext, STATES["meta by default"], STATES["inside torch.device"]])
+@pytest.mark.parametrize("name", OWN)
+def test_what_a_candidate_sets_stays_in_the_trial_in_which_it_sets_it(name, inside, capsys):
+    with inside():
         before = state()
-        assert verdict(name, leaving(harmlessly, own)) is None
+        assert verdict(name, leaving(harmlessly, OWN[name])) is None
         assert state() == before
-        verdict(name, leaving(harmfully, own))
+        verdict(name, leaving(harmfully, OWN[name]))
         assert state() == before
-        assert verdict(name, own) is None
+        assert verdict(name, OWN[name]) is None
 
 
 def test_a_default_device_can_still_be_set_and_unset_after_a_check_within_two_of_them(capsys):
     for outer, inner in ((STATES["meta by default"], nullcontext), (nullcontext, STATES["inside torch.device"])):
         with outer(), inner():
-            verdict("softmax", leaving(harmfully, COMPONENTS["softmax"].reference))
+            verdict("softmax", leaving(harmfully, OWN["softmax"]))
         assert torch.empty(0).device == torch.device("cpu")
         assert not _get_current_function_mode_stack()

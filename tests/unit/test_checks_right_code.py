@@ -1,0 +1,357 @@
+"""Right code passes, however it is written: other formulas, numpy, other libraries, the package's own classes."""
+
+import heapq
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from sacrebleu.metrics import BLEU
+from torch import nn
+
+import transformer_edu as te
+from tests.unit.checked import COMPONENTS, failure, run
+from transformer_edu import checks
+from transformer_edu.checks import components
+from transformer_edu.checks.components.beam_search import best_answer
+
+pytestmark = pytest.mark.usefixtures("as_readers_run_it")
+
+
+# ------------------------------------------------------------------ attention
+
+
+def with_an_additive_mask(query, key, value, mask=None):
+    scores = torch.matmul(query / math.sqrt(query.shape[-1]), key.transpose(-1, -2))
+    if mask is not None:
+        scores = scores + torch.zeros(mask.shape, dtype=scores.dtype).masked_fill(~mask, float("-inf"))
+    return [torch.softmax(scores, dim=-1).nan_to_num() @ value, None]
+
+
+def with_renormalization(query, key, value, mask=None):
+    exponentials = torch.exp((query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])).float())
+    exponentials = exponentials if mask is None else exponentials * mask
+    weights = (exponentials / exponentials.sum(-1, keepdim=True).clamp(min=1e-12)).to(value.dtype)
+    return weights @ value, weights
+
+
+# ------------------------------------------------------------------ embeddings and positions
+
+
+class SparseEmbedding(nn.Module):
+    def __init__(self, vocab_size, d_model):
+        super().__init__()
+        self.words = nn.Embedding(vocab_size, d_model, sparse=True)
+        self.words.weight.data.normal_(0, d_model**-0.5)
+
+    def forward(self, ids):
+        return self.words(ids) * self.words.embedding_dim**0.5
+
+
+class LinearEmbedding(nn.Module):
+    """The table stands transposed, in a linear layer without a bias; the factor multiplies the input."""
+
+    def __init__(self, vocab_size, d_model):
+        super().__init__()
+        self.linear = nn.Linear(vocab_size, d_model, bias=False)
+        nn.init.trunc_normal_(self.linear.weight, std=d_model**-0.5, a=-3, b=3)
+
+    def forward(self, ids):
+        one_hot = F.one_hot(ids, self.linear.in_features).to(self.linear.weight.dtype)
+        return self.linear(self.linear.out_features**0.5 * one_hot)
+
+
+def table_with_loops(max_len, d_model):
+    table = np.zeros((max_len, d_model))
+    for i in range(d_model // 2):
+        table[:, 2 * i] = np.sin(np.arange(max_len) / 10000 ** (2 * i / d_model))
+        table[:, 2 * i + 1] = np.cos(np.arange(max_len) / 10000 ** (2 * i / d_model))
+    return table
+
+
+class FrozenTable(nn.Module):
+    """The table in a frozen nn.Embedding, as some implementations have it."""
+
+    def __init__(self, d_model, max_len=100, dropout=0.1):
+        super().__init__()
+        self.rows = nn.Embedding.from_pretrained(te.sinusoidal_table(max_len, d_model), freeze=True)
+        self.drop = nn.Dropout(dropout)
+
+    def forward(self, x, offset=0):
+        return self.drop(x + self.rows(torch.arange(offset, offset + x.size(1))))
+
+
+class WithoutOffset(FrozenTable):
+    def forward(self, x):
+        return super().forward(x)
+
+
+def test_an_encoding_without_offset_passes_only_when_asked_for(capsys):
+    checks.check_positional_encoding(WithoutOffset, with_offset=False)
+    assert "5 checks passed" in capsys.readouterr().out
+    assert "takes 2 positional arguments but 3 were given" in str(failure("positional encoding", WithoutOffset))
+
+
+# ------------------------------------------------------------------ norms and networks
+
+
+def norm_in_place_on_a_copy(x, gamma, beta, eps=1e-5):
+    x = x.double().clone()
+    x -= x.mean(dim=-1).unsqueeze(-1)
+    x /= (x.square().sum(-1, keepdim=True) / x.size(-1) + eps).sqrt_()
+    return torch.addcmul(beta.double(), gamma.double(), x)
+
+
+def batch_norm_with_torchs_own(x, real, eps=1e-5):
+    result = x.new_zeros(x.shape)
+    result[real] = F.batch_norm(x[real], None, None, training=True, eps=eps)
+    return result
+
+
+def network_with_einsum(x, w1, b1, w2, b2):
+    hidden = np.maximum(np.einsum("bsd,df->bsf", x, w1) + b1.numpy(), 0)
+    return np.einsum("bsf,fd->bsd", hidden, w2) + b2.numpy()
+
+
+# ------------------------------------------------------------------ layers
+
+
+class AsModule(nn.Module):
+    """A function as a module; an attention's mask is dropped, and so are key and value where it takes one tensor."""
+
+    def __init__(self, function, takes=1):
+        super().__init__()
+        self.function, self.takes = function, takes
+
+    def forward(self, *inputs):
+        return self.function(*inputs[: self.takes])
+
+
+def in_turn(norms):
+    """A make_norm that hands out these norms one after another."""
+    remaining = iter(norms)
+    return lambda d_model: AsModule(next(remaining))
+
+
+def the_packages_decoder_layer(x, memory, self_attention, cross_attention, feed_forward, norms):
+    parts = {
+        "self_attention": AsModule(self_attention, takes=3),
+        "cross_attention": AsModule(cross_attention, takes=3),
+        "feed_forward": AsModule(feed_forward),
+    }
+    return te.DecoderLayer(x.shape[-1], 1, 1, **parts, make_norm=in_turn(norms))(x, memory)
+
+
+def decoder_layer_with_named_arguments(x, memory, self_attention, cross_attention, feed_forward, norms):
+    x = norms[0](x + self_attention(x, x, x))
+    x = norms[1](x + cross_attention(query=x, key=memory, value=memory))
+    return norms[2](x + feed_forward(x))
+
+
+# ------------------------------------------------------------------ the whole model
+
+
+class WithTorchsOwn(te.Transformer):
+    """Between the embeddings and the projection, torch.nn's encoder and decoder with torch.nn's masks."""
+
+    def __init__(self, *sizes, **fields):
+        super().__init__(te.TransformerConfig(*sizes, **fields))
+        c = self.config
+        body = nn.Transformer(c.d_model, c.num_heads, c.num_layers, c.num_layers, c.d_ff, c.dropout, batch_first=True)
+        self.encoder, self.decoder = body.encoder, body.decoder
+
+    def encode(self, source):
+        x, padding = self.positional_encoding(self.source_embedding(source)), source == self.config.pad_id
+        return self.encoder(x, src_key_padding_mask=padding if padding.any() else None)
+
+    def decode(self, target, memory, source):
+        return self.decoder(
+            self.positional_encoding(self.target_embedding(target)),
+            memory,
+            tgt_mask=~te.causal_mask(target.shape[1]),
+            tgt_key_padding_mask=target == self.config.pad_id,
+            memory_key_padding_mask=source == self.config.pad_id,
+        )
+
+
+def with_frozen_and_unused_parameters(*sizes, **fields):
+    model = te.build_transformer(*sizes, **fields)
+    model.spare = nn.Parameter(torch.zeros(3))
+    model.target_embedding.requires_grad_(fields.get("tie_embeddings", "none") != "none")
+    return model
+
+
+def count_of_a_real_model(config):
+    with torch.device("meta"):
+        return torch.tensor(sum(p.numel() for p in te.Transformer(config).parameters()), device="cpu")
+
+
+def cuts_the_sentence(model, ids):
+    model.eval()
+    whole = model(ids)
+    ends = range(1, ids.shape[1])
+    return torch.tensor(any(not torch.allclose(model(ids[:, :end]), whole[:, :end], atol=1e-5) for end in ends))
+
+
+# ------------------------------------------------------------------ batches, training, searches, scores
+
+
+def pack_by_cuts(lengths, max_tokens):
+    """Where the batches end, then slices; numpy's integers in tuples."""
+    cuts = [0]
+    for end in range(1, len(lengths)):
+        if np.max(lengths[cuts[-1] : end + 1]) * (end + 1 - cuts[-1]) > max_tokens:
+            cuts.append(end)
+    return tuple(tuple(np.arange(start, end)) for start, end in pairwise([*cuts, len(lengths)]) if end > start)
+
+
+def loss_by_distribution(logits, target, pad_id, smoothing):
+    wanted = torch.full_like(logits, smoothing / logits.shape[-1])
+    wanted.scatter_add_(-1, target[..., None], torch.full_like(wanted, 1 - smoothing))
+    losses = -(wanted * F.log_softmax(logits, -1)).sum(-1)
+    return losses[target != pad_id].sum() / (target != pad_id).sum()
+
+
+def rate_with_a_case_distinction(step, d_model, warmup_steps):
+    peak = 1 / math.sqrt(d_model * warmup_steps)
+    return peak * step / warmup_steps if step < warmup_steps else peak * math.sqrt(warmup_steps / step)
+
+
+def widely_copied_filter(logits, temperature, top_k, top_p):
+    """A mask in sorted order, shifted by one, scattered back."""
+    logits = logits / temperature
+    if top_k is not None:
+        least = torch.topk(logits, min(top_k, logits.size(-1))).values[..., -1, None]
+        logits = logits.masked_fill(logits < least, -math.inf)
+    if top_p is not None:
+        ordered, places = torch.sort(logits, descending=True)
+        remove = F.softmax(ordered, dim=-1).cumsum(dim=-1) > top_p
+        remove[..., 1:] = remove[..., :-1].clone()
+        remove[..., 0] = False
+        logits = logits.masked_fill(remove.scatter(-1, places, remove), -math.inf)
+    return F.softmax(logits, dim=-1)
+
+
+def probabilities_row_by_row(logits, temperature, top_k, top_p):
+    rows = logits.numpy().astype(float).reshape(-1, logits.shape[-1]) / temperature
+    result = np.zeros_like(rows)
+    for row, own in zip(rows, result, strict=True):
+        order = np.argsort(-row)[:top_k]
+        p = np.exp(row[order] - row.max())
+        p /= p.sum()
+        if top_p is not None:
+            count = int(np.searchsorted(np.cumsum(p), top_p)) + 1
+            order, p = order[:count], p[:count] / p[:count].sum()
+        own[order] = p
+    return result.reshape(logits.shape)
+
+
+def search_with_a_heap(next_log_probs, bos_id, eos_id, max_len, beam_size, length_penalty):
+    """Tuples, a heap, no early stop."""
+    beam, best = [(0.0, (bos_id,))], []
+    for length in range(1, max_len):
+        every = ((total + p, (*ids, token)) for total, ids in beam for token, p in next_log_probs(ids).items())
+        first = heapq.nlargest(2 * beam_size, every)
+        for rank, (total, ids) in enumerate(first):
+            if ids[-1] == eos_id and rank < beam_size:
+                best.append((total / ((5 + length) / 6) ** length_penalty, total, ids))
+        beam = [one for one in first if one[1][-1] != eos_id][:beam_size]
+    total, ids = max(best)[1:] if best else beam[0]
+    return ids, total
+
+
+def search_with_careless_hands(next_log_probs, *settings):
+    """Changes the lists and dictionaries that it is given; the answers stay right."""
+
+    def careless(ids):
+        row = next_log_probs(ids)
+        kept = dict(row)
+        row.clear()
+        ids.clear()
+        return kept
+
+    return best_answer(careless, *settings)
+
+
+def sacrebleu_itself(hypotheses, references):
+    metric = BLEU(tokenize="none", smooth_method="none")
+    return metric.corpus_score([" ".join(h) for h in hypotheses], [[" ".join(r) for r in references]]).score
+
+
+RIGHT = {
+    "attention": [
+        components.attention.attend,
+        with_an_additive_mask,
+        with_renormalization,
+        lambda query, key, value, mask=None: F.scaled_dot_product_attention(query, key, value, attn_mask=mask),
+    ],
+    "batches by budget": [components.batches.fill, pack_by_cuts],
+    "beam search": [
+        components.beam_search.search,
+        search_with_a_heap,
+        search_with_careless_hands,
+        lambda *given: tuple(map(torch.tensor, best_answer(*given))),
+    ],
+    "causal mask": [
+        lambda size: torch.arange(size)[None, :] <= torch.arange(size)[:, None],
+        lambda size: ~torch.triu(torch.ones(1, size, size, dtype=torch.bool), diagonal=1),
+        lambda size: torch.tril(torch.ones(1, 1, size, size)) == 1,
+    ],
+    "corpus BLEU": [sacrebleu_itself, lambda h, r: round(sacrebleu_itself(h, r), 2)],
+    "decoder layer": [components.decoder_layer.layer, decoder_layer_with_named_arguments, the_packages_decoder_layer],
+    "feed-forward network": [
+        lambda x, w1, b1, w2, b2: F.linear(F.linear(x, w1.T, b1).clamp(min=0), w2.T, b2),
+        network_with_einsum,
+    ],
+    "future-leak test": [cuts_the_sentence],
+    "greedy search": [components.greedy_search.search],
+    "input embedding": [components.input_embedding.variant(), SparseEmbedding, LinearEmbedding],
+    "label smoothing": [loss_by_distribution],
+    "layer normalization": [
+        components.layer_norm.norm,
+        lambda x, gamma, beta, eps=1e-5: F.layer_norm(x, x.shape[-1:], gamma, beta, eps),
+        norm_in_place_on_a_copy,
+    ],
+    "masked batch normalization": [components.masked_batch_norm.norm, batch_norm_with_torchs_own],
+    "padding mask": [lambda ids, pad_id: ids.ne(pad_id)[:, None, None].expand(-1, 4, ids.shape[1], -1)],
+    "parameter count": [count_of_a_real_model],
+    "position rotation": [
+        lambda k, theta: [[math.cos(k * theta), math.sin(k * theta)], [-math.sin(k * theta), math.cos(k * theta)]]
+    ],
+    "positional encoding": [components.positional_encoding.variant(), FrozenTable],
+    "residual connection": [components.residual.wired()],
+    "sampling probabilities": [
+        components.sampling_probabilities.probabilities,
+        widely_copied_filter,
+        probabilities_row_by_row,
+    ],
+    "shifted target": [lambda target: (target[:, :-1].masked_fill(target[:, :-1] == 2, 0), target[:, 1:])],
+    "sinusoidal table": [table_with_loops],
+    "softmax": [
+        lambda scores, dim=-1: torch.exp(scores - scores.logsumexp(dim, keepdim=True)),
+        lambda scores: np.exp(scores.numpy() - np.logaddexp.reduce(scores.numpy(), -1, keepdims=True)),
+    ],
+    "split and merge": [
+        (
+            lambda x, num_heads: torch.stack(x.chunk(num_heads, dim=-1), dim=1),
+            lambda heads: torch.cat(list(heads.unbind(1)), dim=-1),
+        )
+    ],
+    "target mask": [lambda ids, pad_id: torch.tril((ids != pad_id)[:, None, None, :].expand(-1, -1, ids.shape[1], -1))],
+    "transformer": [
+        components.transformer.variant(),
+        WithTorchsOwn,
+        lambda *sizes, **fields: te.build_transformer(*sizes, **fields, norm="pre"),
+        lambda *sizes, **fields: te.build_transformer(*sizes, **fields, final_norm=True),
+        with_frozen_and_unused_parameters,
+    ],
+    "warm-up schedule": [rate_with_a_case_distinction],
+}
+
+
+@pytest.mark.parametrize(("name", "candidate"), [(name, one) for name, some in RIGHT.items() for one in some])
+def test_right_code_passes(name, candidate, capsys):
+    run(name, candidate)
+    assert capsys.readouterr().out == f"✓ {name}: {len(COMPONENTS[name].trials)} checks passed\n"

@@ -1,0 +1,190 @@
+"""Mistakes in code that readers write, unlike the catalogue's own, get their names; so do answers of the wrong kind."""
+
+import math
+from functools import partial
+
+import pytest
+import torch
+import torch.nn.functional as F
+from sacrebleu.metrics import BLEU
+from torch import nn
+
+from tests.unit.checked import diagnosis, failure
+from transformer_edu.decoding.sampling import sampling_probabilities
+
+pytestmark = pytest.mark.usefixtures("as_readers_run_it")
+
+
+def widely_copied_attention(query, key, value, mask=None, *, fill=-1e9, drop=0.0):
+    scores = torch.matmul(query, key.transpose(-2, -1)) / math.sqrt(query.size(-1))
+    if mask is not None:
+        scores = scores.masked_fill(mask == 0, fill)
+    return torch.matmul(F.dropout(F.softmax(scores, dim=-1), drop), value)
+
+
+def softmax_in_place(scores):
+    scores -= scores.amax(-1, keepdim=True)
+    scores.exp_()
+    scores /= scores.sum(-1, keepdim=True)
+    return scores
+
+
+def widely_copied_table(max_len, d_model):
+    position = torch.arange(0, max_len).unsqueeze(1).float()
+    frequency = torch.exp(torch.arange(0, d_model, 2).float() * -(math.log(10000.0) / d_model))
+    pe = torch.zeros(max_len, d_model)
+    pe[:, 0::2] = torch.sin(position * frequency)
+    pe[:, 1::2] = torch.cos(position * frequency)
+    return pe
+
+
+def widely_copied_norm(x, gamma, beta, eps=1e-6):
+    return gamma * (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + eps) + beta
+
+
+def likeliest_words(model, ids):
+    model.eval()
+    before = model(ids).argmax(-1)
+    for place in range(1, ids.shape[1]):
+        changed = ids.clone()
+        changed[:, place] = (changed[:, place] + 1) % 10
+        if (model(changed).argmax(-1) != before)[:, :place].any():
+            return True
+    return False
+
+
+def one_list_cleared_and_used_again(lengths, max_tokens):
+    batches, batch = [], []
+    for index in range(len(lengths)):
+        widest = max(max(lengths[i]) for i in [*batch, index])
+        if widest * (len(batch) + 1) > max_tokens:
+            batches.append(batch)
+            batch.clear()
+        batch.append(index)
+    return [*batches, batch] if batch else batches
+
+
+def cut_by_assignment(logits, temperature, top_k, top_p):
+    p = sampling_probabilities(logits, temperature, top_k, top_p)
+    logits[p == 0] = -torch.inf
+    return F.softmax(logits / temperature, dim=-1)
+
+
+def widely_copied_beam(next_log_probs, bos_id, eos_id, max_len, beam_size, length_penalty):
+    """Ended answers stay in the list."""
+    beam = [([bos_id], 0.0)]
+    for _ in range(max_len - 1):
+        longer = []
+        for ids, total in beam:
+            if ids[-1] == eos_id:
+                longer.append((ids, total))
+                continue
+            longer += [([*ids, token], total + p) for token, p in next_log_probs(ids).items()]
+        beam = sorted(longer, key=lambda one: one[1], reverse=True)[:beam_size]
+    return max(beam, key=lambda one: (one[0][-1] == eos_id, one[1] / ((4 + len(one[0])) / 6) ** length_penalty))
+
+
+def returned_when_seen(next_log_probs, bos_id, eos_id, max_len, beam_size, length_penalty):
+    beam = [([bos_id], 0.0)]
+    for _ in range(max_len - 1):
+        longer = [([*ids, t], total + p) for ids, total in beam for t, p in next_log_probs(ids).items()]
+        beam = sorted(longer, key=lambda one: -one[1])[:beam_size]
+        for ids, total in beam:
+            if ids[-1] == eos_id:
+                return ids, total
+    return beam[0]
+
+
+def mean_of_sacrebleus(hypotheses, references, *, effective_order=False):
+    """As sacrebleu scores single sentences, and as they must not be averaged."""
+    metric = BLEU(tokenize="none", smooth_method="none", effective_order=effective_order)
+    pairs = zip(hypotheses, references, strict=True)
+    return sum(metric.sentence_score(" ".join(h), [" ".join(r)]).score for h, r in pairs) / len(hypotheses)
+
+
+WRONG = [
+    ("attention", "blocked scores are set to 0", partial(widely_copied_attention, fill=-1e-9)),
+    ("attention", "a query that may look at nothing takes the mean", widely_copied_attention),
+    ("attention", "dropout is always on", partial(widely_copied_attention, drop=0.3)),
+    ("attention", "`.T` reverses all four dimensions", lambda q, k, v, mask=None: F.softmax(q @ k.T / 2, dim=-1) @ v),
+    ("softmax", "the call changes its input: scores", softmax_in_place),
+    ("sinusoidal table", "the angles are computed in float32", widely_copied_table),
+    ("layer normalization", "the standard deviation is Bessel-corrected and ε is added", widely_copied_norm),
+    (
+        "layer normalization",
+        "the mean is not subtracted, and x is divided by the root",
+        lambda x, gamma, beta, eps=1e-5: F.rms_norm(x, x.shape[-1:], gamma, eps) + beta,
+    ),
+    (
+        "masked batch normalization",
+        "`real` is not used",
+        lambda x, real, eps=1e-5: F.batch_norm(x.mT, None, None, training=True, eps=eps).mT,
+    ),
+    ("input embedding", "the table is nn.Embedding's own", nn.Embedding),
+    ("future-leak test", "the comparison is too coarse", likeliest_words),
+    (
+        "label smoothing",
+        "padding counts",
+        lambda logits, target, pad_id, smoothing: F.cross_entropy(logits.mT, target, label_smoothing=smoothing),
+    ),
+    ("batches by budget", "all batches are one and the same list", one_list_cleared_and_used_again),
+    ("sampling probabilities", "the logits are changed in place", cut_by_assignment),
+    ("beam search", "an answer that has ended keeps its place in the beam", widely_copied_beam),
+    ("beam search", "the first answer that ends stops the search", returned_when_seen),
+    ("corpus BLEU", "BLEU is averaged over the sentences", mean_of_sacrebleus),
+    (
+        "corpus BLEU",
+        "BLEU is averaged over the sentences, with shorter n-grams",
+        partial(mean_of_sacrebleus, effective_order=True),
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "mistake", "candidate"), WRONG)
+def test_a_mistake_as_readers_write_it_is_named(name, mistake, candidate):
+    assert diagnosis(name, candidate).startswith(mistake)
+
+
+UNFIT = {
+    "attention": [(None, "returned None"), ((1, 2, 3), "returned 3 things, expected output or (output, weights)")],
+    "batches by budget": [
+        (None, "is the `return` missing"),
+        ("01", "returned a str, expected a list of batches"),
+        ([0, 1], "returned 0 among the batches, expected a list of indices"),
+        ([[0.0, 1.0]], "returned [0.0, 1.0] among the batches"),
+        ([[torch.zeros(2)]], "returned [tensor([0., 0.])] among the batches"),
+    ],
+    "beam search": [
+        (None, "returned None, expected (ids, log_prob): is the `return` missing?"),
+        ("[1, 2]", "returned a str, expected (ids, log_prob)"),
+        (([1, 2], -0.5, 3), "returned 3 things, expected two"),
+        ((-0.5, [1, 2]), "returned a float as ids"),
+        (([1, 2.5], -0.5), "returned [1, 2.5] as ids, expected a list of whole numbers"),
+        (([], math.nan), "none of the known mistakes"),
+    ],
+    "corpus BLEU": [("66.9", "returned a str, expected one number"), (math.nan, "got = nan")],
+    "future-leak test": [
+        (None, "returned None, expected True or False"),
+        ("no", "returned a str, expected True or False"),
+        (torch.zeros(2) > 0, "returned a Tensor, expected True or False"),
+    ],
+    "positional encoding": [([4], "makes a list, expected a torch.nn.Module")],
+    "sampling probabilities": [("no", "returned a str, expected a tensor"), (torch.ones(2, 2), "shape (2, 2)")],
+    "shifted target": [(None, "returned None")],
+    "softmax": [(None, "is the `return` missing?")],
+    "warm-up schedule": [(None, "returned None, expected one number")],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "words"), [(name, *case) for name, cases in UNFIT.items() for case in cases]
+)
+def test_an_answer_of_the_wrong_kind_is_named(name, answer, words):
+    found = failure(name, lambda *given, **named: answer)
+    assert words in str(found)
+    assert found.mistake is None
+
+
+def test_a_wrong_use_of_next_log_probs_is_named():
+    found = failure("beam search", lambda next_log_probs, bos_id, *rest: next_log_probs(bos_id))
+    assert "next_log_probs takes a list of ids, bos_id first, got int" in str(found)
