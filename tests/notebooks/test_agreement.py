@@ -34,12 +34,10 @@ def test_a_unit_of_the_last_printed_place_may_differ(stored: str, fresh: str) ->
     ("stored", "fresh"),
     [
         ("loss 0.1234 nats", "loss 0.1236 nats"),
-        ("loss 0.1234 nats", "loss 0.2234 nats"),
         ("loss 0.1234 nats", "loss 0.1234  nats"),
         ("loss 0.1234 nats", "loss 0.1234 bits"),
         ("0.5", "0.5000"),
         ("189,568 parameters", "189,569 parameters"),
-        ("97 %", "96 %"),
         ("ids [1, 4, 7]", "ids [1, 4, 8]"),
         ("nan", "0.0"),
         ("0.1", "0.1 0.1"),

@@ -98,7 +98,6 @@ REMARK = FILES["masks.py"].replace("return 1", "return (1)  # why").replace("See
     ("name", "text", "changes"),
     [
         ("masks.py", FILES["masks.py"].replace("return 1", "return 2"), True),
-        ("masks.py", REMARK, False),
         ("shapes.py", "BATCH = 2\n", True),
         ("positional.py", "def table(): return 2\n", False),
         ("unused.py", "X = 2\n", False),

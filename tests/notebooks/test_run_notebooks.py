@@ -16,7 +16,7 @@ import pytest
 from nbclient.exceptions import CellExecutionError
 from normalize import normalize, strip_png
 from PIL import Image, PngImagePlugin
-from run_notebooks import chosen, execute, stale, store_fingerprint, stored_fingerprints
+from run_notebooks import execute, stale, store_fingerprint, stored_fingerprints
 
 CELLS = [
     "REPOSITORY = ''",
@@ -146,11 +146,6 @@ def test_a_picture_loses_its_metadata_and_keeps_its_pixels(tmp_path: Path) -> No
     stripped = base64.b64decode(strip_png(base64.b64encode(raw.getvalue()).decode()))
     assert b"Software" not in stripped
     assert (np.asarray(Image.open(io.BytesIO(stripped))) == pixels).all()
-
-
-def test_an_unknown_chapter_is_named(root: Path) -> None:
-    with pytest.raises(SystemExit, match="no such chapter: 99-nothing; there are: 01-"):
-        chosen(["99-nothing"], root / "notebooks")
 
 
 @pytest.mark.slow

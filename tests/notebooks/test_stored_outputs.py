@@ -10,6 +10,8 @@ from fingerprint import plain_python
 from nbformat import NotebookNode
 from take_stills import figures_in
 
+from tests.notebooks.test_bertviz_outputs import bertviz_lines
+
 CHAPTERS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("[0-9]*.ipynb"))
 RUN_DEPENDENT = re.compile(r" at 0x[0-9a-f]{6,}|\r|\d+(\.\d+)?(it|s)/(s|it)\b")
 MACHINE = re.compile(r"/home/|/Users/|/root/|/tmp/|site-packages")
@@ -33,13 +35,6 @@ def test_every_code_cell_was_run_once_from_top_to_bottom(chapter: NotebookNode) 
     assert counts == list(range(1, len(counts) + 1))
 
 
-def test_no_cell_stores_a_warning_or_an_error_that_it_does_not_announce(chapter: NotebookNode) -> None:
-    for cell, output in outputs(chapter):
-        assert output.get("name") != "stderr", cell.source
-        announced = "raises-exception" in cell.metadata.get("tags", [])
-        assert output.output_type != "error" or announced, cell.source
-
-
 def asserts(source: str) -> bool:
     calls = [node for node in ast.walk(ast.parse(plain_python(source))) if isinstance(node, ast.Call | ast.Assert)]
     return any(isinstance(node, ast.Assert) or ast.unparse(node.func).endswith("assert_close") for node in calls)
@@ -53,30 +48,28 @@ def test_an_output_that_is_not_compared_is_guarded_by_an_assertion_in_its_own_ce
             assert ("times" in tags) == ("perf_counter" in cell.source), cell.source
 
 
-def test_every_stored_picture_has_alt_text(chapter: NotebookNode) -> None:
+def test_every_stored_picture_has_words_and_every_figure_a_true_still(chapter: NotebookNode) -> None:
     for cell, output in outputs(chapter):
         if any(kind.startswith("image/") for kind in output.get("data", {})):
             alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
             assert len(alt) > 10, f"no alt text in the metadata of the cell:\n{cell.source}"
-
-
-def test_every_interactive_figure_has_words_and_a_still_that_shows_it_as_it_is(chapter: NotebookNode) -> None:
     for figure in figures_in(chapter):
         assert len(figure.alt) > 10
         assert figure.has_true_still(), f"run `make outputs`: {figure.alt}"
 
 
-def test_nothing_stored_differs_from_run_to_run_or_names_the_machine(chapter: NotebookNode) -> None:
+def test_nothing_is_stored_that_differs_from_run_to_run_or_went_wrong_or_is_not_ours(chapter: NotebookNode) -> None:
+    assert set(chapter.metadata) <= {"kernelspec", "language_info"}
+    assert "version" not in chapter.metadata.language_info
+    assert all("execution" not in cell.metadata for cell in chapter.cells)
+    assert not bertviz_lines(chapter)
     for cell, output in outputs(chapter):
+        assert output.get("name") != "stderr", cell.source
+        announced = "raises-exception" in cell.metadata.get("tags", [])
+        assert output.output_type != "error" or announced, cell.source
         for text in [output.get("text", ""), *output.get("data", {}).values(), *output.get("traceback", [])]:
             if isinstance(text, str) and not text.startswith("iVBOR"):
                 assert not RUN_DEPENDENT.search(text), cell.source
                 assert not MACHINE.search(text), cell.source
         # Its lines would differ after a change of comments, which runs no chapter again.
         assert not any("transformer_edu" in frame for frame in output.get("traceback", [])), cell.source
-
-
-def test_metadata_holds_nothing_of_the_run(chapter: NotebookNode) -> None:
-    assert set(chapter.metadata) <= {"kernelspec", "language_info"}
-    assert "version" not in chapter.metadata.language_info
-    assert all("execution" not in cell.metadata for cell in chapter.cells)
