@@ -42,3 +42,4 @@ def test_tying_saves_whole_tables(config, tie, tables):
 def test_final_norms_add_two_norms():
     assert count(**BASE, final_norm=True) == count(**BASE) + 2 * 2 * 512
     assert count(**BASE, norm="pre") == count(**BASE, final_norm=True)
+    assert count(**BASE, norm="pre", final_norm=False) == count(**BASE)

@@ -33,22 +33,10 @@ def test_other_sentences_change_nothing(norm, training):
     must.other_sentences_change_nothing(norm=norm, training=training)
 
 
-def test_padded_tokens_get_no_gradient():
-    must.padded_tokens_get_no_gradient()
-
-
 @TRAINING
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
 def test_recorded_weights_sum_to_one_over_keys(training, dropout):
     must.recorded_weights_sum_to_one(training=training, dropout=dropout)
-
-
-def test_recorded_weights_are_the_ones_used():
-    must.recorded_weights_are_the_ones_used()
-
-
-def test_recorded_maps_hold_no_graph():
-    must.recorded_maps_hold_no_graph()
 
 
 @NORM
@@ -78,9 +66,15 @@ def test_the_greedy_comparison_meets_lively_sentences_of_different_lengths():
     assert all(row[0] == BOS and row.count(BOS) == 1 for row in rows)
 
 
-def test_greedy_never_chooses_pad_or_begin():
-    must.greedy_never_chooses_pad_or_begin()
-
-
-def test_searching_leaves_the_mode_as_it_was():
-    must.searching_leaves_the_mode_as_it_was()
+@pytest.mark.parametrize(
+    "holds",
+    [
+        must.padded_tokens_get_no_gradient,
+        must.recorded_weights_are_the_ones_used,
+        must.recorded_maps_hold_no_graph,
+        must.greedy_never_chooses_pad_or_begin,
+        must.searching_leaves_the_mode_as_it_was,
+    ],
+)
+def test_property(holds):
+    holds()

@@ -1,5 +1,7 @@
 """Properties of attention, positions and norms, over random shapes, lengths and masks."""
 
+from functools import partial
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -19,49 +21,27 @@ SHAPES = st.fixed_dictionaries(
         "allowed": st.sampled_from([0.0, 0.2, 0.6, 1.0]),
     }
 )
-PATH = pytest.mark.parametrize("need_weights", [True, False], ids=["written-out", "fused"])
+OF_ATTENTION = {
+    "is its definition": must.attention_is_its_definition,
+    "fused equals written out": must.fused_equals_written_out,
+    "weights are a distribution over allowed keys": must.weights_are_a_distribution_over_allowed_keys,
+    "output lies among the allowed values": must.output_lies_among_the_allowed_values,
+    "fused output does too": partial(must.output_lies_among_the_allowed_values, False),
+    "forbidden keys and values never matter": must.forbidden_keys_and_values_never_matter,
+    "nor do they when fused": partial(must.forbidden_keys_and_values_never_matter, False),
+    "one vector added to all keys changes nothing": must.one_vector_added_to_all_keys_changes_nothing,
+}
 over_shapes = settings(max_examples=40, derandomize=True)
 
 
-@over_shapes
-@given(SHAPES)
-def test_attention_is_its_definition(shape):
-    must.attention_is_its_definition(**shape)
-
-
-@over_shapes
-@given(SHAPES)
-def test_fused_equals_written_out(shape):
-    must.fused_equals_written_out(**shape)
-
-
-@over_shapes
-@given(SHAPES)
-def test_weights_are_a_distribution_over_allowed_keys(shape):
-    must.weights_are_a_distribution_over_allowed_keys(**shape)
-
-
-@PATH
+@pytest.mark.parametrize("name", OF_ATTENTION)
 @over_shapes
 @given(shape=SHAPES)
-def test_output_lies_among_the_allowed_values(shape, need_weights):
-    must.output_lies_among_the_allowed_values(need_weights, **shape)
+def test_attention(name, shape):
+    OF_ATTENTION[name](**shape)
 
 
-@PATH
-@over_shapes
-@given(shape=SHAPES)
-def test_forbidden_keys_and_values_never_matter(shape, need_weights):
-    must.forbidden_keys_and_values_never_matter(need_weights, **shape)
-
-
-@over_shapes
-@given(SHAPES)
-def test_one_vector_added_to_all_keys_changes_nothing(shape):
-    must.one_vector_added_to_all_keys_changes_nothing(**shape)
-
-
-@PATH
+@pytest.mark.parametrize("need_weights", [True, False], ids=["written-out", "fused"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
 def test_nowhere_to_look_gives_zeros_and_finite_gradients(dtype, need_weights):
     must.nowhere_to_look_gives_zeros(need_weights=need_weights, dtype=dtype)

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from transformer_edu import KeyValueCache, MultiHeadAttention, hand_example, scaled_dot_product_attention
+from transformer_edu import MultiHeadAttention, hand_example, scaled_dot_product_attention
 
 PATH = pytest.mark.parametrize("need_weights", [True, False], ids=["written-out", "fused"])
 
@@ -69,10 +69,3 @@ def test_recording_runs_the_written_out_path_and_not_recording_the_fused_one(mon
     torch.testing.assert_close(attention(x, x, x), unrecorded)
     assert (len(calls), len(seen)) == (1, 1)
     assert seen[0].shape == (1, 2, 3, 3)
-
-
-def test_reordering_an_empty_cache_leaves_it_empty():
-    cache = KeyValueCache()
-    cache.reorder(torch.tensor([0]))
-    assert cache.key is None
-    assert cache.value is None

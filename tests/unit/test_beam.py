@@ -83,14 +83,6 @@ def test_a_sentence_gets_the_answer_it_gets_among_others(max_len):
         assert [one.ids for one in alone] == [one.ids for one in hypotheses]
 
 
-def test_neither_padding_nor_begin_is_ever_chosen():
-    model = force_scores(small_model(), {PAD: 9.0, BOS: 8.0, 6: 5.0, EOS: 4.0})
-    for hypotheses in beam_search(model, SOURCE, BOS, EOS, 6, 4):
-        for one in hypotheses:
-            assert one.ids[0] == BOS
-            assert not {PAD, BOS} & set(one.ids[1:])
-
-
 def test_an_answer_that_never_ends_is_cut_at_the_limit():
     model = force_scores(small_model(), {6: 50.0})
     for best, *_ in beam_search(model, SOURCE, BOS, EOS, 7, 2, n_best=1):

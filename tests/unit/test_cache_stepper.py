@@ -9,11 +9,6 @@ from transformer_edu.widgets.cache_stepper_data import largest_change, rows_of_e
 
 SHIPPED = pretrained.load_grammar()
 EXAMPLE = {"step": 1, "cached": False, "token": 0, "layer": 0, "length": 512}
-BAD = [
-    (ValueError, "step must be from 1 to 8, got 9", {"step": 9}),
-    (ValueError, "token must be from 0 to 7, got 8", {"token": 8}),
-    (ValueError, "layer must be from 0 to 1, got 2", {"layer": 2}),
-]
 SAYS = [
     ({}, "with the cache. Step 6 of 8 reads “ne” and writes “dort”: 4 rows are computed with the cache, 38 without;"),
     ({}, "so far 38 and 168. The cache of 2 layers holds 3,328 numbers. The key of “petit” is the same"),

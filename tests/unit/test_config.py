@@ -31,11 +31,3 @@ def test_config_cannot_be_changed_only_replaced():
     assert replace(config, d_model=64).d_model == 64
     with pytest.raises(ValueError, match="d_model must be divisible by num_heads, got d_model=60 and num_heads=8"):
         replace(config, d_model=60)
-
-
-@pytest.mark.parametrize(
-    ("norm", "final_norm", "expected"),
-    [("post", None, False), ("pre", None, True), ("post", True, True), ("pre", False, False)],
-)
-def test_final_norm_comes_with_pre_norm_unless_said_otherwise(norm, final_norm, expected):
-    assert TransformerConfig(10, 10, norm=norm, final_norm=final_norm).has_final_norm is expected

@@ -28,7 +28,6 @@ BAD = [
         "pair must be one of [[1, 1]], where both sentences have one word, got [0, 0]",
         {"vectors": VECTORS, "pair": [0, 0]},
     ),
-    (ValueError, "second must be from 0 to 1, got 9", {"vectors": VECTORS, "second": 9}),
 ]
 SAYS = [
     ({}, f"“the”, word 1 of “{RUNNING_SENTENCE}” and word 1 of “the small black cow does not sleep”"),

@@ -22,12 +22,17 @@ def filled(make, steps):
 
 
 @EITHER
-def test_rows_stand_in_the_order_in_which_they_came(make):
-    with torch.no_grad():
-        for steps in ([9], [1] * 9, [3, 1, 1, 4], [1, 8]):
-            cache = filled(make, steps)
-            assert torch.equal(cache.key, ROWS)
-            assert torch.equal(cache.value, -ROWS)
+@pytest.mark.parametrize("steps", [[9], [1] * 9, [3, 1, 1, 4], [1, 8]], ids=str)
+@pytest.mark.parametrize("with_gradients", [[False], [True, False, False]], ids=["never", "now and then"])
+def test_rows_stand_in_the_order_in_which_they_came(make, steps, with_gradients):
+    cache, start = make(), 0
+    for number, step in enumerate(steps):
+        new = ROWS[:, :, start : start + step]
+        with torch.set_grad_enabled(with_gradients[number % len(with_gradients)]):
+            cache.append(new, -new)
+        start += step
+    assert torch.equal(cache.key, ROWS)
+    assert torch.equal(cache.value, -ROWS)
 
 
 @EITHER
@@ -53,17 +58,6 @@ def test_gradients_flow_through_every_step(make):
     torch.stack(seen).sum().backward()
     expected = 2 * ROWS[:, :, :3] * torch.tensor([3.0, 2.0, 1.0])[:, None]
     torch.testing.assert_close(rows.grad[:, :, :3], expected)
-
-
-@EITHER
-def test_steps_with_and_without_gradients_can_follow_each_other(make):
-    cache = make()
-    for position in range(9):
-        new = ROWS[:, :, position : position + 1]
-        with torch.set_grad_enabled(position % 3 == 0):
-            cache.append(new, -new)
-    assert torch.equal(cache.key, ROWS)
-    assert torch.equal(cache.value, -ROWS)
 
 
 def grown(rows, make):
@@ -134,20 +128,21 @@ def test_equal_neighbours_are_kept_once():
     assert torch.equal(cache.value, -ROWS[[2, 0]])
 
 
-@pytest.mark.parametrize("rows", [[0, 5], [4, 0, 5, 1]], ids=["too few", "mixed"])
-def test_rows_that_no_longer_lie_together_are_kept_one_by_one(rows):
-    cache, pairs = SharedCache(), ROWS.repeat_interleave(2, dim=0)
+@pytest.mark.parametrize(
+    ("rows", "kept"),
+    [
+        ([0, 0, 1, 1, 2, 2], [0, 5]),
+        ([0, 0, 1, 1, 2, 2], [4, 0, 5, 1]),
+        ([0, 0, 1], [0, 1, 2]),
+        ([0, 0, 1, 2], [0, 1, 2, 3]),
+        ([0, 1, 1, 2], [0, 1, 2, 3]),
+    ],
+    ids=["too few are left", "mixed", "odd", "alone", "first alone"],
+)
+def test_rows_that_are_not_equal_in_turn_are_kept_one_by_one(rows, kept):
+    cache, given = SharedCache(), ROWS[rows]
     with torch.no_grad():
-        cache.append(pairs, -pairs)
-        cache.reorder(torch.tensor(rows))
+        cache.append(given, -given)
+        cache.reorder(torch.tensor(kept))
     assert cache.sharing == 1
-    assert torch.equal(cache.key, pairs[rows])
-
-
-@pytest.mark.parametrize("rows", [[0, 0, 1], [0, 0, 1, 2], [0, 1, 1, 2]], ids=["odd", "alone", "first alone"])
-def test_rows_are_shared_only_if_all_are_equal_in_turn(rows):
-    cache = SharedCache()
-    with torch.no_grad():
-        cache.append(ROWS[rows], -ROWS[rows])
-    assert cache.sharing == 1
-    assert torch.equal(cache.key, ROWS[rows])
+    assert torch.equal(cache.key, given[kept])

@@ -6,17 +6,8 @@ import sys
 
 import transformer_edu
 
-HEAVY = {
-    "matplotlib",
-    "seaborn",
-    "anywidget",
-    "ipywidgets",
-    "tokenizers",
-    "IPython",
-    "pandas",
-    "safetensors",
-    "bertviz",
-}
+PLOTTING = {"matplotlib", "seaborn", "pandas"}
+HEAVY = PLOTTING | {"anywidget", "ipywidgets", "IPython", "bertviz", "tokenizers", "safetensors"}
 
 
 def modules_after(statement, root):

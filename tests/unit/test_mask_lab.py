@@ -51,7 +51,3 @@ def test_alt_text_says_where_the_query_looks(kind: str, pad_first: bool) -> None
     said = re.findall(r" (\d\.\d\d)\b", figure.alt_text())
     expected = attention_of_scores(scores, mask)[4].tolist()
     assert [float(number) for number in said] == pytest.approx(expected, abs=5.1e-3)
-
-
-def test_causal_mask_is_ticked_where_it_belongs() -> None:
-    assert [MaskLab(kind).causal for kind in ("encoder", "decoder", "cross")] == [False, True, False]

@@ -20,7 +20,6 @@ EXAMPLE = {
     "selected": (1, 4, 0),
 }
 BAD = [
-    (ValueError, "sentences must be 1 to 4", {"sentences": []}),
     (TypeError, "sentences[0] must be a dict with 'tokens' and 'x', got 3", {"sentences": [3]}),
     (TypeError, "sentences[0]['tokens'] must be a list", {"sentences": [{"tokens": "ab", "x": [[1, 2]]}]}),
     (ValueError, "must be 2 to 4 strings, got 1", {"sentences": [{"tokens": ["a"], "x": [[1, 2]]}]}),
@@ -32,24 +31,16 @@ BAD = [
         {"sentences": [TWO[0] | {"x": [[1, 2], [math.nan, 2]]}]},
     ),
     (ValueError, "same 2 to 6 features, got [2, 3]", {"sentences": [TWO[0], TWO[1] | {"x": [[1, 2, 3]] * 2}]}),
-    (ValueError, "other must be one of None, 1, 2, got 0", {"other": 0}),
-    (ValueError, "padding must be from 0 to 2, got 3", {"padding": 3}),
     (TypeError, "edits[0] must be [sentence, position, feature, value], got (0, 0)", {"edits": [(0, 0)]}),
     (ValueError, "edits[0], its sentence, must be from 0 to 2, got 3", {"edits": [(3, 0, 0, 1)]}),
-    (ValueError, "edits[0], its position, must be from 0 to 2, got 3", {"edits": [(0, 3, 0, 1)]}),
     (TypeError, "edits[0], its value, must be a number from -1000 to 1000, got True", {"edits": [(0, 0, 0, True)]}),
-    (TypeError, "selected must be three whole numbers", {"selected": (0, 0)}),
     (ValueError, "selected, its row, must be from 0 to 0, got 1", {"selected": (1, 0, 0), "other": None}),
 ]
 
 
-def test_first_sentence_is_the_hand_example_and_scales_differ() -> None:
-    sentences = NormCube().sentences
-    assert sentences[0] == {"tokens": list(hand_example().tokens), "x": hand_example().x.tolist()}
-    rows = torch.tensor(sentences[0]["x"] + sentences[1]["x"])
-    deviations = rows.std(dim=0)
-    assert deviations.max() > 3 * deviations.min()
-    assert rows[3:].std() > 3 * rows[:3].std()
+def test_first_sentence_is_the_hand_example() -> None:
+    hand = hand_example()
+    assert NormCube().sentences[0] == {"tokens": list(hand.tokens), "x": hand.x.tolist()}
 
 
 @pytest.mark.parametrize(

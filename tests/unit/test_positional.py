@@ -59,9 +59,3 @@ def test_an_encoding_built_without_memory_gets_its_table_with_it():
         assert encoding.table.is_meta
         encoding.to_empty(device="cpu")
     assert torch.equal(encoding.table, sinusoidal_table(40, 8))
-
-
-def test_a_move_that_changes_nothing_keeps_the_table():
-    encoding = PositionalEncoding(8, 40)
-    table = encoding.table
-    assert encoding.to("cpu").float().table is table

@@ -13,13 +13,7 @@ EXAMPLE = {"scores": [0.0, 1.0], "d_k": 256, "temperature": 2}
 BAD = [
     (ValueError, "scores must be 2 to 8 numbers, got 1", {"scores": [1.0]}),
     (ValueError, "scores must be finite", {"scores": [0.0, math.inf]}),
-    (ValueError, "scores must be finite", {"scores": [0.0, math.nan]}),
 ]
-
-
-def test_draws_come_from_the_generator_named_beside_them() -> None:
-    drawn = torch.randn(6, 6, generator=torch.Generator().manual_seed(43263))
-    torch.testing.assert_close(torch.tensor(DRAWS), drawn, atol=0.0501, rtol=0)
 
 
 @pytest.mark.parametrize(("d_k", "temperature"), [(4, 1.0), (64, 1.0), (1024, 10.0)])

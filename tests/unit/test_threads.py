@@ -96,14 +96,6 @@ def test_each_thread_records_its_own_passes_and_nothing_is_left_on(record, elsew
     assert traces(model) == before
 
 
-@RECORDERS
-def test_a_pass_of_another_thread_is_not_recorded(record, elsewhere):
-    model = small_model()
-    with record(model) as maps:
-        elsewhere[0](model, SOURCE, TARGET)
-        assert maps == {}
-
-
 def test_blocked_attention_is_blocked_for_its_own_thread_alone(elsewhere):
     model = small_model()
     free = model(SOURCE, TARGET)

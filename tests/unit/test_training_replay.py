@@ -16,8 +16,6 @@ STORED = recordings.load("training-replay")["data"]
 
 EXAMPLE = {"step": 100, "run": 2, "layer": 0, "head": 3}
 BAD = [
-    (ValueError, "step must be one of 0, 10, 25", {"step": 1}),
-    (ValueError, "run must be from 0 to 2, got 3", {"run": 3}),
     (ValueError, "head must be from 0 to 3, got 4", {"head": 4}),
 ]
 SAYS = [

@@ -66,11 +66,9 @@ def test_int32_ids_give_the_logits_of_int64_ids():
 
 
 @pytest.mark.parametrize(("activation", "reference"), [("relu", nn.ReLU()), ("gelu", nn.GELU())])
-def test_feed_forward_treats_every_position_alike(activation, reference):
+def test_feed_forward_bends_by_the_activation_that_is_named(activation, reference):
     feed_forward, x = PositionwiseFeedForward(8, 16, activation=activation), torch.randn(2, 5, 8)
-    expected = feed_forward.contract(reference(feed_forward.expand(x)))
-    torch.testing.assert_close(feed_forward(x), expected)
-    torch.testing.assert_close(feed_forward(x)[:, 3:4], feed_forward(x[:, 3:4]))
+    torch.testing.assert_close(feed_forward(x), feed_forward.contract(reference(feed_forward.expand(x))))
 
 
 def test_residual_dropout_falls_on_the_sublayer_not_on_the_bypass():
