@@ -52,7 +52,7 @@ def chapter(*cells: str) -> NotebookNode:
     return nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
 
 
-def mark(house: Path, code: str = "from transformer_edu import Attention") -> str:
+def mark(house: Path, code: str) -> str:
     return fingerprint(chapter("setup = 1", code), house)
 
 
@@ -94,42 +94,39 @@ def test_code_reaches_exactly_the_files_it_can_depend_on(house: Path, code: str,
 REMARK = FILES["masks.py"].replace("return 1", "return (1)  # why").replace("See three-seeds", "In other words")
 
 
+USES = "from transformer_edu import Attention"
+PRINTS = [
+    "import inspect, transformer_edu as te\nprint(inspect.getsource(te.mask))",
+    "from transformer_edu import masks\nhelp(masks.causal_mask)",
+    "from transformer_edu import mask, Attention\nprint(mask.__doc__)",
+    "from transformer_edu import mask\nmask?",
+    "import inspect, transformer_edu as te\nfor f in [te.mask]:\n    print(inspect.getsource(f))",
+]
+PRINTS_NOT = [
+    USES,
+    "import inspect, transformer_edu as te\ndef own(): te.mask()\nprint(inspect.getsource(own))",
+    "import inspect, transformer_edu as te\nte.mask()\nprint(inspect.getsource(te.table))",
+]
+
+
 @pytest.mark.parametrize(
-    ("name", "text", "changes"),
+    ("code", "name", "text", "changes"),
     [
-        ("masks.py", FILES["masks.py"].replace("return 1", "return 2"), True),
-        ("shapes.py", "BATCH = 2\n", True),
-        ("positional.py", "def table(): return 2\n", False),
-        ("unused.py", "X = 2\n", False),
-        ("__init__.py", FILES["__init__.py"].replace("1", "2"), False),
-        ("recordings/three-seeds.json", "[]", False),
+        (USES, "masks.py", FILES["masks.py"].replace("return 1", "return 2"), True),
+        (USES, "shapes.py", "BATCH = 2\n", True),
+        (USES, "positional.py", "def table(): return 2\n", False),
+        (USES, "unused.py", "X = 2\n", False),
+        (USES, "__init__.py", FILES["__init__.py"].replace("1", "2"), False),
+        (USES, "recordings/three-seeds.json", "[]", False),
+        *((code, "masks.py", REMARK, code in PRINTS) for code in PRINTS + PRINTS_NOT),
     ],
 )
-def test_what_a_chapter_runs_changes_its_mark_and_nothing_else_does(
-    house: Path, name: str, text: str, changes: bool
+def test_what_a_chapter_runs_or_prints_changes_its_mark_and_nothing_else_does(
+    house: Path, code: str, name: str, text: str, changes: bool
 ) -> None:
-    before = mark(house)
+    before = mark(house, code)
     (house / "transformer_edu" / name).write_text(text)
-    assert (mark(house) != before) == changes
-
-
-@pytest.mark.parametrize(
-    ("show", "counts"),
-    [
-        ("import inspect, transformer_edu as te\nprint(inspect.getsource(te.mask))", True),
-        ("from transformer_edu import masks\nhelp(masks.causal_mask)", True),
-        ("from transformer_edu import mask, Attention\nprint(mask.__doc__)", True),
-        ("from transformer_edu import mask\nmask?", True),
-        ("import inspect, transformer_edu as te\nfor f in [te.mask]:\n    print(inspect.getsource(f))", True),
-        ("import inspect, transformer_edu as te\ndef own(): te.mask()\nprint(inspect.getsource(own))", False),
-        ("import inspect, transformer_edu as te\nte.mask()\nprint(inspect.getsource(te.table))", False),
-        ("import transformer_edu as te\nte.mask()", False),
-    ],
-)
-def test_comments_and_docstrings_count_where_a_chapter_prints_them(house: Path, show: str, counts: bool) -> None:
-    before = mark(house, show)
-    (house / "transformer_edu" / "masks.py").write_text(REMARK)
-    assert (mark(house, show) != before) == counts
+    assert (mark(house, code) != before) == changes
 
 
 def test_the_setup_cell_and_prose_may_change_and_other_cells_may_not(house: Path) -> None:
