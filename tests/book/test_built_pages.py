@@ -7,50 +7,42 @@ from urllib.parse import unquote, urlsplit
 
 import nbformat
 import pytest
-from bs4 import BeautifulSoup, Tag
+from bs4 import BeautifulSoup
 
 HTML = Path(__file__).resolve().parents[2] / "_build" / "html"
 PAGES = sorted(p.relative_to(HTML).as_posix() for p in HTML.rglob("*.html") if "_static" not in p.parts)
-FETCHING = {
-    "script": "src",
-    "img": "src",
-    "link": "href",
-    "iframe": "src",
-    "source": "src",
-    "video": "src",
-    "audio": "src",
-}
+FETCHING = dict.fromkeys(("script", "img", "iframe", "source", "video", "audio"), "src") | {"link": "href"}
 NOT_FETCHED = {"canonical", "next", "prev", "search", "index", "author", "license", "copyright"}
 CSS_URL = re.compile(r"""(?:url\(\s*|@import\s+)["']?((?:https?:)?//[^"')\s]+)""")
 ERROR_TEXT = re.compile(r"\{(?:cite|ref|numref|eq|doc)[:}]|\[\?\]|ipywidgets|interactive\(children=")
 
 
 @cache
-def page(name: str) -> BeautifulSoup:
+def page(name):
     return BeautifulSoup((HTML / name).read_text(encoding="utf-8"), "html.parser")
 
 
 @cache
-def anchors(name: str) -> frozenset[str]:
+def anchors(name):
     return frozenset(str(tag[key]) for tag in page(name).find_all(True) for key in ("id", "name") if tag.has_attr(key))
 
 
-def contents() -> list[str]:
+def contents():
     listed = (HTML.parents[1] / "_toc.yml").read_text(encoding="utf-8")
     return re.findall(r"(?:root|file): (\S+)", listed)
 
 
 @pytest.fixture(params=PAGES)
-def name(request: pytest.FixtureRequest, book_html: Path) -> str:
+def name(request, book_html):
     return str(request.param)
 
 
-def test_every_page_of_the_contents_is_built(book_html: Path) -> None:
+def test_every_page_of_the_contents_is_built(book_html):
     assert {f"{entry}.html" for entry in contents()} <= set(PAGES)
     assert "index.html" in PAGES
 
 
-def test_internal_links_lead_to_a_page_and_a_place_on_it(name: str) -> None:
+def test_internal_links_lead_to_a_page_and_a_place_on_it(name):
     broken = []
     for link in page(name).find_all("a", href=True):
         parts = urlsplit(str(link["href"]))
@@ -67,12 +59,12 @@ def test_internal_links_lead_to_a_page_and_a_place_on_it(name: str) -> None:
     assert not broken
 
 
-def test_links_to_other_places_are_written_in_full_and_safe(name: str) -> None:
+def test_links_to_other_places_are_written_in_full_and_safe(name):
     schemes = {urlsplit(str(a["href"])).scheme for a in page(name).find_all("a", href=True)}
     assert schemes <= {"", "https", "mailto"}
 
 
-def test_every_picture_has_alt_text(name: str) -> None:
+def test_every_picture_has_alt_text(name):
     silent = []
     for picture in page(name).find_all("img"):
         alt = str(picture.get("alt", "")).strip()
@@ -81,7 +73,7 @@ def test_every_picture_has_alt_text(name: str) -> None:
     assert not silent
 
 
-def test_every_drawing_and_figure_says_what_it_shows(name: str) -> None:
+def test_every_drawing_and_figure_says_what_it_shows(name):
     for drawing in page(name).select("article svg"):
         hidden = drawing.get("aria-hidden") == "true" or drawing.find_parent(attrs={"aria-hidden": "true"})
         assert hidden or drawing.get("aria-label") or drawing.get("aria-labelledby") or drawing.find("title")
@@ -90,29 +82,25 @@ def test_every_drawing_and_figure_says_what_it_shows(name: str) -> None:
         assert figure.select_one("img[alt], svg"), f"{figure.get('data-widget')} has no still picture"
 
 
-def is_fetched(tag: Tag) -> bool:
-    relations = tag.get("rel") or []
-    return tag.name != "link" or not NOT_FETCHED.intersection(relations)
+def fetched(name):
+    """All that a browser fetches with a page."""
+    tags = [(tag, key) for kind, key in FETCHING.items() for tag in page(name).find_all(kind)]
+    return [tag.get(key) or "" for tag, key in tags if not NOT_FETCHED.intersection(tag.get("rel") or [])]
 
 
-def test_no_page_fetches_anything_from_another_host(name: str) -> None:
-    addresses = [
-        str(tag.get(key)) for kind, key in FETCHING.items() for tag in page(name).find_all(kind) if is_fetched(tag)
-    ]
-    outside = [address for address in addresses if urlsplit(address).netloc]
+def test_no_page_fetches_anything_from_another_host(name):
+    outside = [address for address in fetched(name) if urlsplit(address).netloc]
     inline = [match for style in page(name).find_all("style") for match in CSS_URL.findall(style.text)]
     assert not outside + inline
 
 
-def test_everything_a_page_fetches_is_in_the_book(name: str) -> None:
-    for kind, key in FETCHING.items():
-        for tag in page(name).find_all(kind):
-            address = urlsplit(str(tag.get(key) or ""))
-            if address.path and not address.scheme and is_fetched(tag):
-                assert ((HTML / name).parent / unquote(address.path)).exists(), address.path
+def test_everything_a_page_fetches_is_in_the_book(name):
+    for address in map(urlsplit, fetched(name)):
+        if address.path and not address.scheme:
+            assert ((HTML / name).parent / unquote(address.path)).exists(), address.path
 
 
-def test_styles_and_scripts_name_no_host_to_fetch_from(book_html: Path) -> None:
+def test_styles_and_scripts_name_no_host_to_fetch_from(book_html):
     for sheet in book_html.rglob("*.css"):
         assert not CSS_URL.findall(sheet.read_text(encoding="utf-8")), sheet.name
     pages = "".join((HTML / name).read_text(encoding="utf-8") for name in PAGES)
@@ -120,7 +108,7 @@ def test_styles_and_scripts_name_no_host_to_fetch_from(book_html: Path) -> None:
         assert script not in pages, script
 
 
-def test_every_page_has_one_first_heading_a_language_and_a_title(name: str) -> None:
+def test_every_page_has_one_first_heading_a_language_and_a_title(name):
     if name == "index.html":
         assert page(name).find("meta", attrs={"http-equiv": "Refresh"})
         return
@@ -129,7 +117,7 @@ def test_every_page_has_one_first_heading_a_language_and_a_title(name: str) -> N
     assert len(page(name).select("main h1, article h1, #search-documentation")) >= 1
 
 
-def test_no_reference_is_left_unresolved(name: str) -> None:
+def test_no_reference_is_left_unresolved(name):
     article = page(name).find("article")
     prose = "" if article is None else " ".join(
         str(text) for text in article.find_all(string=True) if not text.find_parent(["pre", "code", "script"])
@@ -137,11 +125,11 @@ def test_no_reference_is_left_unresolved(name: str) -> None:
     assert not ERROR_TEXT.search(prose)
 
 
-def test_sources_with_solutions_are_not_shipped(book_html: Path) -> None:
+def test_sources_with_solutions_are_not_shipped(book_html):
     assert not (book_html / "_sources").exists()
 
 
-def test_a_line_stands_under_each_output_that_is_not_compared_and_under_no_other(book_html: Path) -> None:
+def test_a_line_stands_under_each_output_that_is_not_compared_and_under_no_other(book_html):
     for path in sorted((HTML.parents[1] / "notebooks").glob("[0-9]*.ipynb")):
         cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.get("outputs")]
         tags = [cell.metadata.get("tags", []) for cell in cells]

@@ -2,7 +2,6 @@
 
 import functools
 import http.server
-import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -22,16 +21,16 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from transformer_edu.widgets import Figure
+from tests.browser.cases import CASES
+from transformer_edu.widgets import assets
 
 ROOT = Path(__file__).resolve().parents[2]
-BOOK = Path(os.environ.get("TRANSFORMER_EDU_BOOK", ROOT / "_build" / "html"))
+BOOK = ROOT / "_build" / "html"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 FLAGS += ["--disable-component-update", "--disable-sync"]
 PATIENCE = 180_000  # milliseconds until a browser counts as hung; a machine busy tenfold stays far below
 expect.set_options(timeout=PATIENCE)
 DESKTOP: ViewportSize = {"width": 1280, "height": 900}
-NOT_BUILT = f"the book is not built: {BOOK / 'index.html'} does not exist; run `make book` first"
 
 
 def built_pages() -> list[str]:
@@ -44,21 +43,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A test with a `book_page` argument runs for every built page, or fails once when there is no book."""
     if "book_page" in metafunc.fixturenames:
         metafunc.parametrize("book_page", built_pages() or ["index.html"])
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything in this folder needs a browser."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.browser)
-
-
-@pytest.fixture(scope="session")
-def book_html() -> Path:
-    """The folder of the built book."""
-    if not (BOOK / "index.html").exists():
-        pytest.fail(NOT_BUILT)
-    return BOOK
 
 
 @pytest.fixture(scope="session")
@@ -203,15 +187,31 @@ def same_tab(contexts: Callable[..., BrowserContext]) -> StrictPage:
 
 
 @pytest.fixture
-def show(tmp_path: Path, same_tab: StrictPage) -> Callable[..., Page]:
-    """`show(figure, width=390)` opens a page from disk that shows this figure and nothing else."""
+def open_html(tmp_path: Path, same_tab: StrictPage) -> Callable[..., Watched]:
+    """`open_html(html, html, width=390)` opens a page from disk with these figures and nothing else."""
 
-    def open_page(figure: Figure, *, width: int = 800, height: int = 1000) -> Page:
-        tab = same_tab()
-        tab.page.set_viewport_size({"width": width, "height": height})
-        return tab.open(figure.save(tmp_path / "figure.html").as_uri())
+    def open_page(*html: str, width: int = 1280, height: int = 900) -> Watched:
+        path = tmp_path / "figure.html"
+        path.write_text(assets.standalone_page(*html), encoding="utf-8")
+        watched = same_tab()
+        watched.page.set_viewport_size({"width": width, "height": height})
+        watched.open(path.as_uri())
+        return watched
 
     return open_page
+
+
+@pytest.fixture
+def show(open_html: Callable[..., Watched]) -> Callable[..., Page]:
+    """`show(figure, width=390)` opens a page from disk that shows this figure and nothing else."""
+    return lambda figure, width=800: open_html(figure.html(), width=width, height=1000).page
+
+
+@pytest.fixture
+def page(request: pytest.FixtureRequest, show: Callable[..., Page]) -> Page:
+    """The figure that the test's file is named after, as a chapter opens it."""
+    name = request.path.stem.removeprefix("test_").replace("_", "-")
+    return show(CASES[name].make())
 
 
 CONTRAST = "color-contrast"

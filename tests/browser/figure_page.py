@@ -1,25 +1,93 @@
-"""A page that shows one figure: move its sliders, read its numbers. The fixture `show` opens it."""
+"""What a reader does with a figure and finds there, in few words. The fixture `show` opens a page with one figure."""
 
-from collections.abc import Callable
+import re
+from typing import Any
 
 import torch
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, expect
 from torch import Tensor
 
-Show = Callable[..., Page]
 CELLS_BY_ROW = """(grid, cells) => [...grid.querySelectorAll('[role=row]')]
     .map(row => [...row.querySelectorAll(cells)].map(cell => cell.dataset.value)).filter(row => row.length)"""
+SEEN = """() => {
+    const copy = document.querySelector('.te-root').cloneNode(true);
+    copy.querySelectorAll('[aria-live]').forEach((region) => region.remove());
+    return copy.textContent.replace(/\\s+/g, ' ');
+}"""
 
 
-def slide(page: Page, label: str, value: float) -> None:
-    """Set the slider with this label."""
-    page.get_by_role("slider", name=label).fill(str(value))
+def act(page: Page, *steps: str) -> None:
+    """Do what a reader does, one step after another.
+
+    Args:
+        page: the page with the figure.
+        steps: a role and a name, "button Next" or "radio cat" (a part of the name does, where no whole name fits), with
+            a value where the control takes one: "slider steps = 3", "combobox mask = right", "checkbox scale = off".
+            Or "key Enter", or a CSS selector after "click" or "hover".
+    """
+    for step in steps:
+        what, _, value = step.partition(" = ")
+        verb, _, name = what.partition(" ")
+        if verb == "key":
+            page.keyboard.press(name)
+        elif verb == "hover":
+            page.locator(name).hover()
+        elif verb == "click":
+            page.locator(step.removeprefix("click ")).click()
+        else:
+            operate(control(page, verb, name), verb, value)
+
+
+def control(page: Page, role: Any, name: str) -> Locator:
+    """The control with this role and name, or the one whose name contains it."""
+    exact = page.get_by_role(role, name=name, exact=True)
+    return exact if exact.count() else page.get_by_role(role, name=name)
+
+
+def operate(one: Locator, role: str, value: str) -> None:
+    """Click a control, or give it a value; an option is named by its label or else its value."""
+    if role in ("slider", "textbox"):
+        one.fill(value)
+    elif role == "combobox":
+        by_label = value in one.locator("option").all_text_contents()
+        one.select_option(**{"label" if by_label else "value": value})
+    elif role == "checkbox":
+        one.set_checked(value == "on")
+    else:
+        one.click()
+
+
+def play(page: Page, *lines: str) -> None:
+    """Go through a scene: "> " and steps of `act`, or a text that must stand in the figure then, with … for omissions.
+
+    A text after "! " must not stand there; one after "~ " must be announced to a screen reader.
+    """
+    for line in lines:
+        sign, text = line[:2], line[2:]
+        if sign == "> ":
+            act(page, *text.split("; "))
+        elif sign == "~ ":
+            expect(page.locator(".te-root [aria-live]")).to_contain_text(text)
+        else:
+            seen, parts = page.evaluate(SEEN), line.removeprefix("! ").split(" … ")
+            stands = re.search(".*".join(map(re.escape, parts)), seen) is not None
+            assert stands == (sign != "! "), f"{line!r}, but there stands: {seen}"
+
+
+def numbers(found: Locator, key: str = "value") -> Tensor:
+    """The number that each element holds in its data-value, or in another such attribute: (count,)."""
+    texts = found.evaluate_all(f"all => all.map(one => one.dataset.{key})")
+    return torch.tensor([float(text) for text in texts], dtype=torch.float64)
+
+
+def number(page: Page, selector: str) -> float:
+    """The number that one element holds in its data-value."""
+    return float(page.locator(selector).get_attribute("data-value") or "nan")
 
 
 def values(page: Page, selector: str) -> Tensor:
     """All numbers inside an element, in one row (count,), exactly as the figure holds them in data-value."""
-    found = page.locator(f"{selector} [data-value]").evaluate_all("all => all.map(one => one.dataset.value)")
-    return torch.tensor([float(value) for value in found], dtype=torch.float64)
+    return numbers(page.locator(f"{selector} [data-value]"))
 
 
 def matrix(grid: Locator, cells: str = "[data-value]") -> Tensor:
@@ -31,3 +99,15 @@ def matrix(grid: Locator, cells: str = "[data-value]") -> Tensor:
     """
     rows = grid.evaluate(CELLS_BY_ROW, cells)
     return torch.tensor([[float(value) for value in row] for row in rows], dtype=torch.float64)
+
+
+def shown(page: Page, name: str, cells: str = "[data-value]") -> Tensor:
+    """The matrix of this name, as `matrix` reads it."""
+    return matrix(page.locator(f"[data-matrix='{name}']"), cells)
+
+
+def close(found: Tensor, expected: Any, atol: float = 1e-4) -> None:
+    """Assert that numbers are the expected ones, with the same shape."""
+    torch.testing.assert_close(
+        found.double(), torch.as_tensor(expected, dtype=torch.float64), atol=atol, rtol=0, equal_nan=True
+    )

@@ -1,6 +1,5 @@
-"""A reader who has a keyboard and nothing else: press keys, go from stop to stop with Tab."""
+"""A reader who has a keyboard and nothing else: go from stop to stop with Tab."""
 
-import json
 from typing import Any
 
 from playwright.sync_api import Page
@@ -35,34 +34,18 @@ KEYS = {
 WALK = ["ArrowDown", "ArrowRight", "ArrowUp", "ArrowLeft"]  # in a grid or a map, whose places have names
 
 
-def press(page: Page, *keys: str) -> None:
-    """Press keys, one after another."""
-    for key in keys:
-        page.keyboard.press(key)
-
-
 def focused(page: Page) -> str:
     """The name of the focused element: its aria-label, its label's text, or its own text."""
     return str(page.evaluate(f"(node => {NAME})(document.activeElement)"))
 
 
-def tab_until(page: Page, condition: str) -> None:
-    """Press Tab, at least once and at most so often, until a condition in JavaScript is true of the focused `node`."""
-    for _ in range(MOST_TABS):
-        page.keyboard.press("Tab")
-        if page.evaluate(f"(node => {condition})(document.activeElement)"):
-            return
-    raise AssertionError(f"Tab never reached {condition}")
-
-
 def tab_to(page: Page, selector: str) -> None:
     """Press Tab, at least once, until the focused element matches a CSS selector."""
-    tab_until(page, f"node.matches({json.dumps(selector)})")
-
-
-def tab_to_name(page: Page, name: str) -> None:
-    """Press Tab, at least once, until the focused element's name (see `focused`) begins with `name`."""
-    tab_until(page, f"{NAME}.startsWith({json.dumps(name)})")
+    for _ in range(MOST_TABS):
+        page.keyboard.press("Tab")
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            return
+    raise AssertionError(f"Tab never reached {selector}")
 
 
 def speaks(page: Page, stop: dict[str, Any]) -> bool:

@@ -4,17 +4,15 @@ import math
 
 import pytest
 import torch
-from playwright.sync_api import Page, expect
-from torch import Tensor
 
-from tests.browser.figure_page import Show, matrix
+from tests.browser.figure_page import act, close, play, shown
 from transformer_edu import MultiHeadAttention, hand_example
 from transformer_edu.widgets import HeadSplitter
 
 TOKENS = hand_example().tokens
 
 
-def module(num_heads: int) -> MultiHeadAttention:
+def module(num_heads):
     """The package's attention with the hand example's matrices and no bias, in float64."""
     hand = hand_example()
     attention = MultiHeadAttention(4, num_heads, bias=False).double()
@@ -24,7 +22,7 @@ def module(num_heads: int) -> MultiHeadAttention:
     return attention.eval()
 
 
-def reference(num_heads: int) -> dict[str, Tensor]:
+def reference(num_heads):
     """Every matrix of the figure from the package's own parts and PyTorch's reshapes, by its name in the page."""
     attention, x, size = module(num_heads), hand_example().x.double()[None], 4 // num_heads
     layers = {"q": attention.query_projection, "k": attention.key_projection, "v": attention.value_projection}
@@ -42,15 +40,7 @@ def reference(num_heads: int) -> dict[str, Tensor]:
     return {name: tensor.detach() for name, tensor in found.items()}
 
 
-def shown(page: Page, name: str, within: str = "") -> Tensor:
-    return matrix(page.locator(f"{within} [data-matrix='{name}']"))
-
-
-def assert_same(found: Tensor, expected: Tensor) -> None:
-    torch.testing.assert_close(found, expected, atol=1e-4, rtol=0)
-
-
-def origins(page: Page, way: str) -> list[list[str]]:
+def origins(page, way):
     """What the cells of one side print as their origin, row by row."""
     grids = page.locator(f".te-{way} [data-matrix]").evaluate_all(
         "grids => grids.map(grid => [...grid.querySelectorAll('[role=row]')]"
@@ -59,54 +49,46 @@ def origins(page: Page, way: str) -> list[list[str]]:
     return [[text for grid in grids for text in grid[row]] for row in range(3)]
 
 
-def open_figure(show: Show, **options: int) -> Page:
-    return show(HeadSplitter(**options), height=900)
-
-
-@pytest.fixture
-def splitter(show: Show) -> Page:
-    return open_figure(show, step=1)
-
-
-def go(page: Page, step: int) -> None:
-    page.get_by_role("tab").nth(step - 1).click()
-
-
 @pytest.mark.parametrize("num_heads", [1, 2, 4])
-def test_every_step_agrees_with_the_packages_attention(splitter: Page, num_heads: int) -> None:
+def test_every_step_agrees_with_the_packages_attention(page, num_heads):
     expected = reference(num_heads)
-    splitter.get_by_role("radiogroup", name="Number of heads").get_by_text(str(num_heads), exact=True).click()
+    act(page, "tab Step 1", f"radio {num_heads} head{'s' if num_heads > 1 else ''}")
     for name in ("x", "q"):
-        assert_same(shown(splitter, name), expected[name])
-    go(splitter, 2)
+        close(shown(page, name), expected[name])
+    act(page, "tab Step 2")
     for head in range(1, num_heads + 1):
-        assert_same(shown(splitter, f"right-{head}"), expected[f"right-{head}"])
-        assert_same(shown(splitter, f"wrong-{head}"), expected[f"wrong-split-{head}"])
+        close(shown(page, f"right-{head}"), expected[f"right-{head}"])
+        close(shown(page, f"wrong-{head}"), expected[f"wrong-split-{head}"])
     for step, name in ((3, "scores"), (4, "weights"), (6, "output")):
-        go(splitter, step)
+        act(page, f"tab Step {step}")
         for head in range(1, num_heads + 1):
-            assert_same(shown(splitter, f"{name}-{head}"), expected[f"{name}-{head}"])
-    assert_same(shown(splitter, "right"), expected["merge-right"])
-    assert_same(shown(splitter, "wrong"), expected["merge-wrong"])
+            close(shown(page, f"{name}-{head}"), expected[f"{name}-{head}"])
+    close(shown(page, "right"), expected["merge-right"])
+    close(shown(page, "wrong"), expected["merge-wrong"])
+    act(page, "tab Step 5")
+    for head in range(1, num_heads + 1):
+        if num_heads > 1:
+            act(page, f"radio head {head}")
+        for name, stem in (("weights", "weights"), ("v", "v-head"), ("output", "output")):
+            close(shown(page, name), expected[f"{stem}-{head}"])
     for way in ("right", "wrong"):
-        go(splitter, 7)
-        splitter.get_by_role("radio", name=f"after the {way} merge").click()
-        assert_same(shown(splitter, "merged"), expected[f"merge-{way}"])
-        assert_same(shown(splitter, "final"), expected[f"final-{way}"])
+        act(page, "tab Step 7", f"radio after the {way} merge")
+        close(shown(page, "merged"), expected[f"merge-{way}"])
+        close(shown(page, "final"), expected[f"final-{way}"])
 
 
 @pytest.mark.parametrize("part", ["q", "k", "v"])
-def test_projections_and_their_split(splitter: Page, part: str) -> None:
+def test_projections_and_their_split(page, part):
     expected = reference(2)[part]
-    splitter.get_by_role("radio", name=f"{part.upper()}, ").click()
-    assert_same(shown(splitter, part), expected)
-    splitter.get_by_role("button", name="Next").click()
-    assert_same(torch.cat([shown(splitter, "right-1"), shown(splitter, "right-2")], dim=1), expected)
+    act(page, "tab Step 1", f"radio {part.upper()}, ")
+    close(shown(page, part), expected)
+    act(page, "button Next")
+    close(torch.cat([shown(page, "right-1"), shown(page, "right-2")], dim=1), expected)
 
 
 @pytest.mark.parametrize("num_heads", [2, 4])
-def test_every_number_of_both_merges_and_splits_says_where_it_came_from(num_heads: int, show: Show) -> None:
-    page = open_figure(show, num_heads=num_heads, step=6)
+def test_every_number_of_both_merges_and_splits_says_where_it_came_from(num_heads, show):
+    page = show(HeadSplitter(num_heads=num_heads, step=6))
     size = 4 // num_heads
     token = torch.arange(3)[:, None].expand(3, 4)
     whole = torch.stack([token, torch.arange(4).expand(3, 4) // size], dim=-1)  # (seq, d_model, token and head)
@@ -117,37 +99,18 @@ def test_every_number_of_both_merges_and_splits_says_where_it_came_from(num_head
     assert page.locator(".te-right .te-foreign").count() == 0
     strangers = (expected["wrong"][..., 0] != token).sum()
     assert page.locator(".te-wrong .te-foreign").count() == strangers
-    go(page, 2)
+    act(page, "tab Step 2")
     cut = whole.reshape(num_heads, 3, size, 2).transpose(0, 1).reshape(3, 4, 2)
     assert origins(page, "wrong") == [[f"{TOKENS[t]} h{h + 1}" for t, h in row] for row in cut.tolist()]
 
 
-def test_followed_token_keeps_its_row_only_in_the_right_merge(show: Show) -> None:
-    page = open_figure(show)
+def test_followed_token_keeps_its_row_only_in_the_right_merge(page):
     rows = "cells => [...new Set(cells.map(cell => cell.dataset.row))]"
     assert page.locator(".te-right .te-followed").evaluate_all(rows) == ["0"]
     assert page.locator(".te-wrong .te-followed").evaluate_all(rows) == ["0", "1"]
-    expect(page.locator(".te-sentence")).to_contain_text("a leak")
-    page.get_by_role("radio", name="cat").click()
-    assert page.locator(".te-right .te-followed").evaluate_all(rows) == ["2"]
-    expect(page.locator(".te-sentence")).not_to_contain_text("a leak")
-    page.locator(".te-wrong [data-row='0'][data-column='3']").click()
-    expect(page.get_by_role("radio", name="black")).to_have_attribute("aria-checked", "true")
-
-
-def test_a_later_token_changes_an_earlier_row_only_after_the_wrong_merge() -> None:
-    attention, x = module(2), hand_example().x.double()[None]
-    mask = torch.ones(3, 3, dtype=torch.bool).tril()
-    changed = x.clone()
-    changed[0, 1] += 1.0
-    right = [attention(one, one, one, mask)[0, 0] for one in (x, changed)]
-    assert torch.equal(*right)
-    attention.merge_heads = lambda heads: heads.reshape(1, 3, 4)  # type: ignore[method-assign]
-    wrong = [attention(one, one, one, mask)[0, 0] for one in (x, changed)]
-    assert (wrong[0] - wrong[1]).abs().max() > 0.1
-
-
-def test_origin_is_spoken_with_the_number(show: Show) -> None:
-    page = open_figure(show)
     cell = page.locator(".te-wrong [data-row='0'][data-column='2']")
     assert cell.get_attribute("aria-label") == "row the, column 3: 0.11, from black, head 1"
+    play(page, "a leak", "> radio cat", "! a leak")
+    assert page.locator(".te-right .te-followed").evaluate_all(rows) == ["2"]
+    act(page, "click .te-wrong [data-row='0'][data-column='3']")
+    assert page.get_by_role("radio", name="black").get_attribute("aria-checked") == "true"

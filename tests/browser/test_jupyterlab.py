@@ -8,13 +8,12 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
 from importlib.metadata import files
 from pathlib import Path
 
 import nbformat
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import expect
 
 from tests.browser.conftest import PATIENCE
 
@@ -52,13 +51,13 @@ NUMBERED = re.compile(r"^\[\d+\]:$")
 LIBRARIES = {"d3": ("mpld3", "js/d3.v5.min.js"), "jquery": ("sphinxcontrib-jquery", "jquery/jquery.js")}
 
 
-def free_port() -> int:
+def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
-def wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
+def wait_for(address, server, log):
     """Wait until a server answers; it may take as long as it lives."""
     while server.poll() is None:
         try:
@@ -70,7 +69,7 @@ def wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def lab(tmp_path_factory):
     """The address of a notebook with the figures, in a JupyterLab of its own."""
     home = tmp_path_factory.mktemp("lab")
     cells = [nbformat.v4.new_code_cell(source) for source in (FIGURE, SLIDER, HEAD_VIEW, MODEL_VIEW, LAST)]
@@ -95,14 +94,14 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def answer(route: Route) -> None:
+def answer(route):
     """Hand out an installed copy in place of what the network would give."""
     package, ending = LIBRARIES["d3" if "/d3/" in route.request.url else "jquery"]
     path = next(f for f in files(package) or [] if f.as_posix().endswith(ending)).locate()
     route.fulfill(body=Path(str(path)).read_text(encoding="utf-8"), content_type="text/javascript")
 
 
-def run_all(page: Page) -> None:
+def run_all(page):
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     expect(page.locator(".jp-CodeCell").last.locator(".jp-InputArea-prompt")).to_have_text(NUMBERED)
@@ -110,7 +109,7 @@ def run_all(page: Page) -> None:
 
 
 @pytest.fixture(scope="module")
-def page(lab: str, browser: Browser) -> Iterator[Page]:
+def page(lab, browser):
     """The notebook, high enough to show every cell, run once."""
     page = browser.new_page(viewport={"width": 1300, "height": 3000})
     page.set_default_timeout(PATIENCE)
@@ -123,7 +122,7 @@ def page(lab: str, browser: Browser) -> Iterator[Page]:
     page.close()
 
 
-def run_last_cell(page: Page) -> str:
+def run_last_cell(page):
     """Run the last cell again and return what it prints."""
     last = page.locator(".jp-CodeCell").last
     prompt = last.locator(".jp-InputArea-prompt")
@@ -135,7 +134,7 @@ def run_last_cell(page: Page) -> str:
     return last.locator(".jp-OutputArea-output").inner_text()
 
 
-def test_figure_with_a_kernel_takes_arrow_keys_and_tells_python(page: Page) -> None:
+def test_figure_with_a_kernel_takes_arrow_keys_and_tells_python(page):
     page.get_by_role("tab", name="Step 1: Project").focus()
     page.keyboard.press("ArrowRight")
     assert page.locator(".te-root [role=tab][aria-selected=true]").get_attribute("aria-label") == "Step 2: Scores"
@@ -155,7 +154,7 @@ def test_figure_with_a_kernel_takes_arrow_keys_and_tells_python(page: Page) -> N
     assert run_last_cell(page).split() == ["step", "3", "x", "5", "probe", "7"]
 
 
-def test_bertviz_takes_arrow_keys_and_survives_another_run(page: Page) -> None:
+def test_bertviz_takes_arrow_keys_and_survives_another_run(page):
     page.get_by_label("who looks").focus()
     for _ in range(3):
         page.keyboard.press("ArrowDown")

@@ -1,21 +1,15 @@
 """Every page of the built book: no foreign request, no error, accessible, light and dark, at home on a phone."""
 
-from pathlib import Path
-
-from playwright.sync_api import Page
-
-from tests.browser.conftest import StrictPage, axe_problems, overflow
+from tests.browser.conftest import axe_problems, overflow
 
 DRAWN = [".te-live"]  # figures are checked alone, in both themes
 
 
-def figures(page: Page) -> int:
+def figures(page):
     return page.locator(".te-figure").count()
 
 
-def test_page_is_clean_accessible_in_both_themes_and_fits_a_phone(
-    book_page: str, book_address: str, same_tab: StrictPage
-) -> None:
+def test_page_is_clean_accessible_in_both_themes_and_fits_a_phone(book_page, book_address, same_tab):
     watched = same_tab()
     page = watched.open(f"{book_address}/{book_page}")
     for scheme, rules in (("light", None), ("dark", ["color-contrast"])):
@@ -28,7 +22,7 @@ def test_page_is_clean_accessible_in_both_themes_and_fits_a_phone(
     watched.assert_clean()
 
 
-def test_page_works_from_disk_with_every_figure_alive(book_page: str, book_html: Path, same_tab: StrictPage) -> None:
+def test_page_works_from_disk_with_every_figure_alive(book_page, book_html, same_tab):
     watched = same_tab()
     page = watched.open((book_html / book_page).as_uri())
     assert page.locator(".te-figure[data-ready=true]").count() == figures(page)
@@ -36,9 +30,7 @@ def test_page_works_from_disk_with_every_figure_alive(book_page: str, book_html:
     watched.assert_clean()
 
 
-def test_without_javascript_every_figure_shows_its_still(
-    book_page: str, book_address: str, same_tab: StrictPage
-) -> None:
+def test_without_javascript_every_figure_shows_its_still(book_page, book_address, same_tab):
     page = same_tab(java_script_enabled=False).page
     page.goto(f"{book_address}/{book_page}", wait_until="networkidle")
     stills = page.locator(".te-figure > img.te-still")
