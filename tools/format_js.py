@@ -14,6 +14,8 @@ from pathlib import Path
 
 import jsbeautifier
 
+from transformer_edu.support.files import write_atomically
+
 ROOT = Path(__file__).resolve().parent.parent
 COLUMNS = 120
 UNBROKEN = "\0"  # stands for a blank at which a line may not end
@@ -73,7 +75,7 @@ def main() -> int:
             print(f"{path}: {'would be laid out' if arguments.check else 'laid out'} anew")
             wrong |= arguments.check
         if not arguments.check:
-            path.write_text(after, encoding="utf-8")
+            write_atomically(path, after.encode())
         for number in long_lines(after):
             print(f"{path}:{number}: more than {COLUMNS} columns; break this line by hand")
             wrong = True
