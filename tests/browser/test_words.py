@@ -54,7 +54,8 @@ SCENES = {
         lambda: widgets.AttentionStepper(step=2),
         "> click [data-matrix=scores] [data-row='2'][data-column='1']",
         "with that key is 8. … 1×0=0 … 1×2=2 … 0×(−1)=0 … 2×3=6 … sum8",
-        "~ Step 2 of 7, Scores. cat asks black",
+        "> click [data-matrix=scores] [data-row='1'][data-column='2']",
+        "~ Step 2 of 7, Scores. black asks cat",
     ),
     "batch-packer: sorting loses chance, a budget evens the cost": (
         widgets.BatchPacker,
