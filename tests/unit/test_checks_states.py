@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch.overrides import _get_current_function_mode_stack
 
-from tests.unit.checked import OWN, around
+from tests.unit.checked import OWN
 from tests.unit.checks_in_states import STATES, state, verdict
 
 pytestmark = pytest.mark.usefixtures("as_readers_run_it")
@@ -49,13 +49,14 @@ def harmfully():
 
 
 def leaving(mess, own):
-    """The same implementation, which leaves this mess behind at every call."""
+    """The same implementation, which leaves this mess behind at every call, of a class when it makes a module."""
 
-    def careless(given, result):
+    def careless(*given, **named):
+        result = own(*given, **named)
         mess()
         return result
 
-    return around(own, after=careless)
+    return tuple(leaving(mess, part) for part in own) if isinstance(own, tuple) else careless
 
 
 @pytest.mark.parametrize("inside", [nullcontext, STATES["meta by default"], STATES["inside torch.device"]])
