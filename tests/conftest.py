@@ -1,7 +1,6 @@
 """What all tests share: shape and type checks switched on in the package, one thread for torch, folders, markers."""
 
 import os
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,7 +31,7 @@ settings.register_profile(
 settings.load_profile("any machine")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     """Mark tests by what they need, and put the chapters first and then the files that have something slow.
 
     The lines that run are counted in fast tests alone: counting doubles the time, and the others run the same lines.
@@ -48,7 +47,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @contextmanager
-def unchecked() -> Iterator[None]:
+def unchecked():
     """Without the shape and type checks of the tests."""
     before = jaxtyping.config.jaxtyping_disable
     jaxtyping.config.update("jaxtyping_disable", True)
@@ -57,14 +56,14 @@ def unchecked() -> Iterator[None]:
 
 
 @pytest.fixture
-def as_readers_run_it() -> Iterator[None]:
+def as_readers_run_it():
     """Without the shape and type checks of the tests, whose errors come before the package's own."""
     with unchecked():
         yield
 
 
 @pytest.fixture(scope="module")
-def at_readers_speed() -> Iterator[None]:
+def at_readers_speed():
     """For a file, its fixtures included, that trains and decodes at length with parts that other files check.
 
     The checks of each call take twice the time of training itself.
@@ -74,13 +73,13 @@ def at_readers_speed() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def root() -> Path:
+def root():
     """The repository's root."""
     return ROOT
 
 
 @pytest.fixture(scope="session")
-def book_html() -> Path:
+def book_html():
     """The folder of the built book."""
     folder = ROOT / "_build" / "html"
     if not (folder / "index.html").exists():
@@ -89,7 +88,7 @@ def book_html() -> Path:
 
 
 @pytest.fixture(scope="session")
-def corpus_folder() -> Path:
+def corpus_folder():
     """The folder of the Multi30k copy that TRANSFORMER_EDU_DATA names."""
     folder = os.environ.get("TRANSFORMER_EDU_DATA")
     if not folder:

@@ -26,14 +26,14 @@ class Case:
 
     name: str
 
-    def make(self) -> Figure:
+    def make(self):
         return Figure.registry[self.name]()
 
     @property
-    def quiet(self) -> list[str]:
+    def quiet(self):
         return QUIET.get(self.name, [])
 
-    def hostile(self) -> str | None:
+    def hostile(self):
         """The HTML with HOSTILE in place of a token, or None if the figure shows no such token."""
         if self.name in OF_TEXT:
             return OF_TEXT[self.name]().html()

@@ -4,18 +4,15 @@ import functools
 import http.server
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import (
-    Browser,
     BrowserContext,
-    ConsoleMessage,
     Page,
-    Route,
     ViewportSize,
     expect,
     sync_playwright,
@@ -33,20 +30,20 @@ expect.set_options(timeout=PATIENCE)
 DESKTOP: ViewportSize = {"width": 1280, "height": 900}
 
 
-def built_pages() -> list[str]:
+def built_pages():
     """Every page of the book that a reader can reach, relative to the book's folder."""
     pages = [path.relative_to(BOOK) for path in sorted(BOOK.rglob("*.html"))]
     return [page.as_posix() for page in pages if page.parts[0] not in ("_static", "_sources")]
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+def pytest_generate_tests(metafunc):
     """A test with a `book_page` argument runs for every built page, or fails once when there is no book."""
     if "book_page" in metafunc.fixturenames:
         metafunc.parametrize("book_page", built_pages() or ["index.html"])
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def browser():
     """One Chromium for the whole session."""
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS, timeout=PATIENCE)
@@ -57,16 +54,16 @@ def browser() -> Iterator[Browser]:
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
     """Serves files without writing a line for each."""
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, format, *args):
         """Say nothing."""
 
 
 @pytest.fixture(scope="session")
-def serve() -> Iterator[Callable[[Path], str]]:
+def serve():
     """`serve(folder)` gives the address at which a folder is served on this machine."""
     servers: dict[Path, http.server.ThreadingHTTPServer] = {}
 
-    def start(folder: Path) -> str:
+    def start(folder):
         if folder not in servers:
             handler = functools.partial(QuietHandler, directory=str(folder))
             servers[folder] = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -80,7 +77,7 @@ def serve() -> Iterator[Callable[[Path], str]]:
 
 
 @pytest.fixture
-def book_address(book_html: Path, serve: Callable[[Path], str]) -> str:
+def book_address(book_html, serve):
     """The book's address over http."""
     return serve(book_html)
 
@@ -93,11 +90,11 @@ class Watched:
     foreign: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
-    def open(self, address: str) -> Page:
+    def open(self, address):
         """Go to an address and wait until every figure on the page has been shown or has failed."""
         home = address.split("/", 3)[:3]
 
-        def guard(route: Route) -> None:
+        def guard(route):
             url = route.request.url
             if url.split("/", 3)[:3] == home or url.startswith(("data:", "blob:")):
                 route.continue_()
@@ -111,7 +108,7 @@ class Watched:
         self.page.wait_for_function("[...document.querySelectorAll('[data-widget]')].every((f) => f.dataset.ready)")
         return self.page
 
-    def assert_clean(self) -> None:
+    def assert_clean(self):
         """Zero requests to other hosts, zero console errors, no uncaught exception."""
         assert not self.foreign, f"requests to other hosts: {self.foreign}"
         assert not self.errors, f"errors on the page: {self.errors}"
@@ -121,14 +118,14 @@ StrictPage = Callable[..., Watched]
 
 
 @pytest.fixture(scope="session")
-def contexts(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
+def contexts(browser):
     """`contexts(color_scheme="dark")` gives the one browser context with these options, a desktop's by default.
 
     A page opens there in two thirds of the time that it takes in a new context.
     """
     made: dict[str, BrowserContext] = {}
 
-    def context(**options: Any) -> BrowserContext:
+    def context(**options):
         name = repr(sorted(options.items()))
         if name not in made:
             made[name] = browser.new_context(**{"viewport": DESKTOP, "reduced_motion": "reduce"} | options)
@@ -140,11 +137,11 @@ def contexts(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
         one.close()
 
 
-def watch(page: Page) -> Watched:
+def watch(page):
     """Note every error that a page reports from now on."""
     watched = Watched(page)
 
-    def on_console(message: ConsoleMessage) -> None:
+    def on_console(message):
         if message.type == "error":
             watched.errors.append(f"{message.text} ({message.location.get('url', '')})")
 
@@ -154,11 +151,11 @@ def watch(page: Page) -> Watched:
 
 
 @pytest.fixture
-def strict_page(contexts: Callable[..., BrowserContext]) -> Iterator[StrictPage]:
+def strict_page(contexts):
     """`strict_page(color_scheme="dark", viewport=...)` gives a new watched page; it is gone when the test ends."""
     pages: list[Page] = []
 
-    def make(**options: Any) -> Watched:
+    def make(**options):
         pages.append(contexts(**options).new_page())
         return watch(pages[-1])
 
@@ -169,11 +166,11 @@ def strict_page(contexts: Callable[..., BrowserContext]) -> Iterator[StrictPage]
 
 
 @pytest.fixture(scope="session")
-def same_tab(contexts: Callable[..., BrowserContext]) -> StrictPage:
+def same_tab(contexts):
     """Like `strict_page`, but equal options give one tab to all tests, as a reader goes through a book."""
     tabs: dict[BrowserContext, Watched] = {}
 
-    def make(**options: Any) -> Watched:
+    def make(**options):
         context = contexts(**options)
         if context not in tabs:
             tabs[context] = watch(context.new_page())
@@ -187,10 +184,10 @@ def same_tab(contexts: Callable[..., BrowserContext]) -> StrictPage:
 
 
 @pytest.fixture
-def open_html(tmp_path: Path, same_tab: StrictPage) -> Callable[..., Watched]:
+def open_html(tmp_path, same_tab):
     """`open_html(html, html, width=390)` opens a page from disk with these figures and nothing else."""
 
-    def open_page(*html: str, width: int = 1280, height: int = 900) -> Watched:
+    def open_page(*html, width=1280, height=900):
         path = tmp_path / "figure.html"
         path.write_text(assets.standalone_page(*html), encoding="utf-8")
         watched = same_tab()
@@ -202,13 +199,13 @@ def open_html(tmp_path: Path, same_tab: StrictPage) -> Callable[..., Watched]:
 
 
 @pytest.fixture
-def show(open_html: Callable[..., Watched]) -> Callable[..., Page]:
+def show(open_html):
     """`show(figure, width=390)` opens a page from disk that shows this figure and nothing else."""
     return lambda figure, width=800: open_html(figure.html(), width=width, height=1000).page
 
 
 @pytest.fixture
-def page(request: pytest.FixtureRequest, show: Callable[..., Page]) -> Page:
+def page(request, show):
     """The figure that the test's file is named after, as a chapter opens it."""
     name = request.path.stem.removeprefix("test_").replace("_", "-")
     return show(CASES[name].make())
@@ -234,7 +231,7 @@ KNOWN_CODE = """() => {
 }"""
 
 
-def axe_problems(page: Page, without: Sequence[str] = (), rules: Sequence[str] | None = None) -> list[str]:
+def axe_problems(page, without=(), rules=None):
     """What axe finds wrong on a page: rule, impact, and the first elements concerned.
 
     Contrast is axe's slowest rule, and code most of a chapter: where blocks of code look like others, these alone
@@ -264,7 +261,7 @@ def axe_problems(page: Page, without: Sequence[str] = (), rules: Sequence[str] |
     ]
 
 
-def overflow(page: Page, width: int = 390) -> int:
+def overflow(page, width=390):
     """How many pixels a page is wider than a phone's window."""
     page.set_viewport_size({"width": width, "height": 844})
     page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")

@@ -1,11 +1,9 @@
 """What a reader does with a figure and finds there, in few words. The fixture `show` opens a page with one figure."""
 
 import re
-from typing import Any
 
 import torch
-from playwright.sync_api import Locator, Page, expect
-from torch import Tensor
+from playwright.sync_api import expect
 
 CELLS_BY_ROW = """(grid, cells) => [...grid.querySelectorAll('[role=row]')]
     .map(row => [...row.querySelectorAll(cells)].map(cell => cell.dataset.value)).filter(row => row.length)"""
@@ -16,7 +14,7 @@ SEEN = """() => {
 }"""
 
 
-def act(page: Page, *steps: str) -> None:
+def act(page, *steps):
     """Do what a reader does, one step after another.
 
     Args:
@@ -38,13 +36,13 @@ def act(page: Page, *steps: str) -> None:
             operate(control(page, verb, name), verb, value)
 
 
-def control(page: Page, role: Any, name: str) -> Locator:
+def control(page, role, name):
     """The control with this role and name, or the one whose name contains it."""
     exact = page.get_by_role(role, name=name, exact=True)
     return exact if exact.count() else page.get_by_role(role, name=name)
 
 
-def operate(one: Locator, role: str, value: str) -> None:
+def operate(one, role, value):
     """Click a control, or give it a value; an option is named by its label or else its value."""
     if role in ("slider", "textbox"):
         one.fill(value)
@@ -57,7 +55,7 @@ def operate(one: Locator, role: str, value: str) -> None:
         one.click()
 
 
-def play(page: Page, *lines: str) -> None:
+def play(page, *lines):
     """Go through a scene: "> " and steps of `act`, or a text that must stand in the figure then, with … for omissions.
 
     A text after "! " must not stand there; one after "~ " must be announced to a screen reader.
@@ -74,23 +72,23 @@ def play(page: Page, *lines: str) -> None:
             assert stands == (sign != "! "), f"{line!r}, but there stands: {seen}"
 
 
-def numbers(found: Locator, key: str = "value") -> Tensor:
+def numbers(found, key="value"):
     """The number that each element holds in its data-value, or in another such attribute: (count,)."""
     texts = found.evaluate_all(f"all => all.map(one => one.dataset.{key})")
     return torch.tensor([float(text) for text in texts], dtype=torch.float64)
 
 
-def number(page: Page, selector: str) -> float:
+def number(page, selector):
     """The number that one element holds in its data-value."""
     return float(page.locator(selector).get_attribute("data-value") or "nan")
 
 
-def values(page: Page, selector: str) -> Tensor:
+def values(page, selector):
     """All numbers inside an element, in one row (count,), exactly as the figure holds them in data-value."""
     return numbers(page.locator(f"{selector} [data-value]"))
 
 
-def matrix(grid: Locator, cells: str = "[data-value]") -> Tensor:
+def matrix(grid, cells="[data-value]"):
     """A grid's numbers (rows, columns), exactly as the figure holds them in its cells' data-value.
 
     Args:
@@ -101,12 +99,12 @@ def matrix(grid: Locator, cells: str = "[data-value]") -> Tensor:
     return torch.tensor([[float(value) for value in row] for row in rows], dtype=torch.float64)
 
 
-def shown(page: Page, name: str, cells: str = "[data-value]") -> Tensor:
+def shown(page, name, cells="[data-value]"):
     """The matrix of this name, as `matrix` reads it."""
     return matrix(page.locator(f"[data-matrix='{name}']"), cells)
 
 
-def close(found: Tensor, expected: Any, atol: float = 1e-4) -> None:
+def close(found, expected, atol=1e-4):
     """Assert that numbers are the expected ones, with the same shape."""
     torch.testing.assert_close(
         found.double(), torch.as_tensor(expected, dtype=torch.float64), atol=atol, rtol=0, equal_nan=True

@@ -1,9 +1,5 @@
 """A reader who has a keyboard and nothing else: go from stop to stop with Tab."""
 
-from typing import Any
-
-from playwright.sync_api import Page
-
 MOST_TABS = 30
 MOST_STOPS = 60  # of one round through a figure
 NAME = "(node.ariaLabel || node.labels?.[0]?.textContent || node.textContent)"  # of an element, as in the tests' words
@@ -34,12 +30,12 @@ KEYS = {
 WALK = ["ArrowDown", "ArrowRight", "ArrowUp", "ArrowLeft"]  # in a grid or a map, whose places have names
 
 
-def focused(page: Page) -> str:
+def focused(page):
     """The name of the focused element: its aria-label, its label's text, or its own text."""
     return str(page.evaluate(f"(node => {NAME})(document.activeElement)"))
 
 
-def tab_to(page: Page, selector: str) -> None:
+def tab_to(page, selector):
     """Press Tab, at least once, until the focused element matches a CSS selector."""
     for _ in range(MOST_TABS):
         page.keyboard.press("Tab")
@@ -48,7 +44,7 @@ def tab_to(page: Page, selector: str) -> None:
     raise AssertionError(f"Tab never reached {selector}")
 
 
-def speaks(page: Page, stop: dict[str, Any]) -> bool:
+def speaks(page, stop):
     """Whether a key at this stop changes what a screen reader says: the live region, or the place in a grid."""
     for key in KEYS.get(stop["kind"], WALK):
         before = page.evaluate(SAID)
@@ -60,7 +56,7 @@ def speaks(page: Page, stop: dict[str, Any]) -> bool:
     return False
 
 
-def silent_controls(page: Page) -> list[str]:
+def silent_controls(page):
     """The stops of Tab at which no key changes anything that is said, in two rounds through the figure."""
     page.evaluate(AT_ONCE)  # announcements wait until the reader rests
     heard: dict[str, bool] = {}

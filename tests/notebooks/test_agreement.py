@@ -25,7 +25,7 @@ FIGURE = '<div data-widget="x" data-alt="0.79 of it"><script type="application/j
         (FIGURE.format("[1]"), FIGURE.format("[1]").replace("<!--still-->", '<img class="te-still" src="x">')),
     ],
 )
-def test_a_unit_of_the_last_printed_place_may_differ(stored: str, fresh: str) -> None:
+def test_a_unit_of_the_last_printed_place_may_differ(stored, fresh):
     assert agree(stored, fresh)
     assert agree(fresh, stored)
 
@@ -53,18 +53,18 @@ def test_a_unit_of_the_last_printed_place_may_differ(stored: str, fresh: str) ->
         (FIGURE.format("{}"), FIGURE.format("{}").replace('data-widget="x"', 'data-widget="y"')),
     ],
 )
-def test_anything_more_is_a_difference(stored: str, fresh: str) -> None:
+def test_anything_more_is_a_difference(stored, fresh):
     assert not agree(stored, fresh)
     assert not agree(fresh, stored)
 
 
-def picture(pixels: np.ndarray) -> str:
+def picture(pixels):
     raw = io.BytesIO()
     Image.fromarray(pixels.astype(np.uint8)).save(raw, "PNG")
     return base64.b64encode(raw.getvalue()).decode()
 
 
-def test_a_picture_may_differ_by_rounding_and_not_by_what_it_shows() -> None:
+def test_a_picture_may_differ_by_rounding_and_not_by_what_it_shows():
     grey = np.full((4, 4, 3), 128)
     assert same_picture(picture(grey), picture(grey + 2))
     assert not same_picture(picture(grey), picture(grey + 3))

@@ -6,35 +6,33 @@ import nbformat
 import pytest
 import take_stills
 from agreement import agree
-from nbformat import NotebookNode
 from normalize import normalize
 from PIL import Image
 
 from transformer_edu.widgets import bertviz_head_view, bertviz_model_view
 from transformer_edu.widgets.bertviz_script import drawing_script, with_script, without_script
-from transformer_edu.widgets.bertviz_views import BertvizView
 
 DATA = {"encoder.0.self": [[[0.25, 0.75], [1.0, 0.0]]]}
 HOSTILE = "/*bertviz script: head*/"
 VIEWS = [draw(DATA, ["black", HOSTILE]) for draw in (bertviz_head_view, bertviz_model_view)]
 
 
-def notebook_with(html: str) -> NotebookNode:
+def notebook_with(html):
     output = nbformat.v4.new_output("execute_result", {"text/html": html, "text/plain": "<view>"}, execution_count=1)
     return nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("view", outputs=[output])])
 
 
-def picture(width: int, height: int) -> bytes:
+def picture(width, height):
     raw = io.BytesIO()
     Image.new("RGB", (width, height)).save(raw, "PNG")
     return raw.getvalue()
 
 
-def html_of(notebook: NotebookNode) -> str:
+def html_of(notebook):
     return "".join(output.get("data", {}).get("text/html", "") for cell in notebook.cells for output in cell.outputs)
 
 
-def bertviz_lines(notebook: NotebookNode) -> list[str]:
+def bertviz_lines(notebook):
     """The lines of bertviz's scripts, but for the shortest ones, that a notebook's outputs hold."""
     lines = {line.strip() for kind in ("head", "model") for line in drawing_script(kind).splitlines()}
     stored = "\n".join(str(cell.get("outputs", "")) for cell in notebook.cells)
@@ -42,7 +40,7 @@ def bertviz_lines(notebook: NotebookNode) -> list[str]:
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=repr)
-def test_storing_a_view_takes_bertviz_out_and_leaves_its_data_and_the_book_puts_bertviz_back(view: BertvizView) -> None:
+def test_storing_a_view_takes_bertviz_out_and_leaves_its_data_and_the_book_puts_bertviz_back(view):
     notebook = notebook_with(view.markup)
     assert len(bertviz_lines(notebook)) > 50
     normalize(notebook)
@@ -56,7 +54,7 @@ def test_storing_a_view_takes_bertviz_out_and_leaves_its_data_and_the_book_puts_
     assert with_script(stored, str.upper).count("\nHEAD\n") == ("head view" in repr(view))
 
 
-def test_a_still_is_kept_until_the_data_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_still_is_kept_until_the_data_changes(monkeypatch):
     monkeypatch.setattr(take_stills, "take", lambda figures: [picture(80, 40)] * len(figures))
     first, again = notebook_with(without_script(VIEWS[0].markup)), notebook_with(without_script(VIEWS[0].markup))
     assert take_stills.insert_stills(first) == 1

@@ -1,11 +1,8 @@
 """A change re-runs the chapters that it can change, and no others."""
 
-from pathlib import Path
-
 import nbformat
 import pytest
 from fingerprint import Sources, fingerprint
-from nbformat import NotebookNode
 
 FILES = {
     "__init__.py": "from transformer_edu.attention import Attention\nfrom .masks import causal_mask as mask\n"
@@ -40,7 +37,7 @@ FILES = {
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Path:
+def house(tmp_path):
     for name, text in FILES.items():
         path = tmp_path / "transformer_edu" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -48,11 +45,11 @@ def house(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def chapter(*cells: str) -> NotebookNode:
+def chapter(*cells):
     return nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
 
 
-def mark(house: Path, code: str) -> str:
+def mark(house, code):
     return fingerprint(chapter("setup = 1", code), house)
 
 
@@ -86,7 +83,7 @@ def mark(house: Path, code: str) -> str:
         ("from transformer_edu.widgets import view", {"widgets/view.py", "widgets/view/draw.js"}),
     ],
 )
-def test_code_reaches_exactly_the_files_it_can_depend_on(house: Path, code: str, expected: set[str]) -> None:
+def test_code_reaches_exactly_the_files_it_can_depend_on(house, code, expected):
     found = Sources(house).reached_by([code])
     assert {path.relative_to(house / "transformer_edu").as_posix() for path in found} == expected
 
@@ -121,22 +118,20 @@ PRINTS_NOT = [
         *((code, "masks.py", REMARK, code in PRINTS) for code in PRINTS + PRINTS_NOT),
     ],
 )
-def test_what_a_chapter_runs_or_prints_changes_its_mark_and_nothing_else_does(
-    house: Path, code: str, name: str, text: str, changes: bool
-) -> None:
+def test_what_a_chapter_runs_or_prints_changes_its_mark_and_nothing_else_does(house, code, name, text, changes):
     before = mark(house, code)
     (house / "transformer_edu" / name).write_text(text)
     assert (mark(house, code) != before) == changes
 
 
-def test_the_setup_cell_and_prose_may_change_and_other_cells_may_not(house: Path) -> None:
+def test_the_setup_cell_and_prose_may_change_and_other_cells_may_not(house):
     notebook, before = chapter("setup = 2", "print(1)"), fingerprint(chapter("setup = 1", "print(1)"), house)
     notebook.cells.insert(1, nbformat.v4.new_markdown_cell("More words."))
     assert fingerprint(notebook, house) == before
     assert fingerprint(chapter("setup = 1", "print(2)"), house) != before
 
 
-def test_a_chapter_depends_on_the_weights_that_it_loads_alone(root: Path) -> None:
+def test_a_chapter_depends_on_the_weights_that_it_loads_alone(root):
     sources, reach = Sources(root), dict[str, set[str]]()
     for path in sorted((root / "notebooks").glob("[0-9]*.ipynb")):
         code = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]

@@ -27,7 +27,7 @@ TOOLS = Path(__file__).resolve().parents[2] / "tools"
 
 
 @pytest.fixture
-def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def house(tmp_path, monkeypatch):
     """A repository with a package of one module and one chapter."""
     (tmp_path / "notebooks").mkdir()
     (tmp_path / "transformer_edu").mkdir()
@@ -38,14 +38,14 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def write(house: Path, cells: list[str]) -> Path:
+def write(house, cells):
     path = house / "notebooks" / "06-attention.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells]), path)
     return path
 
 
 @pytest.mark.slow
-def test_running_twice_stores_the_same_bytes_and_leaves_nothing_stale(house: Path) -> None:
+def test_running_twice_stores_the_same_bytes_and_leaves_nothing_stale(house):
     path = house / "notebooks" / "06-attention.ipynb"
     assert stale([path], house) == [path]
     execute(path, house)
@@ -62,7 +62,7 @@ def test_running_twice_stores_the_same_bytes_and_leaves_nothing_stale(house: Pat
     assert stale([path], house) == [path]
 
 
-def test_marks_lie_in_one_file_with_a_line_for_each_chapter_that_is(house: Path) -> None:
+def test_marks_lie_in_one_file_with_a_line_for_each_chapter_that_is(house):
     folder = house / "notebooks"
     for name in ("02-second", "01-first"):
         (folder / f"{name}.ipynb").touch()
@@ -83,9 +83,7 @@ def test_marks_lie_in_one_file_with_a_line_for_each_chapter_that_is(house: Path)
         ("import warnings\nwarnings.warn('mind this')", ValueError, r"cell 4 wrote to stderr[\s\S]*mind this"),
     ],
 )
-def test_a_cell_that_fails_or_warns_is_shown_and_leaves_the_file_alone(
-    house: Path, cell: str, error: type[Exception], says: str
-) -> None:
+def test_a_cell_that_fails_or_warns_is_shown_and_leaves_the_file_alone(house, cell, error, says):
     path = write(house, [*CELLS, cell])
     before = path.read_bytes()
     with pytest.raises(error, match=says):
@@ -94,7 +92,7 @@ def test_a_cell_that_fails_or_warns_is_shown_and_leaves_the_file_alone(
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-def failed_in_nbval(folder: Path) -> list[str]:
+def failed_in_nbval(folder):
     """Run the notebooks of a folder as `pytest --nbval notebooks` does; return "NAME, cell 1" for each that failed."""
     command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "-p", "nbval_rule"]
     options = ["-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(folder)]
@@ -106,7 +104,7 @@ def failed_in_nbval(folder: Path) -> list[str]:
 
 
 @pytest.mark.slow
-def test_nbval_allows_the_last_digit_one_unit_and_fails_any_other_digit(tmp_path: Path) -> None:
+def test_nbval_allows_the_last_digit_one_unit_and_fails_any_other_digit(tmp_path):
     for digits in ("0.1234", "0.1235", "0.1236", "0.2234"):
         stored = [output("stream", name="stdout", text=f"size {digits}\n")]
         cell = nbformat.v4.new_code_cell("print('size', 0.1234)", outputs=stored, execution_count=1)
@@ -114,11 +112,11 @@ def test_nbval_allows_the_last_digit_one_unit_and_fails_any_other_digit(tmp_path
     assert failed_in_nbval(tmp_path) == ["0.1236, cell 0", "0.2234, cell 0"]
 
 
-def output(kind: str, **fields: object) -> nbformat.NotebookNode:
+def output(kind, **fields):
     return nbformat.v4.new_output(kind, **fields)
 
 
-def test_progress_bars_widget_views_and_run_metadata_are_dropped() -> None:
+def test_progress_bars_widget_views_and_run_metadata_are_dropped():
     view = {"application/vnd.jupyter.widget-view+json": {"model_id": "abc"}, "text/plain": "<figure stepper>"}
     cell = nbformat.v4.new_code_cell("f()")
     cell.metadata["execution"] = {"iopub.status.busy": "2026-01-01"}
@@ -138,7 +136,7 @@ def test_progress_bars_widget_views_and_run_metadata_are_dropped() -> None:
     assert "widgets" not in notebook.metadata
 
 
-def test_a_picture_loses_its_metadata_and_keeps_its_pixels(tmp_path: Path) -> None:
+def test_a_picture_loses_its_metadata_and_keeps_its_pixels(tmp_path):
     pixels, words = np.arange(48, dtype=np.uint8).reshape(4, 4, 3), PngImagePlugin.PngInfo()
     words.add_text("Software", "drawn by something, version 3.11")
     raw = io.BytesIO()
@@ -149,7 +147,7 @@ def test_a_picture_loses_its_metadata_and_keeps_its_pixels(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_a_runner_that_is_ended_leaves_no_process_behind_and_the_file_as_it_was(house: Path, tmp_path: Path) -> None:
+def test_a_runner_that_is_ended_leaves_no_process_behind_and_the_file_as_it_was(house, tmp_path):
     begun = tmp_path / "begun"
     path = write(house, [*CELLS, f"import time\nopen({str(begun)!r}, 'w').close()\nwhile True: time.sleep(1)"])
     before = path.read_bytes()
@@ -166,7 +164,7 @@ def test_a_runner_that_is_ended_leaves_no_process_behind_and_the_file_as_it_was(
     assert path.read_bytes() == before
 
 
-def test_stored_chapters_are_up_to_date(root: Path) -> None:
+def test_stored_chapters_are_up_to_date(root):
     chapters = sorted((root / "notebooks").glob("[0-9]*.ipynb"))
     assert [path.stem for path in stale(chapters, root)] == []
     assert list(stored_fingerprints(root / "notebooks")) == [path.stem for path in chapters]

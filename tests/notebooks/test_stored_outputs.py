@@ -7,7 +7,6 @@ from pathlib import Path
 import nbformat
 import pytest
 from fingerprint import plain_python
-from nbformat import NotebookNode
 from take_stills import figures_in
 
 from tests.notebooks.test_bertviz_outputs import bertviz_lines
@@ -18,29 +17,29 @@ MACHINE = re.compile(r"/home/|/Users/|/root/|/tmp/|site-packages")
 
 
 @pytest.fixture(params=CHAPTERS, ids=lambda path: path.stem)
-def chapter(request: pytest.FixtureRequest) -> NotebookNode:
+def chapter(request):
     return nbformat.read(request.param, as_version=4)
 
 
-def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
+def code_cells(notebook):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def outputs(notebook: NotebookNode) -> list[tuple[NotebookNode, NotebookNode]]:
+def outputs(notebook):
     return [(cell, output) for cell in code_cells(notebook) for output in cell.outputs]
 
 
-def test_every_code_cell_was_run_once_from_top_to_bottom(chapter: NotebookNode) -> None:
+def test_every_code_cell_was_run_once_from_top_to_bottom(chapter):
     counts = [cell.execution_count for cell in code_cells(chapter)]
     assert counts == list(range(1, len(counts) + 1))
 
 
-def asserts(source: str) -> bool:
+def asserts(source):
     calls = [node for node in ast.walk(ast.parse(plain_python(source))) if isinstance(node, ast.Call | ast.Assert)]
     return any(isinstance(node, ast.Assert) or ast.unparse(node.func).endswith("assert_close") for node in calls)
 
 
-def test_an_output_that_is_not_compared_is_guarded_by_an_assertion_in_its_own_cell(chapter: NotebookNode) -> None:
+def test_an_output_that_is_not_compared_is_guarded_by_an_assertion_in_its_own_cell(chapter):
     for cell in code_cells(chapter):
         tags = cell.metadata.get("tags", [])
         if "nbval-ignore-output" in tags and cell.outputs:
@@ -48,7 +47,7 @@ def test_an_output_that_is_not_compared_is_guarded_by_an_assertion_in_its_own_ce
             assert ("times" in tags) == ("perf_counter" in cell.source), cell.source
 
 
-def test_every_stored_picture_has_words_and_every_figure_a_true_still(chapter: NotebookNode) -> None:
+def test_every_stored_picture_has_words_and_every_figure_a_true_still(chapter):
     for cell, output in outputs(chapter):
         if any(kind.startswith("image/") for kind in output.get("data", {})):
             alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
@@ -58,7 +57,7 @@ def test_every_stored_picture_has_words_and_every_figure_a_true_still(chapter: N
         assert figure.has_true_still(), f"run `make outputs`: {figure.alt}"
 
 
-def test_nothing_is_stored_that_differs_from_run_to_run_or_went_wrong_or_is_not_ours(chapter: NotebookNode) -> None:
+def test_nothing_is_stored_that_differs_from_run_to_run_or_went_wrong_or_is_not_ours(chapter):
     assert set(chapter.metadata) <= {"kernelspec", "language_info"}
     assert "version" not in chapter.metadata.language_info
     assert all("execution" not in cell.metadata for cell in chapter.cells)

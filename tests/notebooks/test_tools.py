@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from pathlib import Path
 
 import build_book
 import nbformat
@@ -13,7 +12,7 @@ CONFIG = 'repository:\n  url: ""\n  branch: main\nlaunch_buttons:\n  colab_url: 
 ADDRESS = "https://example.org/someone/book"
 
 
-def test_the_address_switches_colab_on_and_taking_it_out_switches_it_off(root: Path) -> None:
+def test_the_address_switches_colab_on_and_taking_it_out_switches_it_off(root):
     on = set_repository.set_in_config(CONFIG, ADDRESS, "trunk")
     assert f'url: "{ADDRESS}"\n  branch: trunk' in on
     assert 'colab_url: "https://colab.research.google.com"' in on
@@ -21,7 +20,7 @@ def test_the_address_switches_colab_on_and_taking_it_out_switches_it_off(root: P
     assert ADDRESS in set_repository.set_in_config((root / "_config.yml").read_text(), ADDRESS, "main")
 
 
-def test_only_the_setup_cell_learns_the_address(tmp_path: Path) -> None:
+def test_only_the_setup_cell_learns_the_address(tmp_path):
     cells = ['REPOSITORY = ""  # filled in\nprint(1)', 'REPOSITORY = "another"']
     path = tmp_path / "06-attention.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells]), path)
@@ -31,12 +30,12 @@ def test_only_the_setup_cell_learns_the_address(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("url", ["http://example.org/a/b", "example.org/a/b", "https://example.org/a", "file:///a/b"])
-def test_an_address_that_cannot_work_is_refused(url: str) -> None:
+def test_an_address_that_cannot_work_is_refused(url):
     with pytest.raises(ValueError, match="url must be like https://HOST/OWNER/NAME"):
         set_repository.checked(url)
 
 
-def test_every_tool_writes_whole_files(root: Path) -> None:
+def test_every_tool_writes_whole_files(root):
     own = re.compile(
         r"\.write_(?:text|bytes)\(|nbformat\.write\(|shutil\.copy|screenshot\(path|open\([^)]*[\"'][wax]b?[\"']"
     )
@@ -45,7 +44,7 @@ def test_every_tool_writes_whole_files(root: Path) -> None:
 
 
 @pytest.fixture
-def small_book(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def small_book(root, tmp_path, monkeypatch):
     """The real configuration around a book of one page."""
     for folder in ("_ext", "_static", "_templates"):
         shutil.copytree(
@@ -62,7 +61,7 @@ def small_book(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
 
 
 @pytest.mark.slow
-def test_a_page_with_a_warning_is_not_built_and_a_mended_one_is(small_book: Path) -> None:
+def test_a_page_with_a_warning_is_not_built_and_a_mended_one_is(small_book):
     page = small_book / "book" / "intro.md"
     good = page.read_text()
     page.write_text(good + "\nSee [this](no-such-page.md).\n")
@@ -72,9 +71,7 @@ def test_a_page_with_a_warning_is_not_built_and_a_mended_one_is(small_book: Path
     assert "A page" in (small_book / "_build" / "html" / "book" / "intro.html").read_text()
 
 
-def test_a_build_is_repeated_until_it_ends_well_and_then_only_for_a_change(
-    small_book: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_build_is_repeated_until_it_ends_well_and_then_only_for_a_change(small_book, monkeypatch):
     ends = iter([1, 1, 0, 0, 0, 0])
     monkeypatch.setattr(build_book, "build", lambda: next(ends))
     build_book.BUILD.mkdir()

@@ -5,7 +5,7 @@ import re
 from copy import deepcopy
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from transformer_edu import copy_weights
 
@@ -13,7 +13,7 @@ D_MODEL, HEADS, D_FF, LAYERS, BATCH, SEQ, MEMORY = 16, 4, 32, 2, 3, 6, 5
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5}
 
 
-def random_weights(module: nn.Module, seed: int = 0) -> nn.Module:
+def random_weights(module, seed=0):
     """Every weight random, so that no bias is zero and no scale one."""
     torch.manual_seed(seed)
     with torch.no_grad():
@@ -22,7 +22,7 @@ def random_weights(module: nn.Module, seed: int = 0) -> nn.Module:
     return module
 
 
-def assert_equal(actual: Tensor, expected: Tensor, what: str, scale: float | None = None) -> None:
+def assert_equal(actual, expected, what, scale=None):
     """float64: within 1e-10. float32: within 1e-5 of the largest entry (`scale`, if it is not the tensor's own)."""
     assert actual.shape == expected.shape, f"{what}: {tuple(actual.shape)} for {tuple(expected.shape)}"
     allowed = TOLERANCE[actual.dtype]
@@ -32,12 +32,12 @@ def assert_equal(actual: Tensor, expected: Tensor, what: str, scale: float | Non
     assert distance <= allowed, f"{what}: off by {distance:.2e}, allowed {allowed:.1e}"
 
 
-def weight_group(name: str) -> str:
+def weight_group(name):
     """The three input projections count as one tensor, as in torch.nn: the keys' bias has the gradient zero."""
     return re.sub("(query|key|value)_projection", "in_projection", name)
 
 
-def assert_same_gradients(theirs: nn.Module, ours: nn.Module) -> None:
+def assert_same_gradients(theirs, ours):
     """Parameter for parameter: their gradients, taken for weights and copied into a twin of ours, are our gradients."""
     their_gradients, twin = deepcopy(theirs), deepcopy(ours)
     with torch.no_grad():
@@ -53,7 +53,7 @@ def assert_same_gradients(theirs: nn.Module, ours: nn.Module) -> None:
         assert_equal(parameter.grad, expected[name], f"gradient of {name}", scales[weight_group(name)])
 
 
-def assert_parity(theirs: nn.Module, ours: nn.Module, run_theirs, run_ours, *inputs: Tensor) -> None:
+def assert_parity(theirs, ours, run_theirs, run_ours, *inputs):
     """Outputs, gradients of the inputs, gradients of the parameters; the loss weighs every output differently."""
     copy_weights(theirs, ours)
     results = []
@@ -69,12 +69,12 @@ def assert_parity(theirs: nn.Module, ours: nn.Module, run_theirs, run_ours, *inp
     assert_same_gradients(theirs, ours)
 
 
-def vectors(seq: int, dtype: torch.dtype, seed: int) -> Tensor:
+def vectors(seq, dtype, seed):
     """Random (batch, seq, d_model)."""
     return torch.randn(BATCH, seq, D_MODEL, generator=torch.Generator().manual_seed(seed), dtype=dtype)
 
 
-def lengths_mask(seq: int) -> Tensor:
+def lengths_mask(seq):
     """(batch, seq), True at real tokens: the sentences have seq, seq - 2 and 1 of them."""
     return torch.arange(seq) < torch.tensor([[seq], [seq - 2], [1]])
 
@@ -82,7 +82,7 @@ def lengths_mask(seq: int) -> Tensor:
 class TorchReference(nn.Module):
     """The paper's model out of torch.nn alone, positions and masks included."""
 
-    def __init__(self, vocab: int, norm: str) -> None:
+    def __init__(self, vocab, norm):
         super().__init__()
         self.source_lookup, self.target_lookup = nn.Embedding(vocab, D_MODEL), nn.Embedding(vocab, D_MODEL)
         self.machine = nn.Transformer(
@@ -90,7 +90,7 @@ class TorchReference(nn.Module):
         )
         self.projection = nn.Linear(D_MODEL, vocab, bias=False)
 
-    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+    def forward(self, source, target):
         blocked = torch.ones(target.shape[1], target.shape[1], dtype=torch.bool).triu(1)
         x = self.machine(
             self.embed(self.source_lookup, source),
@@ -103,7 +103,7 @@ class TorchReference(nn.Module):
         return self.projection(x)
 
     @staticmethod
-    def embed(lookup: nn.Embedding, ids: Tensor) -> Tensor:
+    def embed(lookup, ids):
         waves = [
             [
                 (math.cos if column % 2 else math.sin)(position / 10000 ** ((column - column % 2) / D_MODEL))

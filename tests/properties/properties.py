@@ -4,7 +4,6 @@ The tests call them on the package as it is; `test_sabotage.py` breaks the packa
 """
 
 import torch
-from torch import Tensor
 
 from tests.properties.models import (
     BOS,
@@ -19,18 +18,18 @@ from tests.properties.models import (
     small_model,
     step_by_step,
 )
-from transformer_edu import Transformer, greedy_search, record_attention
+from transformer_edu import greedy_search, record_attention
 
 EXACT = 1e-11  # float64, values of order 1
 
 
 def future_tokens_never_change_earlier_outputs(
-    *, training: bool = False, cached: bool = False, num_layers: int = 2, norm: str = "post", recorded: bool = False
-) -> None:
+    *, training=False, cached=False, num_layers=2, norm="post", recorded=False
+):
     """Another token at one position, whatever it is, leaves the logits of all positions before it as they were."""
     model = small_model(num_layers=num_layers, norm=norm, training=training)
 
-    def logits(target: Tensor) -> Tensor:
+    def logits(target):
         if cached:
             return step_by_step(model, SOURCE, target, [2, 4])
         if not recorded:
@@ -48,7 +47,7 @@ def future_tokens_never_change_earlier_outputs(
                 assert_close(after, before[:, :position], EXACT, f"token {token} at position {position}")
 
 
-def more_padding_changes_nothing(*, side: str, training: bool = False, norm: str = "post") -> None:
+def more_padding_changes_nothing(*, side, training=False, norm="post"):
     """Three more columns of padding leave every real position's logits as they were."""
     model = small_model(norm=norm, training=training)
     pad = torch.full((SOURCE.shape[0], 3), PAD)
@@ -60,7 +59,7 @@ def more_padding_changes_nothing(*, side: str, training: bool = False, norm: str
     assert_close(after[real], before[real], EXACT, f"{side} padded further")
 
 
-def other_sentences_change_nothing(*, training: bool = False, norm: str = "post") -> None:
+def other_sentences_change_nothing(*, training=False, norm="post"):
     """A sentence alone, without any padding, has the logits that it has in its batch."""
     model = small_model(norm=norm, training=training)
     with torch.no_grad():
@@ -71,7 +70,7 @@ def other_sentences_change_nothing(*, training: bool = False, norm: str = "post"
             assert_close(together[row : row + 1, : target.shape[1]], alone, EXACT, f"sentence {row} alone")
 
 
-def padded_tokens_get_no_gradient() -> None:
+def padded_tokens_get_no_gradient():
     """The loss of the real positions does not depend on the padding token's embedding."""
     model = small_model()
     model(SOURCE, TARGET)[TARGET != PAD].square().sum().backward()
@@ -80,7 +79,7 @@ def padded_tokens_get_no_gradient() -> None:
         assert_close(gradient, torch.zeros_like(gradient), EXACT, "gradient of the padding token's vector")
 
 
-def recorded_weights_sum_to_one(*, training: bool, dropout: float = 0.5) -> None:
+def recorded_weights_sum_to_one(*, training, dropout=0.5):
     """Every recorded row is a distribution over the keys, dropout or not, and padding has no share in it."""
     model = small_model(dropout=dropout, training=training)
     with record_attention(model) as maps:
@@ -93,7 +92,7 @@ def recorded_weights_sum_to_one(*, training: bool, dropout: float = 0.5) -> None
         assert_close(on_padding, torch.zeros_like(on_padding), 0.0, f"weight of padding in {name}")
 
 
-def recorded_weights_are_the_ones_used() -> None:
+def recorded_weights_are_the_ones_used():
     """The logits while recording are the logits without, and the last map rebuilds its attention's output."""
     model = small_model()
     attention = model.decoder.layers[-1].cross_attention
@@ -108,7 +107,7 @@ def recorded_weights_are_the_ones_used() -> None:
     assert_close(rebuilt, seen[0], EXACT, "weights @ values")
 
 
-def recorded_maps_hold_no_graph() -> None:
+def recorded_maps_hold_no_graph():
     """Maps can be turned into arrays, and keep no graph alive."""
     model = small_model(training=True)
     with record_attention(model) as maps:
@@ -116,7 +115,7 @@ def recorded_maps_hold_no_graph() -> None:
     assert not any(weights.requires_grad for weights in maps.values()), "recorded maps must be detached"
 
 
-def cached_steps_equal_the_full_pass(*, chunks: tuple[int, ...], num_layers: int = 2, norm: str = "post") -> None:
+def cached_steps_equal_the_full_pass(*, chunks, num_layers=2, norm="post"):
     """Decoding in steps of `chunks` tokens has the logits of one pass over all of them."""
     model = small_model(num_layers=num_layers, norm=norm)
     with torch.no_grad():
@@ -124,7 +123,7 @@ def cached_steps_equal_the_full_pass(*, chunks: tuple[int, ...], num_layers: int
         assert_close(cached, model(SOURCE, TARGET), EXACT, f"cached decoding in steps of {chunks}")
 
 
-def reordered_cache_follows_its_rows(kept: tuple[int, ...] = (2, 0, 2)) -> None:
+def reordered_cache_follows_its_rows(kept=(2, 0, 2)):
     """After `reorder`, the next steps are those of the kept rows, in their order."""
     model, rows = small_model(), torch.tensor(kept)
     with torch.no_grad():
@@ -135,7 +134,7 @@ def reordered_cache_follows_its_rows(kept: tuple[int, ...] = (2, 0, 2)) -> None:
         assert_close(after, model(SOURCE[rows], TARGET[rows])[:, 3:], EXACT, "decoding after reorder")
 
 
-def greedy_by_hand(model: Transformer, source: Tensor, max_len: int) -> Tensor:
+def greedy_by_hand(model, source, max_len):
     """Greedy search as one would write it first: no cache, one sentence at a time, the whole model for each token."""
     answers = []
     for sentence in source:
@@ -148,7 +147,7 @@ def greedy_by_hand(model: Transformer, source: Tensor, max_len: int) -> Tensor:
     return torch.tensor([ids + [PAD] * (longest - len(ids)) for ids in answers])
 
 
-def greedy_equals_greedy_by_hand(*, seed: int, max_len: int = 12, norm: str = "post") -> None:
+def greedy_equals_greedy_by_hand(*, seed, max_len=12, norm="post"):
     """Cached, batched greedy search gives what the slow loop gives."""
     model = lively_model(seed, norm)
     with torch.no_grad():
@@ -157,14 +156,14 @@ def greedy_equals_greedy_by_hand(*, seed: int, max_len: int = 12, norm: str = "p
     assert found.tolist() == expected.tolist(), f"greedy search gave {found.tolist()}, by hand {expected.tolist()}"
 
 
-def greedy_never_chooses_pad_or_begin() -> None:
+def greedy_never_chooses_pad_or_begin():
     """The two forbidden ids have the highest logits; the third highest is chosen."""
     model = force_scores(small_model(), {PAD: 9.0, BOS: 8.0, 5: 7.0})
     found = greedy_search(model, SOURCE, BOS, EOS, max_len=4)
     assert found.tolist() == [[BOS, 5, 5, 5]] * 3, f"greedy search chose {found.tolist()}"
 
 
-def searching_leaves_the_mode_as_it_was() -> None:
+def searching_leaves_the_mode_as_it_was():
     """Greedy search runs in eval mode, and each part of the model is in its old mode afterwards."""
     model = small_model(training=True, dropout=0.5)
     model.encoder.eval()  # a frozen encoder beside a decoder in training

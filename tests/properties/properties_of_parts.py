@@ -3,7 +3,6 @@
 import math
 
 import torch
-from torch import Tensor, nn
 
 from tests.properties.models import assert_close
 from transformer_edu import (
@@ -18,9 +17,7 @@ from transformer_edu import (
 EXACT = 1e-12
 
 
-def random_attention(
-    seed: int = 0, batch: int = 2, heads: int = 3, q_len: int = 4, k_len: int = 5, d_head: int = 6, allowed: float = 0.6
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def random_attention(seed=0, batch=2, heads=3, q_len=4, k_len=5, d_head=6, allowed=0.6):
     """Query, key, value and a random mask; a small `allowed` leaves some queries nowhere to look."""
     draw = torch.Generator().manual_seed(seed)
     query = torch.randn(batch, heads, q_len, d_head, generator=draw, dtype=torch.float64)
@@ -30,7 +27,7 @@ def random_attention(
     return query, key, value, mask
 
 
-def attention_is_its_definition(**shape) -> None:
+def attention_is_its_definition(**shape):
     """softmax(QKᵀ / √d_head) V, written with loops over numbers and nothing from the package."""
     query, key, value, mask = random_attention(**shape)
     output, weights = scaled_dot_product_attention(query, key, value, mask)
@@ -44,7 +41,7 @@ def attention_is_its_definition(**shape) -> None:
         assert_close(output[b, h, i], torch.tensor(mean, dtype=torch.float64), EXACT, f"output at {index}")
 
 
-def fused_equals_written_out(**shape) -> None:
+def fused_equals_written_out(**shape):
     """Both paths, with and without a mask, outputs and gradients."""
     results = []
     for need_weights in (True, False):
@@ -57,7 +54,7 @@ def fused_equals_written_out(**shape) -> None:
         assert_close(one, other, 1e-11, f"{name} in the two paths")
 
 
-def weights_are_a_distribution_over_allowed_keys(**shape) -> None:
+def weights_are_a_distribution_over_allowed_keys(**shape):
     """No weight is negative or on a forbidden key; a row sums to one, or to zero when it may look nowhere."""
     query, key, value, mask = random_attention(**shape)
     _, weights = scaled_dot_product_attention(query, key, value, mask)
@@ -66,7 +63,7 @@ def weights_are_a_distribution_over_allowed_keys(**shape) -> None:
     assert_close(weights.sum(-1), mask.any(-1).double(), EXACT, "sum of weights")
 
 
-def output_lies_among_the_allowed_values(need_weights: bool = True, **shape) -> None:
+def output_lies_among_the_allowed_values(need_weights=True, **shape):
     """Seen along any direction, an output lies between the smallest and the largest value it may look at."""
     query, key, value, mask = random_attention(**shape)
     output, _ = scaled_dot_product_attention(query, key, value, mask, need_weights=need_weights)
@@ -80,7 +77,7 @@ def output_lies_among_the_allowed_values(need_weights: bool = True, **shape) -> 
     assert bool((place <= highest[somewhere] + EXACT).all()), "an output lies above all its values"
 
 
-def forbidden_keys_and_values_never_matter(need_weights: bool = True, **shape) -> None:
+def forbidden_keys_and_values_never_matter(need_weights=True, **shape):
     """What stands at a key that nobody may look at can be anything."""
     query, key, value, mask = random_attention(**shape)
     hidden = torch.zeros(key.shape[2], dtype=torch.bool)
@@ -93,7 +90,7 @@ def forbidden_keys_and_values_never_matter(need_weights: bool = True, **shape) -
     assert_close(after, before, EXACT, "attention with another hidden key and value")
 
 
-def one_vector_added_to_all_keys_changes_nothing(**shape) -> None:
+def one_vector_added_to_all_keys_changes_nothing(**shape):
     """It adds the same number to a query's every score, and softmax does not see that."""
     query, key, value, mask = random_attention(**shape)
     before, weights = scaled_dot_product_attention(query, key, value, mask)
@@ -102,7 +99,7 @@ def one_vector_added_to_all_keys_changes_nothing(**shape) -> None:
     assert_close(after, before, EXACT, "output")
 
 
-def nowhere_to_look_gives_zeros(*, need_weights: bool, dtype: torch.dtype = torch.float32) -> None:
+def nowhere_to_look_gives_zeros(*, need_weights, dtype=torch.float32):
     """A query that may attend to nothing: zero weights, zero output, finite gradients, the other queries untouched."""
     query, key, value, mask = random_attention(allowed=0.9)
     mask = mask | torch.eye(4, 5, dtype=torch.bool)
@@ -116,7 +113,7 @@ def nowhere_to_look_gives_zeros(*, need_weights: bool, dtype: torch.dtype = torc
     assert all(bool(g.isfinite().all()) for g in gradients), "gradient with nowhere to look is not finite"
 
 
-def blocked_query_of_a_head_is_zero_before_the_projection(*, recorded: bool) -> None:
+def blocked_query_of_a_head_is_zero_before_the_projection(*, recorded):
     """In `MultiHeadAttention` only the output projection's bias is left of a query with nowhere to look."""
     torch.manual_seed(0)
     attention, x = MultiHeadAttention(8, 2), torch.randn(2, 3, 8)
@@ -127,7 +124,7 @@ def blocked_query_of_a_head_is_zero_before_the_projection(*, recorded: bool) -> 
     assert_close(output[:, 1], attention.output_projection.bias.expand(2, 8), 1e-7, "output of a blocked query")
 
 
-def dropout_spares_the_returned_weights(**shape) -> None:
+def dropout_spares_the_returned_weights(**shape):
     """`dropout_p` changes the output, never the weights that come back, and is right on average."""
     query, key, value, _ = random_attention(**shape)
     expected, weights = scaled_dot_product_attention(query, key, value)
@@ -142,7 +139,7 @@ def dropout_spares_the_returned_weights(**shape) -> None:
     assert_close(torch.stack(outputs).mean(0), expected, 0.15, "mean output under dropout")
 
 
-def order_does_not_matter_without_positions(seed: int = 0, batch: int = 2, seq: int = 5, heads: int = 2) -> None:
+def order_does_not_matter_without_positions(seed=0, batch=2, seq=5, heads=2):
     """An encoder layer given its tokens in another order gives its outputs in that order."""
     torch.manual_seed(seed)
     layer, x = EncoderLayer(4 * heads, heads, 16).double(), torch.randn(batch, seq, 4 * heads).double()
@@ -150,7 +147,7 @@ def order_does_not_matter_without_positions(seed: int = 0, batch: int = 2, seq: 
     assert_close(layer(x[:, order]), layer(x)[:, order], 1e-11, "encoder layer on shuffled tokens")
 
 
-def shifted_encoding_is_a_rotation(d_model: int = 16, position: int = 7, shift: int = 5, sign: int = 1) -> None:
+def shifted_encoding_is_a_rotation(d_model=16, position=7, shift=5, sign=1):
     """In (sin, cos) order, [[cos kθ, sin kθ], [−sin kθ, cos kθ]] takes PE(pos) to PE(pos + k)."""
     table = sinusoidal_table(position + shift + 1, d_model).double()
     for pair in range(d_model // 2):
@@ -161,7 +158,7 @@ def shifted_encoding_is_a_rotation(d_model: int = 16, position: int = 7, shift: 
         assert_close(turn @ table[position, columns], table[position + shift, columns], 1e-6, f"pair {pair} turned")
 
 
-def table_is_precise_far_out(position: int = 5000, d_model: int = 512) -> None:
+def table_is_precise_far_out(position=5000, d_model=512):
     """Every entry of one far row against the standard library's sine and cosine in float64."""
     row = sinusoidal_table(position + 1, d_model)[position]
     theta = [math.pow(10000.0, -2 * pair / d_model) for pair in range(d_model // 2)]
@@ -169,7 +166,7 @@ def table_is_precise_far_out(position: int = 5000, d_model: int = 512) -> None:
     assert_close(row, torch.tensor(exact, dtype=torch.float64), 1e-6, f"row {position}")
 
 
-def norm_is_its_definition(norm_type: type[nn.Module] = LayerNorm, d_model: int = 8, eps: float = 1e-3) -> None:
+def norm_is_its_definition(norm_type=LayerNorm, d_model=8, eps=1e-3):
     """Mean, biased variance, ε under the root, γ and β, all with plain Python numbers."""
     torch.manual_seed(0)
     norm, x = norm_type(d_model, eps).double(), 2 + 3 * torch.randn(5, d_model).double()

@@ -1,7 +1,6 @@
 """Checks by the name of their component, what they find, and code that is around a candidate."""
 
 from types import ModuleType
-from typing import Any
 
 import pytest
 from torch import Tensor, nn
@@ -18,33 +17,33 @@ CHECKS = {
 }
 
 
-def run(component: str, candidate: Any) -> None:
+def run(component, candidate):
     """Hand a candidate to the public check of a component; of two functions that belong together, the pair."""
     [check] = CHECKS[component]
     check(*candidate) if isinstance(candidate, tuple) else check(candidate)
 
 
-def failure(component: str, candidate: Any) -> checks.CheckFailed:
+def failure(component, candidate):
     """What the check raises."""
     with pytest.raises(checks.CheckFailed) as caught:
         run(component, candidate)
     return caught.value
 
 
-def diagnosis(component: str, candidate: Any) -> str:
+def diagnosis(component, candidate):
     """The name of the mistake that the check finds."""
     found = failure(component, candidate)
     assert found.mistake is not None, str(found)
     return found.mistake.name
 
 
-def wrong(component: str, start: str) -> Any:
+def wrong(component, start):
     """The code of the known mistake whose name begins like this."""
     [found] = [mistake.wrong for mistake in checks.catalogue(component) if mistake.name.startswith(start)]
     return found
 
 
-def around(own: Any, before: Any = lambda given: given, after: Any = lambda given, result: result) -> Any:
+def around(own, before=lambda given: given, after=lambda given, result: result):
     """The same code, called with `before(given)`, answering `after(given, result)`; of a module it is made, and called.
 
     Of two functions that belong together, both.
@@ -52,7 +51,7 @@ def around(own: Any, before: Any = lambda given: given, after: Any = lambda give
     if isinstance(own, tuple):
         return tuple(around(part, before, after) for part in own)
 
-    def wrapped(*given: Any, **named: Any) -> Any:
+    def wrapped(*given, **named):
         given = before(given)
         result = after(given, own(*given, **named))
         if isinstance(result, nn.Module):
@@ -62,7 +61,7 @@ def around(own: Any, before: Any = lambda given: given, after: Any = lambda give
     return wrapped
 
 
-def each_tensor(change: Any, value: Any) -> Any:
+def each_tensor(change, value):
     """The same value with its tensors changed."""
     if isinstance(value, tuple | list):
         return type(value)(each_tensor(change, part) for part in value)

@@ -11,7 +11,7 @@ ENVIRONMENT: dict[str, Any] = {
 }
 
 
-def as_arguments(options: dict[str, Any]) -> list[str]:
+def as_arguments(options):
     """{"d_model": 16, "train": ("a", "b")} as --d-model 16 --train a b."""
     words = []
     for name, value in options.items():

@@ -1,6 +1,5 @@
 """What tests of training and translation share: a small parallel text, and a model trained on it for a moment."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,7 +25,7 @@ SMALL = {
 
 
 @pytest.fixture(scope="session")
-def parallel_text(tmp_path_factory) -> dict[str, tuple[str, ...]]:
+def parallel_text(tmp_path_factory):
     """Files of English and French sentences: {"train": two files, "valid": one TSV}."""
     folder: Path = tmp_path_factory.mktemp("text")
     train, valid = train_pairs(120), held_out_pairs(20)
@@ -37,7 +36,7 @@ def parallel_text(tmp_path_factory) -> dict[str, tuple[str, ...]]:
 
 
 @pytest.fixture(params=[False, True], ids=["usual-products", "oneDNN-products"])
-def either_path(request, monkeypatch) -> bool:
+def either_path(request, monkeypatch):
     """Each test twice, on any processor: as where PyTorch's usual products are quick, and as where oneDNN's are."""
     if request.param and not torch.backends.mkldnn.is_available():
         pytest.skip("PyTorch came without oneDNN")
@@ -46,7 +45,7 @@ def either_path(request, monkeypatch) -> bool:
 
 
 @pytest.fixture(scope="session")
-def brief_text(tmp_path_factory, parallel_text) -> dict[str, tuple[str, ...]]:
+def brief_text(tmp_path_factory, parallel_text):
     """The same with two validation sentences, which are soon translated."""
     lines = Path(parallel_text["valid"][0]).read_text(encoding="utf-8").splitlines(keepends=True)
     valid = tmp_path_factory.mktemp("brief") / "valid.tsv"
@@ -54,12 +53,12 @@ def brief_text(tmp_path_factory, parallel_text) -> dict[str, tuple[str, ...]]:
     return {**parallel_text, "valid": (str(valid),)}
 
 
-def refusals(*cases: tuple[Callable[[], object], type[Exception], str]) -> Callable[..., None]:
+def refusals(*cases):
     """A test that each call is answered with its error: the call, the kind of error, words of the message."""
 
     @pytest.mark.usefixtures("as_readers_run_it")
     @pytest.mark.parametrize(("call", "error", "says"), cases)
-    def test(call: Callable[[], object], error: type[Exception], says: str) -> None:
+    def test(call, error, says):
         with pytest.raises(error, match=says):
             call()
 

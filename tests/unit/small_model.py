@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from pathlib import Path
 
 import torch
 
@@ -14,7 +13,7 @@ TEXTS = ["the small cat sleeps", "a dog", "der Hund läuft", "ein Mädchen lacht
 POSITIONS = 32
 
 
-def make_model(folder: Path, spoil: float | None = None, **card: object) -> Path:
+def make_model(folder, spoil=None, **card):
     """Write the model's files; `spoil` becomes one of its weights, and `card` entries of its card."""
     tokenizer = Tokenizer.train(TEXTS * 3, 290)
     torch.manual_seed(4)

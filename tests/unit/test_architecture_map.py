@@ -1,7 +1,5 @@
 """The architecture map's Python side: the model's numbers at every block, its counts, and its words."""
 
-from typing import Any
-
 import pytest
 import torch
 
@@ -25,13 +23,13 @@ SAYS = [
 WORDS = Vocabulary(["a", "b", "c"])
 
 
-def small_translator(**fields: Any) -> Pretrained:
+def small_translator(**fields):
     torch.manual_seed(0)
     settings = {"d_model": 8, "num_heads": 2, "d_ff": 12, "num_layers": 1, "dropout": 0.0} | fields
     return Pretrained(build_transformer(len(WORDS), len(WORDS), **settings), WORDS, WORDS, {})
 
 
-def test_every_block_of_the_path_is_recorded_in_the_order_of_computation() -> None:
+def test_every_block_of_the_path_is_recorded_in_the_order_of_computation():
     translator = small_translator(num_layers=3)
     with record_activations(translator.model) as activations:
         translator.model(torch.tensor([[4, 5]]), torch.tensor([[1, 4]]))
@@ -40,7 +38,7 @@ def test_every_block_of_the_path_is_recorded_in_the_order_of_computation() -> No
 
 
 @pytest.mark.parametrize("tie", ["none", "target", "all"])
-def test_counts_sum_to_the_model_and_shared_tables_count_once(tie: str) -> None:
+def test_counts_sum_to_the_model_and_shared_tables_count_once(tie):
     model = small_translator(tie_embeddings=tie).model
     counts = parameter_counts(model)
     assert sum(counts.values()) == sum(parameter.numel() for parameter in model.parameters())
@@ -49,7 +47,7 @@ def test_counts_sum_to_the_model_and_shared_tables_count_once(tie: str) -> None:
     assert counts["encoder.positional"] == counts["softmax"] == 0
 
 
-def test_a_sentence_is_recorded_live() -> None:
+def test_a_sentence_is_recorded_live():
     translator = pretrained.load_grammar()
     figure = ArchitectureMap.of_translator(translator, "the black cats sleep", block="encoder.0.self", source_token=2)
     assert figure.trace["target_tokens"] == ["les", "chats", "noirs", "dorment", "<eos>"]
@@ -67,7 +65,7 @@ def test_a_sentence_is_recorded_live() -> None:
         ({"d_model": 256}, "d_model must be at most 128"),
     ],
 )
-def test_models_that_the_map_does_not_draw_are_refused(fields: dict[str, Any], words: str) -> None:
+def test_models_that_the_map_does_not_draw_are_refused(fields, words):
     with pytest.raises(ValueError, match=words):
         ArchitectureMap.of_translator(small_translator(**fields), "a", "b")
     with pytest.raises(TypeError, match=r"translator\.model must be a Transformer, got Linear"):

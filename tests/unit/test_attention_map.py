@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from torch import Tensor
 
 from transformer_edu import RUNNING_SENTENCE
 from transformer_edu.widgets import AttentionMap
@@ -11,7 +10,7 @@ from transformer_edu.widgets.attention_weights import first_crossing, mean_row
 SOURCE, TARGET = ["the", "cat"], ["le", "chat", "<eos>"]
 
 
-def random_weights(*shape: int) -> Tensor:
+def random_weights(*shape):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(0)).softmax(dim=-1)
 
 
@@ -46,26 +45,26 @@ SAYS = [
 ]
 
 
-def test_the_default_is_a_recording_and_others_have_their_name() -> None:
+def test_the_default_is_a_recording_and_others_have_their_name():
     assert AttentionMap(head=2, token=0).state() == AttentionMap.of_recording(head=2, token=0).state()
     with pytest.raises(ValueError, match="name must be a recording with 'attention', got 'grammar-seeds'"):
         AttentionMap.of_recording("grammar-seeds")
 
 
-def test_tensors_become_numbers_and_the_last_layer_with_that_attention_is_shown() -> None:
+def test_tensors_become_numbers_and_the_last_layer_with_that_attention_is_shown():
     figure = AttentionMap(**EXAMPLE)
     torch.testing.assert_close(torch.tensor(figure.maps["decoder.0.cross"]), MAPS["decoder.0.cross"], atol=6e-5, rtol=0)
     assert AttentionMap(**OWN).layer == 1
     assert AttentionMap(**OWN, attention="encoder self").layer == 0
 
 
-def test_a_row_of_zeros_is_a_query_that_may_look_at_nothing() -> None:
+def test_a_row_of_zeros_is_a_query_that_may_look_at_nothing():
     weights = random_weights(1, 3, 2)
     weights[0, 1] = 0
     assert AttentionMap({"decoder.0.cross": weights}, SOURCE, TARGET).maps["decoder.0.cross"][0][1] == [0, 0]
 
 
-def test_first_crossing_is_where_a_word_looks_left_of_the_word_before() -> None:
+def test_first_crossing_is_where_a_word_looks_left_of_the_word_before():
     assert first_crossing([[[0.9, 0.1, 0.0], [0.0, 0.1, 0.9], [0.2, 0.7, 0.1]]], None) == 2
     assert first_crossing([[[1.0, 0.0], [0.0, 1.0]]], 0) == 0
     assert mean_row([[[1.0, 0.0]], [[0.5, 0.5]]], None, 0) == [0.75, 0.25]

@@ -28,7 +28,7 @@ SAYS = [(PADDING, "0.000 to pad")]
 
 
 @pytest.mark.parametrize(("scale", "mask"), [(True, "none"), (False, "none"), (True, "causal"), (True, "padding")])
-def test_alt_text_gives_the_weights_that_torch_computes(scale: bool, mask: str) -> None:
+def test_alt_text_gives_the_weights_that_torch_computes(scale, mask):
     hand = hand_example()
     scores = (hand.x @ hand.w_q) @ (hand.x @ hand.w_k).T / (2 if scale else 1)
     allowed = {"none": torch.ones(3, 3), "causal": torch.ones(3, 3).tril(), "padding": torch.tensor([1, 1, 0])}[mask]

@@ -31,14 +31,14 @@ SAYS = [
 ]
 
 
-def sizes(limit: str) -> range:
+def sizes(limit):
     longest = max(LENGTHS)
     return range(longest, LARGEST[limit] * longest + 1) if limit == "tokens" else range(1, LARGEST[limit] + 1)
 
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("limit", LIMITS)
-def test_every_sentence_is_in_one_batch_and_no_batch_is_too_large(order: str, limit: str) -> None:
+def test_every_sentence_is_in_one_batch_and_no_batch_is_too_large(order, limit):
     for size in sizes(limit):
         batches, rest = plan(LENGTHS, order, limit, size)
         assert sorted(index for batch in batches for index in batch) == list(range(48))
@@ -48,13 +48,13 @@ def test_every_sentence_is_in_one_batch_and_no_batch_is_too_large(order: str, li
 
 
 @pytest.mark.parametrize("size", sizes("tokens"))
-def test_similar_lengths_with_a_budget_are_the_batches_of_an_epoch(size: int) -> None:
+def test_similar_lengths_with_a_budget_are_the_batches_of_an_epoch(size):
     for seed, epoch in ((0, 0), (0, 3), (7, 1)):
         expected = epoch_batches(PAIRS, size, seed=seed, epoch=epoch)
         assert plan(LENGTHS, SIMILAR, "tokens", size, seed=seed, epoch=epoch).batches == expected
 
 
-def test_as_they_come_is_the_list_and_sorted_goes_from_short_to_long() -> None:
+def test_as_they_come_is_the_list_and_sorted_goes_from_short_to_long():
     batches = plan(LENGTHS, "as they come", "sentences", 8).batches
     assert batches == [list(range(at, at + 8)) for at in range(0, 48, 8)]
     assert plan(LENGTHS, "as they come", "tokens", 64).batches == token_budget_batches(PAIRS, 64)
@@ -67,12 +67,12 @@ class Drawing(random.Random):
 
     draws: Iterator[int]
 
-    def getrandbits(self, k: int, /) -> int:
+    def getrandbits(self, k, /):
         return next(self.draws) >> (8 - k)
 
 
 @pytest.mark.parametrize("count", [2, 31, 32, 48, 64])
-def test_draws_shuffle_as_python_does(count: int) -> None:
+def test_draws_shuffle_as_python_does(count):
     for epoch, draws in enumerate(shuffle_draws(3, count)):
         for batches in range(1, count + 1):
             python, page = random.Random(f"3, {epoch}"), Drawing()
@@ -84,7 +84,7 @@ def test_draws_shuffle_as_python_does(count: int) -> None:
                 assert one == other
 
 
-def test_new_seed_brings_new_draws() -> None:
+def test_new_seed_brings_new_draws():
     figure = BatchPacker()
     figure.seed = 5
     assert figure.draws == shuffle_draws(5, 48) == BatchPacker(seed=5).draws != BatchPacker().draws

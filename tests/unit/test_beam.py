@@ -11,7 +11,7 @@ from transformer_edu.decoding.greedy import answer_limits
 TINY_VOCAB = 6  # pad, bos, eos and three words
 
 
-def tiny_model(seed: int = 0):
+def tiny_model(seed=0):
     """A model over three words whose answers are of different lengths."""
     torch.manual_seed(seed)
     model = build_transformer(

@@ -27,50 +27,30 @@ def results(root, tmp_path_factory):
     return json.loads(out.read_text(encoding="utf-8"))
 
 
-def all_positive(numbers):
-    return all(isinstance(number, int | float) and number > 0 for number in numbers)
+def numbers(entry):
+    """Every measured number under an entry."""
+    if isinstance(entry, dict | list):
+        return [number for part in (entry.values() if isinstance(entry, dict) else entry) for number in numbers(part)]
+    return [entry] if isinstance(entry, int | float) else []
 
 
-def test_each_script_fills_its_section_and_keeps_the_others(results):
+def test_each_script_fills_its_section_with_measurements_and_keeps_the_others(results):
     assert set(results) == {"another", *SECTIONS}
     for section in SECTIONS:
         assert results[section]["command"] == f"python benchmarks/{section}.py --quick"
-        assert results[section]["machine"]["threads"] == 1
+        assert len(numbers(results[section])) > 20
 
 
-def test_training_compares_models_of_the_same_size_in_time_and_memory(results):
+def test_ratios_are_those_of_the_times_beside_them(results):
     (case,) = results["training_speed"]["cases"].values()
-    assert len(set(case["parameters"].values())) == 1
-    for column in ("forward_backward_seconds", "optimizer_seconds", "tokens_per_second"):
-        assert set(case[column]) == TRAINEES
-        assert all_positive(case[column].values())
+    assert len(set(case["parameters"].values())) == 1, "models of one size"
     assert set(case["peak_memory_bytes"]) == TRAINEES
     whole = {name: case["forward_backward_seconds"][name] + case["optimizer_seconds"][name] for name in TRAINEES}
     assert case["times_as_fast"]["Marian"] == pytest.approx(whole["Marian"] / whole["ours"], abs=1e-3)
-
-
-def test_decoding_compares_greedy_and_beam_and_fits_an_exponent(results):
-    decoding = results["decoding_speed"]
-    assert set(decoding["greedy"]["seconds"]) == {"ours", "nn.Transformer recomputing", "Marian"}
-    assert set(decoding["beam"]["seconds"]) == {"ours", "Marian"}
     for kind in ("greedy", "beam"):
-        seconds, ratios = decoding[kind]["seconds"], decoding[kind]["times_as_fast"]
+        seconds, ratios = (results["decoding_speed"][kind][name] for name in ("seconds", "times_as_fast"))
         assert ratios["Marian"] == pytest.approx(seconds["Marian"] / seconds["ours"], abs=1e-3)
-    for entry in decoding["against_length"].values():
-        assert len(entry["seconds"]) == len(entry["lengths"])
-        assert all_positive(entry["seconds"])
-        assert isinstance(entry["exponent"], float)
-
-
-def test_scaling_measures_both_paths_all_precisions_and_the_peak(results):
-    scaling = results["scaling"]
-    assert set(scaling["against_length"]) == {"written out", "fused"}
-    for entry in scaling["against_length"].values():
-        assert len(entry["seconds"]) == len(entry["peak_memory_bytes"]) == len(entry["lengths"])
-        assert all_positive(entry["seconds"])
-    assert set(scaling["precision_seconds"]["cpu"]) > {"float32", "bfloat16 autocast"}
-    peak = scaling["peak"]
-    assert all_positive([peak["operations"], *peak["product_flops_per_second"].values()])
+    peak = results["scaling"]["peak"]
     best = max(peak["product_flops_per_second"].values())
     assert peak["share"] == pytest.approx(peak["training_flops_per_second"] / best, abs=1e-3)
 

@@ -17,7 +17,7 @@ SAYS = [
 ]
 
 
-def test_shown_keys_never_change_with_the_mask_and_change_without_it_from_layer_2_on() -> None:
+def test_shown_keys_never_change_with_the_mask_and_change_without_it_from_layer_2_on():
     data = recordings.load("cached-keys")["data"]
     steps, moved = len(data["reads"]), set()
     for token in range(steps):
@@ -33,7 +33,7 @@ def test_shown_keys_never_change_with_the_mask_and_change_without_it_from_layer_
     assert data["largest_change"] < 1e-5 < 1 < data["largest_change_without_mask"]
 
 
-def test_largest_change_is_measured_over_all_keys_and_values() -> None:
+def test_largest_change_is_measured_over_all_keys_and_values():
     source = torch.tensor([SHIPPED.source_vocabulary.encode(RUNNING_SENTENCE)])
     target = torch.tensor([SHIPPED.target_vocabulary.encode(RUNNING_TRANSLATION, add_bos=True)])
     rows = rows_of_each_step(SHIPPED.model, source, target)
@@ -48,7 +48,7 @@ def test_largest_change_is_measured_over_all_keys_and_values() -> None:
     assert largest_change(rows[:1]) == 0
 
 
-def test_any_translator_and_sentence() -> None:
+def test_any_translator_and_sentence():
     figure = CacheStepper.of_translator(SHIPPED, "a red hen sings")
     assert figure.recorded["reads"] == ["<bos>", "une", "poule", "rouge", "chante"]
     assert (figure.step, figure.token) == (5, 2)

@@ -4,7 +4,6 @@ import pytest
 
 from tests.unit.checked import CHECKS, COMPONENTS, MODULES, OWN, failure, run
 from transformer_edu import checks
-from transformer_edu.checks import Mistake
 
 EVERY = [(name, mistake) for name in COMPONENTS for mistake in checks.catalogue(name)]
 
@@ -32,7 +31,7 @@ def test_the_packages_own_implementation_passes(name, capsys):
 
 
 @pytest.mark.parametrize(("name", "mistake"), EVERY, ids=[f"{name}: {mistake.name}" for name, mistake in EVERY])
-def test_every_known_mistake_is_caught_and_named(name: str, mistake: Mistake):
+def test_every_known_mistake_is_caught_and_named(name, mistake):
     error = failure(name, mistake.wrong)
     assert error.mistake is mistake
     assert error.component == name
@@ -41,7 +40,7 @@ def test_every_known_mistake_is_caught_and_named(name: str, mistake: Mistake):
     assert_readable(str(error))
 
 
-def assert_readable(message: str):
+def assert_readable(message):
     assert ("expected" in message and "got" in message) or "should" in message
     assert max(map(len, message.splitlines())) <= 150, "a line is too long to read"
     assert len(message.splitlines()) <= 40, "the example is not small"

@@ -162,6 +162,11 @@ UNFIT = {
         (([1, 2.5], -0.5), "returned [1, 2.5] as ids, expected a list of whole numbers"),
         (([], math.nan), "none of the known mistakes"),
     ],
+    "byte-pair merges": [
+        ("ab", "returned a str, expected a list of pairs"),
+        ([("a", "b", "c")], "returned ('a', 'b', 'c') among the merges"),
+        (["ab"], "returned 'ab' among the merges"),
+    ],
     "corpus BLEU": [("66.9", "returned a str, expected one number"), (math.nan, "got = nan")],
     "future-leak test": [
         (None, "returned None, expected True or False"),

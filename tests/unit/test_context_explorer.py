@@ -37,14 +37,14 @@ SAYS = [
 ]
 
 
-def test_a_word_can_be_named_or_placed() -> None:
+def test_a_word_can_be_named_or_placed():
     assert ContextExplorer(second=5, word="small").pair == [1, 4]
     assert ContextExplorer(second=5, pair=[0, 3]).pair == [0, 3]
     assert ContextExplorer(first=5, second=5).pair == [0, 3]
     assert shared_pairs(["the", "cat"], ["the", "dog", "the"]) == [[0, 0], [0, 2]]
 
 
-def test_a_stack_with_a_final_norm_has_a_level_for_it() -> None:
+def test_a_stack_with_a_final_norm_has_a_level_for_it():
     sizes = (len(SHIPPED.source_vocabulary), len(SHIPPED.target_vocabulary))
     model = build_transformer(*sizes, d_model=8, num_heads=2, d_ff=16, num_layers=1, norm="pre", max_len=8).eval()
     translator = Pretrained(model, SHIPPED.source_vocabulary, SHIPPED.target_vocabulary, {})

@@ -1,32 +1,31 @@
 """The counts of decoding with and without a cache, against sums of steps and against the model at work."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import astuple
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 from tests.properties.models import BOS, EOS, force_scores, small_model
-from transformer_edu import Transformer, greedy_search
+from transformer_edu import greedy_search
 from transformer_edu.decoding.cost import DecodingCost, cache_size, decoding_cost, step_cost
 
 PROJECTIONS = ("query_projection", "key_projection", "value_projection")
 
 
 @contextmanager
-def counted(model: Transformer) -> Iterator[Counter[str]]:
+def counted(model):
     """Rows through every projection of every decoder layer ("0.self.key"), and scores of a head ("0.self.scores")."""
     counts: Counter[str] = Counter()
     hooks = []
 
-    def count_rows(name: str) -> Callable[..., None]:
+    def count_rows(name):
         return lambda _, inputs, output: counts.update({name: inputs[0].shape[0] * inputs[0].shape[1]})
 
-    def count_scores(name: str) -> Callable[[Tensor], None]:
+    def count_scores(name):
         return lambda weights: counts.update({name: weights[0, 0].numel()})
 
     for number, layer in enumerate(model.decoder.layers):
@@ -45,7 +44,7 @@ def counted(model: Transformer) -> Iterator[Counter[str]]:
             layer.self_attention.recorder = layer.cross_attention.recorder = None
 
 
-def work_of(counts: Counter[str], layer: int) -> DecodingCost:
+def work_of(counts, layer):
     """What a layer was seen to do; the three projections of self-attention, and the others, must agree."""
     own = {counts[f"{layer}.{name}"] for name in ("self.query", "self.key", "self.value", "cross.query")}
     memory = {counts[f"{layer}.cross.{name}"] for name in ("key", "value")}
@@ -54,7 +53,7 @@ def work_of(counts: Counter[str], layer: int) -> DecodingCost:
 
 
 @torch.no_grad()
-def decode_prefixes(model: Transformer, source: Tensor, steps: int) -> None:
+def decode_prefixes(model, source, steps):
     """Decode without a cache, the whole prefix at every step; the counts do not depend on the words."""
     memory = model.encode(source)
     for length in range(1, steps + 1):
@@ -63,7 +62,7 @@ def decode_prefixes(model: Transformer, source: Tensor, steps: int) -> None:
 
 @pytest.mark.parametrize("cached", [True, False])
 @pytest.mark.parametrize(("steps", "words"), [(1, 1), (1, 5), (2, 3), (5, 1), (11, 4)])
-def test_counts_are_what_the_model_does(steps: int, words: int, cached: bool) -> None:
+def test_counts_are_what_the_model_does(steps, words, cached):
     model = force_scores(small_model(num_layers=3), {6: 5.0})  # never ends by itself
     source = torch.full((1, words), 4)
     with counted(model) as counts:
@@ -76,7 +75,7 @@ def test_counts_are_what_the_model_does(steps: int, words: int, cached: bool) ->
 
 
 @pytest.mark.parametrize("cached", [True, False])
-def test_totals_are_the_sums_of_the_steps(cached: bool) -> None:
+def test_totals_are_the_sums_of_the_steps(cached):
     for words in (1, 7, 30):
         sums = (0, 0, 0, 0)
         for step in range(1, 41):
@@ -89,7 +88,7 @@ def test_totals_are_the_sums_of_the_steps(cached: bool) -> None:
 
 @torch.no_grad()
 @pytest.mark.parametrize(("length", "words"), [(8, 7), (1, 2)])
-def test_cache_holds_as_many_numbers_as_counted(length: int, words: int) -> None:
+def test_cache_holds_as_many_numbers_as_counted(length, words):
     model, source = small_model(num_layers=3), torch.full((1, words), 4)
     memory, cache = model.encode(source), model.start_cache()
     for _ in range(length):
@@ -110,6 +109,6 @@ BAD: list[tuple[type[Exception], str, Callable[[], object]]] = [
 
 @pytest.mark.usefixtures("as_readers_run_it")
 @pytest.mark.parametrize(("error", "message", "call"), BAD)
-def test_bad_arguments_are_named(error: type[Exception], message: str, call: Callable[[], object]) -> None:
+def test_bad_arguments_are_named(error, message, call):
     with pytest.raises(error, match=message):
         call()

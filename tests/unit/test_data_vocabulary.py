@@ -9,7 +9,7 @@ from transformer_edu.data import BOS_ID, EOS_ID, PAD_ID, SPECIALS, UNK_ID, Vocab
 
 
 @pytest.fixture
-def vocabulary() -> Vocabulary:
+def vocabulary():
     return Vocabulary.from_sentences(["the black cat", "the cat sleeps"])
 
 

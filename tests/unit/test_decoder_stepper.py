@@ -19,7 +19,7 @@ SAYS = [
 ]
 
 
-def test_all_five_words_can_be_followed_from_every_step_of_the_translation_and_none_moved_an_earlier_output() -> None:
+def test_all_five_words_can_be_followed_from_every_step_of_the_translation_and_none_moved_an_earlier_output():
     data = recordings.load("decoder-branches")["data"]
     own = [RUNNING_TRANSLATION.split()[:count] for count in range(len(RUNNING_TRANSLATION.split()) + 1)]
     for path in [*own, ["la", "petite"], ["la", "petite", "chat"]]:
@@ -30,7 +30,7 @@ def test_all_five_words_can_be_followed_from_every_step_of_the_translation_and_n
     assert 0 <= data["largest_change"] < 1e-5
 
 
-def test_any_translator_and_sentence() -> None:
+def test_any_translator_and_sentence():
     shipped = pretrained.load_grammar()
     figure = DecoderStepper.of_translator(shipped, "a red hen sings", also=["le", "une rouge"], path="une rouge")
     assert figure.branches["translation"] == "une poule rouge chante"

@@ -8,7 +8,7 @@ from torch.nn import functional
 from transformer_edu.fast.dropout import LARGE, Dropout, dropout
 
 
-def ones(entries: int = LARGE) -> torch.Tensor:
+def ones(entries=LARGE):
     return torch.ones(entries // 64, 64)
 
 

@@ -3,7 +3,6 @@
 import re
 
 import pytest
-import torch
 
 from transformer_edu import MultiHeadAttention, hand_example
 from transformer_edu.widgets import HeadSplitter
@@ -21,7 +20,7 @@ SAYS = [
 ]
 
 
-def head_outputs(num_heads: int) -> torch.Tensor:
+def head_outputs(num_heads):
     """The heads of `MultiHeadAttention` with the hand example's matrices, (heads, seq, d_head)."""
     hand = hand_example()
     attention = MultiHeadAttention(4, num_heads, bias=False)
@@ -32,7 +31,7 @@ def head_outputs(num_heads: int) -> torch.Tensor:
 
 @pytest.mark.parametrize("num_heads", [1, 2, 4])
 @pytest.mark.parametrize("token", [0, 1, 2])
-def test_alt_text_says_torchs_numbers(num_heads: int, token: int) -> None:
+def test_alt_text_says_torchs_numbers(num_heads, token):
     heads = head_outputs(num_heads)
     expected = [*heads.transpose(0, 1).reshape(3, 4)[token].tolist(), *heads.reshape(3, 4)[token].tolist()]
     said = re.findall(r"\d\.\d\d", HeadSplitter(num_heads=num_heads, token=token).alt_text())

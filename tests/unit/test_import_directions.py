@@ -5,7 +5,6 @@ Every import counts, those inside functions and under TYPE_CHECKING too. `transf
 
 import ast
 from collections import defaultdict
-from pathlib import Path
 
 import pytest
 
@@ -31,7 +30,7 @@ PACKAGE = "transformer_edu"
 Graph = dict[str, dict[str, set[str]]]  # room -> room that it imports from -> the modules that do
 
 
-def room_of(module: str, package: Path) -> str:
+def room_of(module, package):
     """The room that a dotted name leads to; what is neither a folder nor a file is a name of the whole package."""
     first = module.split(".")[1]
     if (package / first).is_dir():
@@ -39,7 +38,7 @@ def room_of(module: str, package: Path) -> str:
     return "paper" if (package / f"{first}.py").exists() else f"{PACKAGE} itself"
 
 
-def imported(tree: ast.AST) -> set[str]:
+def imported(tree):
     """The dotted names under the package that a module imports; `__version__` and its like are nobody's."""
     found = set[str]()
     for node in ast.walk(tree):
@@ -52,7 +51,7 @@ def imported(tree: ast.AST) -> set[str]:
     return {name for name in inside if not name.startswith(f"{PACKAGE}.__")}
 
 
-def graph_of(package: Path) -> Graph:
+def graph_of(package):
     graph: Graph = defaultdict(lambda: defaultdict(set))
     for path in sorted(package.rglob("*.py")):
         place = path.relative_to(package)
@@ -63,7 +62,7 @@ def graph_of(package: Path) -> Graph:
     return graph
 
 
-def upwards(graph: Graph) -> list[str]:
+def upwards(graph):
     """The imports that lead to a room above, each with the modules that import."""
     height = {room: place for place, room in enumerate(ROOMS)}
     wrong = [
@@ -75,12 +74,12 @@ def upwards(graph: Graph) -> list[str]:
     return [f"{room} -> {target}: {', '.join(sorted(modules))}" for room, target, modules in wrong]
 
 
-def drawn(graph: Graph) -> str:
+def drawn(graph):
     """The graph, a line for each room."""
     return "\n".join(f"{room:>12} <- {', '.join(sorted(graph[room].keys() - {room}))}" for room in ROOMS)
 
 
-def test_every_import_leads_to_the_same_room_or_to_one_below(root: Path) -> None:
+def test_every_import_leads_to_the_same_room_or_to_one_below(root):
     graph = graph_of(root / PACKAGE)
     assert set(graph) <= set(ROOMS)
     assert not upwards(graph), f"{upwards(graph)}\nroom <- what it imports from:\n{drawn(graph)}"
@@ -97,7 +96,7 @@ def test_every_import_leads_to_the_same_room_or_to_one_below(root: Path) -> None
         ("from transformer_edu.masks import padding_mask", None),
     ],
 )
-def test_an_import_that_leads_upwards_is_named(tmp_path: Path, line: str, found: str | None) -> None:
+def test_an_import_that_leads_upwards_is_named(tmp_path, line, found):
     for name, text in {"masks.py": "", "data/batches.py": line, "training/loop.py": "", "widgets/base.py": ""}.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)

@@ -26,7 +26,7 @@ def generator():
     return torch.Generator().manual_seed(0)
 
 
-def moved_by(model: nn.Module, length: int) -> list[int]:
+def moved_by(model, length):
     """The distances, counted back from the last place, from which a changed token moves the answer."""
     ids, _ = sequences(4, length - 1, generator())
     rows = []

@@ -29,7 +29,7 @@ SAYS = [
 ]
 
 
-def test_attention_of_scores_is_the_softmax_of_the_allowed_ones() -> None:
+def test_attention_of_scores_is_the_softmax_of_the_allowed_ones():
     scores = torch.tensor(made_up_scores()["decoder"][0], dtype=torch.float64)
     mask = causal_mask(6)
     mask[2] = False
@@ -39,7 +39,7 @@ def test_attention_of_scores_is_the_softmax_of_the_allowed_ones() -> None:
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 @pytest.mark.parametrize("pad_first", [False, True])
-def test_alt_text_says_where_the_query_looks(kind: str, pad_first: bool) -> None:
+def test_alt_text_says_where_the_query_looks(kind, pad_first):
     figure = MaskLab(kind, source_lengths=(6, 3), target_lengths=(6, 4), query=4, pad_first=pad_first)
     real = 4 if kind == "decoder" else 3
     ids = torch.tensor([[1] * real + [0] * (6 - real)])

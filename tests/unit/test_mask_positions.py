@@ -10,7 +10,7 @@ X = torch.randn(1, 3, 8, generator=torch.Generator().manual_seed(0))
 
 
 @torch.no_grad()
-def test_a_masked_key_gets_no_weight_and_is_seen_again_afterwards() -> None:
+def test_a_masked_key_gets_no_weight_and_is_seen_again_afterwards():
     model = small_model()
     free = model(SOURCE, TARGET)
     attentions = [layer.self_attention for layer in model.encoder.layers]
@@ -25,7 +25,7 @@ def test_a_masked_key_gets_no_weight_and_is_seen_again_afterwards() -> None:
     torch.testing.assert_close(model(SOURCE, TARGET), free)
 
 
-def test_it_works_without_a_mask_and_keeps_the_causal_one() -> None:
+def test_it_works_without_a_mask_and_keeps_the_causal_one():
     attention = MultiHeadAttention(8, 2)
     with record_attention(attention) as maps, mask_position([attention], query=2, key=0):
         attention(X, X, X)
@@ -37,7 +37,7 @@ def test_it_works_without_a_mask_and_keeps_the_causal_one() -> None:
 @pytest.mark.parametrize(
     ("query", "key", "error"), [(3, 0, ValueError), (0, 3, ValueError), (-1, 0, ValueError), (0.0, 1, TypeError)]
 )
-def test_positions_that_do_not_exist_are_refused(query: int, key: int, error: type[Exception]) -> None:
+def test_positions_that_do_not_exist_are_refused(query, key, error):
     attention = MultiHeadAttention(8, 2)
     with pytest.raises(error, match=r"query|key"), mask_position([attention], query, key):
         attention(X, X, X)

@@ -1,7 +1,6 @@
 """The norm cube's Python side: its example, and what moves under which norm."""
 
 import math
-from typing import Any
 
 import pytest
 import torch
@@ -38,7 +37,7 @@ BAD = [
 ]
 
 
-def test_first_sentence_is_the_hand_example() -> None:
+def test_first_sentence_is_the_hand_example():
     hand = hand_example()
     assert NormCube().sentences[0] == {"tokens": list(hand.tokens), "x": hand.x.tolist()}
 
@@ -56,13 +55,13 @@ def test_first_sentence_is_the_hand_example() -> None:
         ({"mode": "evaluation"}, (4, 1, 3)),
     ],
 )
-def test_an_edit_moves_its_token_and_only_batch_norm_moves_others(options: dict[str, Any], moved: tuple[int]) -> None:
+def test_an_edit_moves_its_token_and_only_batch_norm_moves_others(options, moved):
     figure = NormCube(**options)
     assert tuple(figure.moved(norm) for norm in NORMS) == moved
     assert "{} with layer norm, {} with batch norm, {} with RMS norm".format(*moved) in figure.alt_text()
 
 
-def test_own_sentences_may_be_tensors_and_start_unedited() -> None:
+def test_own_sentences_may_be_tensors_and_start_unedited():
     figure = NormCube([one | {"x": torch.tensor(one["x"])} for one in TWO])
     assert figure.sentences == TWO
     assert (figure.edits, figure.selected) == ([], [0, 0, 0])

@@ -34,7 +34,7 @@ BAD = [
 ]
 
 
-def test_weights_are_xavier_uniform_and_differ() -> None:
+def test_weights_are_xavier_uniform_and_differ():
     w_1, w_2 = draw_networks()
     bound = math.sqrt(6 / (D_MODEL + D_FF))
     for weights in (w_1, w_2):
@@ -45,7 +45,7 @@ def test_weights_are_xavier_uniform_and_differ() -> None:
 
 
 @pytest.mark.parametrize("placement", ["post", "pre"])
-def test_layer_is_the_books_residual_connection(placement: str) -> None:
+def test_layer_is_the_books_residual_connection(placement):
     w_1, w_2 = (weights[:, 0].float() for weights in draw_networks(1, 1))
     sublayer = nn.Sequential(nn.Linear(8, 32, bias=False), nn.ReLU(), nn.Linear(32, 8, bias=False))
     with torch.no_grad():
@@ -56,28 +56,28 @@ def test_layer_is_the_books_residual_connection(placement: str) -> None:
     torch.testing.assert_close(ours, ResidualConnection(8, norm=placement)(x[None], sublayer)[0])
 
 
-def test_post_norm_gives_every_layer_the_same_length_and_pre_norm_grows() -> None:
+def test_post_norm_gives_every_layer_the_same_length_and_pre_norm_grows():
     post, pre = (median_curves(X, OTHER, 24, placement) for placement in ("post", "pre"))
     assert post["length"][1:].tolist() == pytest.approx([math.sqrt(8)] * 24, abs=1e-3)
     assert pre["length"][24] > 1.5 * pre["length"][6] > 2 * pre["length"][0]
 
 
 @pytest.mark.parametrize("depth", [6, 12, 24])
-def test_residual_way_of_pre_norm_is_untouched_and_that_of_post_norm_shrinks(depth: int) -> None:
+def test_residual_way_of_pre_norm_is_untouched_and_that_of_post_norm_shrinks(depth):
     pre = passage(X, depth, "pre", residual_only=True).gradient
     torch.testing.assert_close(pre, pre[:, -1:].expand_as(pre))
     residual = median_curves(X, OTHER, depth, "post")["residual"]
     assert residual[0] < 0.5 * residual[-1] == pytest.approx(0.5, abs=1e-3)
 
 
-def test_without_residual_tokens_become_alike_and_the_signal_is_the_weakest() -> None:
+def test_without_residual_tokens_become_alike_and_the_signal_is_the_weakest():
     curves = {placement: median_curves(X, OTHER, 24, placement) for placement in PLACEMENTS}
     assert curves["none"]["likeness"][-1] > 0.99 > 0.9 > curves["post"]["likeness"][-1]
     assert curves["none"]["signal"][0] < 0.5 * min(curves[one]["signal"][0] for one in ("post", "pre"))
     assert "residual" not in curves["none"]
 
 
-def test_alt_text_says_the_medians() -> None:
+def test_alt_text_says_the_medians():
     said = NormPlacement("pre", 6).alt_text()
     assert said.startswith("Layer 3 of 6 with pre-norm as a circuit")
     for placement in PLACEMENTS:

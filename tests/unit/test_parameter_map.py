@@ -18,7 +18,7 @@ BAD = [
 SAYS = [({}, "63,082,496 parameters in all", "decoder 25,224,192 (40.0%)")]
 
 
-def test_presets_are_the_papers_models_and_the_books() -> None:
+def test_presets_are_the_papers_models_and_the_books():
     assert sum(group_sizes(ParameterMap("base").config()).values()) == 63_082_496
     assert sum(group_sizes(ParameterMap("big").config()).values()) == 214_245_376
     shipped = pretrained.load_grammar().model.config

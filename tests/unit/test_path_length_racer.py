@@ -1,10 +1,8 @@
 """The path-length racer's Python side: path lengths and costs against brute force, and its alt text."""
 
-from collections.abc import Callable
-
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from transformer_edu import MultiHeadAttention, record_attention
@@ -18,13 +16,13 @@ SAYS = [
 ]
 
 
-def looks_at(n: int, reach: int) -> Tensor:
+def looks_at(n, reach):
     """(n, n): token i sees itself and the tokens `reach` to its left and right."""
     distance = (torch.arange(n)[:, None] - torch.arange(n)[None]).abs()
     return (distance == 0) | (distance == reach)
 
 
-def layers_until_heard(n: int, dilated: bool) -> int:
+def layers_until_heard(n, dilated):
     """Multiply the layers' (n, n) matrices until the last token has something of the first."""
     heard = torch.eye(n, dtype=torch.bool)[0]
     for layer in range(n):
@@ -35,12 +33,12 @@ def layers_until_heard(n: int, dilated: bool) -> int:
 
 
 @pytest.mark.parametrize("dilated", [False, True])
-def test_convolutions_need_as_many_layers_as_brute_force_finds(dilated: bool) -> None:
+def test_convolutions_need_as_many_layers_as_brute_force_finds(dilated):
     for n in range(4, 65):
         assert path_lengths(n, dilated)["convolution"] == layers_until_heard(n, dilated)
 
 
-def counted_by_torch(run: Callable[[], object]) -> int:
+def counted_by_torch(run):
     """Multiply-adds of the matrix products and convolutions in `run`; torch counts each as two operations."""
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         run()
@@ -48,7 +46,7 @@ def counted_by_torch(run: Callable[[], object]) -> int:
 
 
 @pytest.mark.parametrize(("n", "d"), [(4, 128), (16, 64), (64, 32)])
-def test_multiply_adds_are_those_that_torch_counts(n: int, d: int) -> None:
+def test_multiply_adds_are_those_that_torch_counts(n, d):
     x = torch.randn(1, n, d)
     attention, rnn = MultiHeadAttention(d, 4), nn.RNN(d, d, batch_first=True)
     convolution = nn.Conv1d(d, d, kernel_size=3, padding=1)
@@ -60,7 +58,7 @@ def test_multiply_adds_are_those_that_torch_counts(n: int, d: int) -> None:
 
 @pytest.mark.parametrize("n", [4, 16, 64])
 @pytest.mark.parametrize("d", SIZES)
-def test_attention_takes_at_least_twice_the_recurrent_layer(n: int, d: int) -> None:
+def test_attention_takes_at_least_twice_the_recurrent_layer(n, d):
     ratio, share = attention_price(n, d)
     assert ratio == 2 + n / d
     assert share == pytest.approx(1 - 4 * n * d * d / multiply_adds(n, d)["attention"])  # what the projections leave

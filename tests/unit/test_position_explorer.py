@@ -15,7 +15,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("position", [0, 10, 50])
-def test_words_give_the_dot_product_of_the_two_rows(position: int) -> None:
+def test_words_give_the_dot_product_of_the_two_rows(position):
     table = sinusoidal_table(64, 32)
     product = table[position] @ table[position + 7]
     text = PositionExplorer(d_model=32, position=position, offset=7).alt_text()

@@ -33,7 +33,7 @@ MADE_FROM_A_SEED = {
 }
 
 
-def read(name: str) -> dict:
+def read(name):
     return json.loads(FILES[name].read_text(encoding="utf-8"))
 
 
@@ -45,7 +45,7 @@ def leaves(value, where="data"):
     return {where: value}
 
 
-def without_ties(data: dict) -> dict:
+def without_ties(data):
     """Of the best words keep the first: the others are so close that another processor may swap them."""
     steps = [{"chosen": step["chosen"], "best": step["best"][0]} for step in data["steps"]]
     return {**data, "steps": steps}

@@ -2,12 +2,11 @@
 
 import itertools
 import math
-from typing import Any
 
 import pytest
 import torch
 
-from transformer_edu import Transformer, build_transformer
+from transformer_edu import build_transformer
 from transformer_edu.decoding.beam import beam_search
 from transformer_edu.widgets import SearchTree
 from transformer_edu.widgets.search_tree import results, text_of
@@ -29,7 +28,7 @@ SAYS = [
 ]
 
 
-def small_model(seed: int) -> Transformer:
+def small_model(seed):
     """Untrained, but with opinions: its logits are made three times as large."""
     torch.manual_seed(seed)
     model = build_transformer(12, len(TOKENS), d_model=16, num_heads=2, d_ff=32, num_layers=1, max_len=MAX_LEN)
@@ -39,12 +38,12 @@ def small_model(seed: int) -> Transformer:
     return model
 
 
-def tree_of(model: Transformer, **options: Any) -> dict[str, Any]:
+def tree_of(model, **options):
     return SearchTree.from_model(model, [4, 5, 6], BOS_ID, EOS_ID, TOKENS, MAX_LEN, **options).tree
 
 
 @pytest.mark.parametrize("seed", [0, 2, 3])
-def test_every_setting_finds_what_beam_search_finds_and_not_all_find_the_same(seed: int) -> None:
+def test_every_setting_finds_what_beam_search_finds_and_not_all_find_the_same(seed):
     model = small_model(seed)
     tree = tree_of(model)
     assert len({results(tree, beam, alpha)[0].ids for beam, alpha in SETTINGS}) > 1
@@ -58,7 +57,7 @@ def test_every_setting_finds_what_beam_search_finds_and_not_all_find_the_same(se
             assert one.score == pytest.approx(other.score, abs=1e-4)
 
 
-def test_recording_never_chooses_padding_or_the_begin_token_and_leaves_the_mode() -> None:
+def test_recording_never_chooses_padding_or_the_begin_token_and_leaves_the_mode():
     model = small_model(0).train()
     tree = tree_of(model)
     assert all(part.training for part in model.modules())
@@ -66,14 +65,14 @@ def test_recording_never_chooses_padding_or_the_begin_token_and_leaves_the_mode(
     assert not {"<pad>", "<bos>"} & {tree["tokens"][token] for row in tree["next"] for token in row}
 
 
-def test_likeliest_tokens_come_in_order_and_with_the_rest_sum_to_one() -> None:
+def test_likeliest_tokens_come_in_order_and_with_the_rest_sum_to_one():
     tree = tree_of(small_model(0))
     log_probs = torch.tensor(tree["log_probs"])
     assert torch.equal(log_probs, log_probs.sort(descending=True).values)
     torch.testing.assert_close(log_probs.exp().sum(dim=1) + torch.tensor(tree["rest"]), torch.ones(len(log_probs)))
 
 
-def test_a_sentence_that_never_ends_is_cut() -> None:
+def test_a_sentence_that_never_ends_is_cut():
     tree = record_search_tree(lambda prefix: [-math.inf, -math.inf, 0.0], 0, 1, ["<bos>", "<eos>", "a"], 5)
     assert [text_of(tree, one.ids) for one in results(tree, 3, 0.6)] == ["a a a a"]
 
@@ -90,7 +89,7 @@ def test_a_sentence_that_never_ends_is_cut() -> None:
         ({"next_log_probs": lambda prefix: [0.0, math.nan, 0.0]}, "next_log_probs must give log-probabilities"),
     ],
 )
-def test_a_recording_says_what_is_wrong(changes: dict[str, Any], message: str) -> None:
+def test_a_recording_says_what_is_wrong(changes, message):
     given = {"next_log_probs": lambda prefix: [-1.0] * 3, "bos_id": 0, "eos_id": 1, "tokens": ["<bos>", "<eos>", "a"]}
     with pytest.raises(ValueError, match=message):
         record_search_tree(**(given | {"max_len": 4} | changes))

@@ -17,7 +17,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("d_k", "temperature"), [(4, 1.0), (64, 1.0), (1024, 10.0)])
-def test_alt_text_says_torchs_numbers(d_k: int, temperature: float) -> None:
+def test_alt_text_says_torchs_numbers(d_k, temperature):
     scores = torch.tensor(DRAWS[0], dtype=torch.float64)
     expected = []
     for factor in (math.sqrt(d_k), 1.0):
@@ -28,7 +28,7 @@ def test_alt_text_says_torchs_numbers(d_k: int, temperature: float) -> None:
     assert [float(number) for number in said] == pytest.approx(expected, abs=6e-4)
 
 
-def test_tensors_and_other_lengths_are_taken() -> None:
+def test_tensors_and_other_lengths_are_taken():
     figure = SoftmaxLab(torch.tensor([0.0, 1.0, 2.0]))
     assert figure.scores == [0.0, 1.0, 2.0]
     assert {len(draw) for draw in figure.draws} == {3}

@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable
 from html import unescape
 from io import BytesIO
-from pathlib import Path
 from types import SimpleNamespace
 
 import nbformat
@@ -26,7 +25,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 damaged = pytest.mark.parametrize("damage", DAMAGE.values(), ids=list(DAMAGE))
 
 
-def as_png(picture: Image.Image) -> bytes:
+def as_png(picture):
     png = BytesIO()
     picture.save(png, "PNG")
     return png.getvalue()
@@ -35,21 +34,21 @@ def as_png(picture: Image.Image) -> bytes:
 PICTURE = as_png(Image.linear_gradient("L"))
 
 
-def notebook_with(*figures: str) -> nbformat.NotebookNode:
+def notebook_with(*figures):
     outputs = [nbformat.v4.new_output("display_data", {"text/html": html}) for html in figures]
     return nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("figure", outputs=outputs)])
 
 
-def html_of(notebook: nbformat.NotebookNode) -> list[str]:
+def html_of(notebook):
     return [output.data["text/html"] for output in notebook.cells[0].outputs]
 
 
 @pytest.fixture
-def camera(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+def camera(monkeypatch):
     """Stand in for the browser; remember what it was asked to take."""
     asked: list[list[str]] = []
 
-    def take(figures: list[str]) -> list[bytes]:
+    def take(figures):
         asked.append(figures)
         return [as_png(Image.new("RGB", (40, 20 * len(asked))))] * len(figures)
 
@@ -57,7 +56,7 @@ def camera(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return asked
 
 
-def test_stills_are_inserted_with_alt_text_and_size(camera: list[list[str]]) -> None:
+def test_stills_are_inserted_with_alt_text_and_size(camera):
     notebook = notebook_with(FIGURE.html(), OTHER.html())
     assert take_stills.insert_stills(notebook) == 2
     for html, figure in zip(html_of(notebook), (FIGURE, OTHER), strict=True):
@@ -68,7 +67,7 @@ def test_stills_are_inserted_with_alt_text_and_size(camera: list[list[str]]) -> 
         base64.b64decode(re.findall(r"base64,([^\"]+)", image[0])[0], validate=True)
 
 
-def test_true_stills_are_kept_without_a_browser_and_a_changed_figure_gets_a_new_one(camera: list[list[str]]) -> None:
+def test_true_stills_are_kept_without_a_browser_and_a_changed_figure_gets_a_new_one(camera):
     before, after = notebook_with(FIGURE.html()), notebook_with(FIGURE.html())
     take_stills.insert_stills(before)
     assert take_stills.insert_stills(after, before) == 0
@@ -82,9 +81,7 @@ def test_true_stills_are_kept_without_a_browser_and_a_changed_figure_gets_a_new_
 
 
 @damaged
-def test_a_damaged_still_in_a_chapter_is_found_and_taken_anew(
-    camera: list[list[str]], tmp_path: Path, damage: Callable[[bytes], bytes]
-) -> None:
+def test_a_damaged_still_in_a_chapter_is_found_and_taken_anew(camera, tmp_path, damage):
     notebook, path = notebook_with(FIGURE.html()), tmp_path / "chapter.ipynb"
     take_stills.insert_stills(notebook)
     (whole,) = html_of(notebook)
@@ -94,7 +91,7 @@ def test_a_damaged_still_in_a_chapter_is_found_and_taken_anew(
     assert [take_stills.update_notebook(path, check=check) for check in (True, False, True)] == [1, 1, 0]
 
 
-def test_a_figure_whose_html_is_damaged_does_not_pass_for_none(tmp_path: Path) -> None:
+def test_a_figure_whose_html_is_damaged_does_not_pass_for_none(tmp_path):
     path, html = tmp_path / "chapter.ipynb", FIGURE.html()
     nbformat.write(notebook_with(html, html[: len(html) // 2]), path)
     with pytest.raises(SystemExit, match="chapter: 1 of 2 stored figures are damaged"):
@@ -103,12 +100,8 @@ def test_a_figure_whose_html_is_damaged_does_not_pass_for_none(tmp_path: Path) -
 
 @damaged
 def test_the_build_misses_a_damaged_still_of_a_page_and_warns_of_one_in_a_chapter(
-    root: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    damage: Callable[[bytes], bytes],
-) -> None:
+    root, tmp_path, monkeypatch, caplog, damage
+):
     html = FIGURE.html()
     name = f"attention-stepper-{assets.digest(html)}.png"
     monkeypatch.setattr(take_stills, "STILLS", tmp_path)
@@ -129,10 +122,8 @@ def test_the_build_misses_a_damaged_still_of_a_page_and_warns_of_one_in_a_chapte
         assets.still_image(damage(PICTURE), "alt", "mark")
 
 
-def test_a_full_disk_leaves_a_chapter_a_still_and_a_saved_figure_as_they_were(
-    camera: list[list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(_: int) -> None:
+def test_a_full_disk_leaves_a_chapter_a_still_and_a_saved_figure_as_they_were(camera, tmp_path, monkeypatch):
+    def full(_):
         raise OSError(28, "No space left on device")
 
     path = tmp_path / "chapter.ipynb"
@@ -153,7 +144,7 @@ def test_a_full_disk_leaves_a_chapter_a_still_and_a_saved_figure_as_they_were(
     assert sorted(one.name for one in tmp_path.rglob("*")) == ["chapter.ipynb", "figure.html", "stills"]
 
 
-def test_markdown_pages_are_searched_for_figures(tmp_path: Path) -> None:
+def test_markdown_pages_are_searched_for_figures(tmp_path):
     (tmp_path / "book").mkdir()
     (tmp_path / "state.json").write_text('{"step": 3}')
     fence = "```{interactive} attention-stepper\n:state: state.json\n:alt: Words.\n```\n"

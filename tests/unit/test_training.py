@@ -22,12 +22,12 @@ from transformer_edu.training import (
 )
 
 
-def small_model(dropout: float = 0.0):
+def small_model(dropout=0.0):
     torch.manual_seed(0)
     return build_transformer(12, 12, d_model=32, num_heads=4, d_ff=64, num_layers=1, dropout=dropout, max_len=16)
 
 
-def batches(count: int = 8, size: int = 8, **options):
+def batches(count=8, size=8, **options):
     """Batches of a copy task: 8 sentence pairs of 3 to 5 words, unless asked for more, in one batch or several."""
     return iterate_batches(copy_pairs(count, 12, 3, 5), size, **options)
 

@@ -24,7 +24,7 @@ SAYS = [
 ]
 
 
-def test_recipe_learns_high_rate_without_warm_up_does_not_low_rate_is_slow() -> None:
+def test_recipe_learns_high_rate_without_warm_up_does_not_low_rate_is_slow():
     recipe, high, low = (run["moments"] for run in STORED["runs"])
     assert recipe[-1]["exact"] >= 0.97
     assert min(recipe[-1]["p"]) > 0.8
@@ -36,7 +36,7 @@ def test_recipe_learns_high_rate_without_warm_up_does_not_low_rate_is_slow() -> 
 
 
 @pytest.mark.slow
-def test_first_steps_made_again_are_those_of_the_recording() -> None:
+def test_first_steps_made_again_are_those_of_the_recording():
     fresh = training_replay.record_run(training_replay.PLANS[1], moments=(0, 10))
     for new, stored in zip(fresh["moments"], STORED["runs"][1]["moments"][:2], strict=True):
         assert new["written"] == stored["written"]
@@ -46,7 +46,7 @@ def test_first_steps_made_again_are_those_of_the_recording() -> None:
         assert max(abs(a - b) for a, b in pairs) <= 1
 
 
-def test_head_that_ends_up_aligned_is_shown_first() -> None:
+def test_head_that_ends_up_aligned_is_shown_first():
     for layer in (0, 1):
         heads = torch.tensor([weights_at(STORED, 0, -1, layer, head) for head in range(4)])
         aligned = sum(heads[:, written, read] for read, written in STORED["alignment"])

@@ -71,7 +71,7 @@ def test_feed_forward_bends_by_the_activation_that_is_named(activation, referenc
     torch.testing.assert_close(feed_forward(x), feed_forward.contract(reference(feed_forward.expand(x))))
 
 
-def test_residual_dropout_falls_on_the_sublayer_not_on_the_bypass():
+def test_residual_dropout_falls_on_the_sublayer_not_on_x():
     torch.manual_seed(0)
     residual, x = ResidualConnection(64, dropout=0.5, norm="pre"), torch.zeros(4, 8, 64)
     out = residual(x + 1, torch.ones_like)

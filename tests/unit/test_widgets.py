@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable
 from html.parser import HTMLParser
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,7 +35,7 @@ NAMES = sorted(Figure.registry)
 OWN = {name: import_module(f"tests.unit.test_{name.replace('-', '_')}") for name in NAMES}
 
 
-def arguments(name: str) -> list[str]:
+def arguments(name):
     parameters = inspect.signature(Figure.registry[name].__init__).parameters.values()
     return [one.name for one in parameters if one.name != "self" and one.kind is not one.VAR_KEYWORD]
 
@@ -44,31 +43,31 @@ def arguments(name: str) -> list[str]:
 class Scripts(HTMLParser):
     """Collects the text of every <script>, as a browser would see it."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.texts: list[str] = []
         self.tags: list[str] = []
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         self.texts.append(data)
 
 
-def stored_state(html: str) -> dict[str, Any]:
+def stored_state(html):
     parser = Scripts()
     parser.feed(html)
     assert parser.tags == ["div", "script"]
     return json.loads(parser.texts[0])
 
 
-def test_every_module_in_js_has_its_figure_and_every_figure_its_module() -> None:
+def test_every_module_in_js_has_its_figure_and_every_figure_its_module():
     assert assets.figure_names() == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_html_holds_the_whole_state_and_is_the_same_every_time(name: str) -> None:
+def test_html_holds_the_whole_state_and_is_the_same_every_time(name):
     first, second = make_figure(name), make_figure(name)
     assert first.html() == second.html()
     assert repr(first) == repr(second) == f"<figure {name}>"
@@ -78,7 +77,7 @@ def test_html_holds_the_whole_state_and_is_the_same_every_time(name: str) -> Non
 
 @pytest.mark.usefixtures("as_readers_run_it")
 @pytest.mark.parametrize("name", NAMES)
-def test_state_makes_the_same_figure_again(name: str) -> None:
+def test_state_makes_the_same_figure_again(name):
     example = OWN[name].EXAMPLE
     figure = make_figure(name, **example)
     accepted = {*example, *arguments(name)}
@@ -88,7 +87,7 @@ def test_state_makes_the_same_figure_again(name: str) -> None:
 
 @pytest.mark.usefixtures("as_readers_run_it")
 @pytest.mark.parametrize(("name", "case"), [(name, case) for name in NAMES for case in getattr(OWN[name], "BAD", [])])
-def test_bad_input_is_named(name: str, case: tuple[type[Exception], str, dict[str, Any]]) -> None:
+def test_bad_input_is_named(name, case):
     error, words, arguments = case
     with pytest.raises(error, match=re.escape(words)):
         make_figure(name, **arguments)
@@ -96,7 +95,7 @@ def test_bad_input_is_named(name: str, case: tuple[type[Exception], str, dict[st
 
 @pytest.mark.usefixtures("as_readers_run_it")
 @pytest.mark.parametrize(("name", "argument"), [(name, argument) for name in NAMES for argument in arguments(name)])
-def test_every_argument_is_checked_and_its_error_names_it(name: str, argument: str) -> None:
+def test_every_argument_is_checked_and_its_error_names_it(name, argument):
     refused = []
     for value in (-1, 10**6, 2.5, "?", [], object()):
         try:
@@ -111,20 +110,20 @@ def test_every_argument_is_checked_and_its_error_names_it(name: str, argument: s
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_module_has_nothing_left_to_import(name: str) -> None:
+def test_a_module_has_nothing_left_to_import(name):
     source = assets.module_source(name)
     assert not re.search(r"^\s*import\b", source, re.MULTILINE)
     assert re.findall(r"^export\b.*", source, re.MULTILINE) == ["export default { render };"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_top_level_name_is_declared_twice(name: str) -> None:
+def test_no_top_level_name_is_declared_twice(name):
     declared = re.findall(r"^(?:async )?(?:function|const|let|class) (\w+)", assets.module_source(name), re.MULTILINE)
     assert sorted(declared) == sorted(set(declared))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_figure_describes_itself(name: str) -> None:
+def test_every_figure_describes_itself(name):
     alt = make_figure(name).alt_text()
     assert 30 < len(alt) < 600
     assert alt.endswith(".")
@@ -134,13 +133,13 @@ def test_every_figure_describes_itself(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_figure_adds_at_most_40_kilobytes(name: str) -> None:
+def test_every_figure_adds_at_most_40_kilobytes(name):
     style = assets.stylesheet(name).removeprefix((assets.FOLDER / "css/figures.css").read_text(encoding="utf-8"))
     own = make_figure(name).html() + assets.module_source(name).removeprefix(assets.core_source()) + style
     assert len(gzip.compress(own.encode())) <= 40_000
 
 
-def test_mime_bundle_has_view_html_and_text() -> None:
+def test_mime_bundle_has_view_html_and_text():
     bundle = AttentionStepper()._repr_mimebundle_()
     assert bundle is not None
     data = bundle[0]
@@ -149,7 +148,7 @@ def test_mime_bundle_has_view_html_and_text() -> None:
     assert "application/vnd.jupyter.widget-view+json" in data
 
 
-def test_hostile_tokens_cannot_leave_the_json_or_the_alt_text() -> None:
+def test_hostile_tokens_cannot_leave_the_json_or_the_alt_text():
     tokens = ["</script><script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "\u2028<!--"]
     html = AttentionStepper(tokens=tokens).html()
     assert stored_state(html)["tokens"] == tokens
@@ -169,7 +168,7 @@ RECORDED = {
 
 @pytest.mark.usefixtures("as_readers_run_it")
 @pytest.mark.parametrize("name", RECORDED)
-def test_what_is_no_recording_is_named(name: str) -> None:
+def test_what_is_no_recording_is_named(name):
     argument = RECORDED[name]
     data = dict(make_figure(name).state()[argument])
     missing, _ = data.popitem()
@@ -191,7 +190,7 @@ SHOWN_MODELS: dict[str, Callable[[Any, Any], dict[str, Any]]] = {
 
 @pytest.mark.usefixtures("as_readers_run_it")
 @pytest.mark.parametrize("name", SHOWN_MODELS)
-def test_words_that_a_model_does_not_know_are_named(name: str) -> None:
+def test_words_that_a_model_does_not_know_are_named(name):
     record, translator = SHOWN_MODELS[name], pretrained.load_grammar()
     for error, given, words in (
         (ValueError, "zebra", r"consist of words that the model knows, got \['zebra'\] in 'zebra'"),
@@ -206,14 +205,14 @@ def test_words_that_a_model_does_not_know_are_named(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["source", "sentence", "sentences", "sentence "])
-def test_recording_leaves_a_model_in_its_mode(name: str) -> None:
+def test_recording_leaves_a_model_in_its_mode(name):
     translator = pretrained.load_grammar()
     translator.model.train()
     SHOWN_MODELS[name](translator, "the hen sleeps")
     assert all(part.training for part in translator.model.modules())
 
 
-def words_and_numbers(data: dict[str, Any]) -> tuple[str, list[float]]:
+def words_and_numbers(data):
     """All that a recording holds but what rounding decides: its text, and the numbers in it."""
     decided = {"candidates", "largest_change", "largest_change_without_mask"}
     text = json.dumps({key: value for key, value in data.items() if key not in decided})
@@ -222,21 +221,21 @@ def words_and_numbers(data: dict[str, Any]) -> tuple[str, list[float]]:
 
 
 @pytest.mark.parametrize("record", [record_architecture_map, record_cached_keys, record_context_vectors])
-def test_recording_is_what_the_shipped_model_does_now(record: Callable[[], dict[str, Any]]) -> None:
+def test_recording_is_what_the_shipped_model_does_now(record):
     name = record.__module__.rpartition(".")[2].replace("_", "-")
     (words, numbers), (stored_words, stored) = map(words_and_numbers, (record(), recordings.load(name)["data"]))
     assert words == stored_words
     assert numbers == pytest.approx(stored, abs=3)  # in units of the last digit: another processor may round otherwise
 
 
-def test_unknown_figures_are_refused() -> None:
+def test_unknown_figures_are_refused():
     with pytest.raises(ValueError, match=r"name must be one of .*attention-stepper.*, got 'stepper'"):
         make_figure("stepper")
     with pytest.raises(TypeError, match="name must be a str"):
         assets.check_figure_name(3)
 
 
-def test_state_comes_from_a_file_or_a_recording(tmp_path: Path) -> None:
+def test_state_comes_from_a_file_or_a_recording(tmp_path):
     (tmp_path / "plain.json").write_text('{"step": 2}')
     (tmp_path / "recording.json").write_text('{"command": "x", "state": {"step": 2}}')
     (tmp_path / "list.json").write_text("[1]")
@@ -246,13 +245,13 @@ def test_state_comes_from_a_file_or_a_recording(tmp_path: Path) -> None:
         figure_from_file("attention-stepper", tmp_path / "list.json")
 
 
-def test_a_saved_figure_asks_for_nothing_from_outside(tmp_path: Path) -> None:
+def test_a_saved_figure_asks_for_nothing_from_outside(tmp_path):
     page = AttentionStepper().save(tmp_path / "figure.html").read_text(encoding="utf-8")
     assert not re.search(r'(src|href)="', page)
     assert page.count('data-widget="attention-stepper"') == 1
 
 
-def test_a_figure_that_cannot_be_encoded_leaves_the_old_file(tmp_path: Path) -> None:
+def test_a_figure_that_cannot_be_encoded_leaves_the_old_file(tmp_path):
     (tmp_path / "figure.html").write_text("old")
     with pytest.raises(ValueError, match="surrogates"):
         AttentionStepper(tokens=["the", "\udcff", "cat"]).save(tmp_path / "figure.html")
