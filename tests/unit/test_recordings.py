@@ -7,7 +7,7 @@ import make_recordings
 import pytest
 import torch
 
-from transformer_edu import RUNNING_TRANSLATION, recordings
+from transformer_edu import recordings
 from transformer_edu.experiments import depth, embedding_scale, grammar_seeds, long_range, step_times
 from transformer_edu.experiments.long_range import CONTENDERS
 from transformer_edu.experiments.running_sentence import record_running_sentence
@@ -95,15 +95,6 @@ def test_running_sentence_recording_can_be_made_again():
     assert leaves(without_ties(record_running_sentence())) == pytest.approx(stored, abs=5e-4)  # they have 4 decimals
     changed = {**stored, "data.attention.decoder.1.cross.0.3.2": stored["data.attention.decoder.1.cross.0.3.2"] - 1e-3}
     assert changed != pytest.approx(stored, abs=5e-4), "a wrong digit would be seen"
-
-
-def test_recorded_attention_finds_the_words():
-    data = read("running-sentence")["data"]
-    last = torch.tensor(data["attention"]["decoder.1.cross"]).mean(0).argmax(-1).tolist()  # heads' mean
-    looks_at = {word: data["source_tokens"][i] for word, i in zip(data["predicted_tokens"], last, strict=True)}
-    found = {"petit": "small", "chat": "cat", "noir": "black", "dort": "sleep", "pas": "not"}
-    assert data["translation"] == RUNNING_TRANSLATION
-    assert found.items() <= looks_at.items()
 
 
 def test_command_writes_only_what_it_was_asked_for(tmp_path, capsys):

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from tests.properties.models import BOS, EOS, PAD, SOURCE, force_scores, lively_model, small_model
+from tests.unit.conftest import refusals
 from transformer_edu import greedy_search
 from transformer_edu.decoding.sampling import sample, sampling_probabilities
 
@@ -59,15 +60,9 @@ def test_top_p_keeps_the_fewest_that_reach_p_of_what_top_k_leaves(top_p, kept):
     assert found.sum() == pytest.approx(1)
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"temperature": 0.0}, "temperature must be a finite number greater than 0"),
-        ({"top_k": 0}, "top_k must be at least 1, got 0"),
-        ({"top_p": 1.5}, r"top_p must be in \(0, 1\], got 1.5"),
-        ({"top_p": 0.0}, "top_p must be a finite number greater than 0"),
-    ],
+test_bad_input_is_named = refusals(
+    (lambda: sampling_probabilities(LOGITS, 0.0), ValueError, "temperature must be a finite number greater than 0"),
+    (lambda: sampling_probabilities(LOGITS, top_k=0), ValueError, "top_k must be at least 1, got 0"),
+    (lambda: sampling_probabilities(LOGITS, top_p=1.5), ValueError, r"top_p must be in \(0, 1\], got 1.5"),
+    (lambda: sampling_probabilities(LOGITS, top_p=0.0), ValueError, "top_p must be a finite number greater than 0"),
 )
-def test_bad_input_is_named(options, says):
-    with pytest.raises(ValueError, match=says):
-        sampling_probabilities(LOGITS, **options)
