@@ -107,6 +107,16 @@ def test_weights_that_change_between_searches_are_used(built):
     assert torch.equal(greedy_search(built, source, BOS, EOS, 8), greedy_search(other.eval(), source, BOS, EOS, 8))
 
 
+def test_a_projection_of_another_kind_is_not_joined_with_the_others(built):
+    expected = model().eval()
+    for one in (built.eval(), expected):
+        one.decoder.layers[0].self_attention.key_projection = nn.Linear(32, 32, bias=False)
+    expected.load_state_dict(built.state_dict())
+    fast.switch_on(built)
+    found, wanted = (greedy_search(one, SOURCE.repeat(8, 1), BOS, EOS, 8) for one in (built, expected))
+    assert torch.equal(found, wanted)
+
+
 @pytest.mark.parametrize("part", ["", "decoder.layers.0.self_attention.query_projection", "projection.linear"])
 def test_hooks_are_called_in_a_search_and_in_training(built, part):
     calls = []

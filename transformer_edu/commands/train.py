@@ -12,6 +12,7 @@ from typing import Any, get_args
 import torch
 
 from transformer_edu.commands.streams import lasting_streams
+from transformer_edu.fast.memory import keep_freed_memory
 from transformer_edu.support.provenance import provenance
 from transformer_edu.translator.distributed import Processes, process_group
 from transformer_edu.translator.export import export
@@ -54,6 +55,7 @@ def run(options: argparse.Namespace) -> None:
     """Prepare, train, finish."""
     values = {setting.name: getattr(options, setting.name) for setting in fields(TrainingSettings)}
     settings = TrainingSettings(**{**values, "train": tuple(values["train"]), "valid": tuple(values["valid"])})
+    keep_freed_memory()
     if settings.threads:
         _check_threads(settings.threads)
         torch.set_num_threads(settings.threads)

@@ -9,7 +9,8 @@ Each step is one forward pass that reads the begin token and the words so far, a
 
 from dataclasses import dataclass
 
-from transformer_edu.support.validation import check_boolean, check_positive_integer
+from transformer_edu.support.arguments import check_sizes
+from transformer_edu.support.validation import check_boolean
 
 TARGET_PROJECTIONS = 4  # W_Q, W_K, W_V of self-attention and W_Q of cross-attention work on the decoder's own rows
 MEMORY_PROJECTIONS = 2  # W_K and W_V of cross-attention work on the memory's rows
@@ -53,7 +54,7 @@ def step_cost(step: int, source_length: int, cached: bool) -> DecodingCost:
     >>> step_cost(5, 7, cached=False)
     DecodingCost(target_rows=5, memory_rows=7, self_scores=25, cross_scores=35)
     """
-    _check(step=step, source_length=source_length)
+    check_sizes(step=step, source_length=source_length)
     check_boolean("cached", cached)
     rows = 1 if cached else step
     memory_rows = source_length if step == 1 or not cached else 0
@@ -65,7 +66,7 @@ def decoding_cost(length: int, source_length: int, cached: bool) -> DecodingCost
 
     With the cache the rows are `length`, without it 1 + 2 + … + length = length (length + 1) / 2.
     """
-    _check(length=length, source_length=source_length)
+    check_sizes(length=length, source_length=source_length)
     check_boolean("cached", cached)
     triangle = length * (length + 1) // 2
     if cached:
@@ -80,10 +81,5 @@ def cache_size(length: int, source_length: int, d_model: int, num_layers: int) -
     >>> cache_size(8, 7, d_model=64, num_layers=2)
     3840
     """
-    _check(length=length, source_length=source_length, d_model=d_model, num_layers=num_layers)
+    check_sizes(length=length, source_length=source_length, d_model=d_model, num_layers=num_layers)
     return 2 * num_layers * (length + source_length) * d_model
-
-
-def _check(**counts: int) -> None:
-    for name, value in counts.items():
-        check_positive_integer(name, value)

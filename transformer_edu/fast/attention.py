@@ -4,6 +4,7 @@ import math
 
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from transformer_edu import attention
 from transformer_edu.fast.dropout import draws_quickly, dropout
@@ -39,14 +40,16 @@ class MultiHeadAttention(attention.MultiHeadAttention):
         return self.attend(q, k, v, mask)
 
     def _can_join_projections(self) -> bool:
-        projections = (self.query_projection, self.key_projection, self.value_projection)
-        return all(type(projection) is Linear and not has_hooks(projection) for projection in projections)
+        alike = len({(part.weight.shape, part.bias is None) for part in self._projections()}) == 1
+        return alike and all(type(part) is Linear and not has_hooks(part) for part in self._projections())
 
     def _joined_weights(self) -> Weights:
-        projections = (self.query_projection, self.key_projection, self.value_projection)
-        biases: list[Tensor] = [projection.bias for projection in projections if projection.bias is not None]
-        weights: list[Tensor] = [projection.weight for projection in projections]
+        biases: list[Tensor] = [part.bias for part in self._projections() if part.bias is not None]
+        weights: list[Tensor] = [part.weight for part in self._projections()]
         return torch.cat(weights), torch.cat(biases) if biases else None
+
+    def _projections(self) -> tuple[nn.Linear, ...]:
+        return self.query_projection, self.key_projection, self.value_projection
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
         """As in the plain class."""

@@ -9,7 +9,6 @@ from transformer_edu.fast.attention import MultiHeadAttention
 from transformer_edu.fast.dropout import Dropout
 from transformer_edu.fast.linear import Linear
 from transformer_edu.fast.loss import SummedLoss
-from transformer_edu.fast.memory import keep_freed_memory
 from transformer_edu.fast.transformer import Transformer
 from transformer_edu.support.arguments import check_is
 from transformer_edu.training import loss
@@ -26,16 +25,13 @@ PLAIN = {quick: plain for plain, quick in QUICK.items()}
 Model = TypeVar("Model", bound=nn.Module)
 
 
-def switch_on(model: Model, keep_memory: bool = False) -> Model:
+def switch_on(model: Model) -> Model:
     """Let every part of a model that has a quick class compute with it; return the model.
 
     Args:
         model: a Transformer, or any module that holds parts of one. Parts of other classes, subclasses among them,
             stay what they are.
-        keep_memory: let this process keep memory that it frees, for training (see `fast.memory`).
     """
-    if keep_memory:
-        keep_freed_memory()
     return _exchange(model, QUICK)
 
 

@@ -28,7 +28,7 @@ class StepMaker:
         self.task, self.settings, self.processes = task, settings, processes
         self.optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
         self.parameters = list(model.parameters())
-        module: Any = fast.switch_on(SummedLoss(model, settings.smoothing), keep_memory=True)
+        module: Any = fast.switch_on(SummedLoss(model, settings.smoothing))
         if settings.compile:
             module = torch.compile(module, dynamic=True)
         self.loss = DistributedDataParallel(module) if processes.world_size > 1 else module
