@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 import torch
 
 from transformer_edu.fast.search import Search
-from transformer_edu.support.arguments import check_new_rows
 from transformer_edu.support.cache import DecoderCache, HeadVectors, KeyValueCache, LayerCache
 from transformer_edu.support.plain import is_plain
 from transformer_edu.support.shapes import Float, Int, Tensor
@@ -23,19 +22,11 @@ class BufferedCache(KeyValueCache):
 
     buffers: dict[str, Tensor] = field(default_factory=dict, repr=False)  # of "key" and "value"
 
-    def append(self, key: HeadVectors, value: HeadVectors) -> tuple[Tensor, Tensor]:
-        """Put new rows behind the old ones; return all of them."""
-        check_new_rows("key", self.key, key)
-        check_new_rows("value", self.value, value)
-        self.key, self.value = self._append("key", self.key, key), self._append("value", self.value, value)
-        return self.key, self.value
-
-    def _append(self, name: str, old: Tensor | None, new: Tensor) -> Tensor:
-        if old is None:
-            return new
-        if not _may_overwrite(old, new):
+    def _joined(self, name: str, new: Tensor) -> Tensor:
+        old: Tensor | None = getattr(self, name)
+        if old is None or not _may_overwrite(old, new):
             self.buffers.clear()
-            return torch.cat([old, new], dim=-2)
+            return super()._joined(name, new)
         start, end = old.shape[-2], old.shape[-2] + new.shape[-2]
         buffer = self.buffers.get(name)
         if buffer is None or buffer.shape[-2] < end or _is_closed(buffer):
@@ -45,15 +36,11 @@ class BufferedCache(KeyValueCache):
         buffer[:, :, start:end] = new
         return buffer[:, :, :end]
 
-    def reorder(self, rows: Int[Tensor, " kept"]) -> None:
-        """Keep these rows of the batch, in this order."""
-        if self.key is not None and self.value is not None:
-            self.key, self.value = self._select("key", self.key, rows), self._select("value", self.value, rows)
-
-    def _select(self, name: str, old: Tensor, rows: Tensor) -> Tensor:
+    def _selected(self, name: str, rows: Tensor) -> Tensor:
+        old: Tensor = getattr(self, name)
         if name not in self.buffers or not _may_overwrite(old, rows):
             self.buffers.pop(name, None)
-            return old[rows]
+            return super()._selected(name, rows)
         self.buffers[name] = _new_buffer(old, len(rows), self.buffers[name].shape[-2])
         return torch.index_select(old, 0, rows, out=self.buffers[name][:, :, : old.shape[-2]])
 

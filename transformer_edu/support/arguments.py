@@ -185,11 +185,3 @@ def check_residual(d_model: Any, dropout: Any, norm: Any) -> None:
     check_positive_integer("d_model", d_model)
     check_probability("dropout", dropout)
     check_choice("norm", norm, ("post", "pre"))
-
-
-def check_sublayer_output(x: Any, output: Any) -> None:
-    """Raise unless a sub-layer gave back the shape that it was given, which a residual connection adds."""
-    if output.shape != x.shape:
-        raise ValueError(
-            f"sublayer must return the shape that it was given, {tuple(x.shape)}, got {tuple(output.shape)}"
-        )

@@ -22,7 +22,7 @@ class KeyValueCache:
         """Put new rows behind the old ones; return all of them."""
         check_new_rows("key", self.key, key)
         check_new_rows("value", self.value, value)
-        self.key, self.value = self._join(self.key, key), self._join(self.value, value)
+        self.key, self.value = self._joined("key", key), self._joined("value", value)
         return self.key, self.value
 
     def kept(self) -> tuple[Tensor, Tensor]:
@@ -31,13 +31,18 @@ class KeyValueCache:
             raise ValueError(f"cache must already hold keys and values, got the empty {self}")
         return self.key, self.value
 
-    def _join(self, old: Tensor | None, new: Tensor) -> Tensor:
+    def _joined(self, name: str, new: Tensor) -> Tensor:
+        old: Tensor | None = getattr(self, name)
         return new if old is None else torch.cat([old, new], dim=-2)
 
     def reorder(self, rows: Int[Tensor, " kept"]) -> None:
         """Keep these rows of the batch, in this order."""
         if self.key is not None and self.value is not None:
-            self.key, self.value = self.key[rows], self.value[rows]
+            self.key, self.value = self._selected("key", rows), self._selected("value", rows)
+
+    def _selected(self, name: str, rows: Tensor) -> Tensor:
+        kept: Tensor = getattr(self, name)[rows]
+        return kept
 
 
 @dataclass
