@@ -23,6 +23,7 @@ from typing import Any
 
 import nbformat
 from agreement import settle
+from filelock import FileLock
 from fingerprint import Sources, fingerprint
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
@@ -57,7 +58,7 @@ def stored_fingerprints(folder: Path) -> dict[str, str]:
 
 def store_fingerprint(path: Path, mark: str) -> None:
     """Write down that a chapter's outputs are those of `mark`; forget chapters that are no more."""
-    with WRITING:
+    with WRITING, FileLock(path.with_name(f".{FINGERPRINTS}.lock")):
         marks = stored_fingerprints(path.parent) | {path.stem: mark}
         kept = {name: mark for name, mark in marks.items() if path.with_name(f"{name}.ipynb").exists()}
         write_atomically(path.with_name(FINGERPRINTS), (json.dumps(kept, indent=1, sort_keys=True) + "\n").encode())
