@@ -25,7 +25,7 @@ hang on the process's settings (gradients, autocast, default dtype and device, s
     check_future_test(sees_the_future)           sees_the_future(model, ids) -> bool
     check_transformer(build)                     build(source_vocab_size, target_vocab_size, **config_fields) -> model
     check_parameter_count(fn)                    fn(config) -> int
-    check_token_budget_batches(fn)                               fn(lengths, max_tokens) -> batches, lists of indices
+    check_token_budget_batches(fn)               fn(lengths, max_tokens) -> batches, lists of indices
     check_shift(fn)                              fn(target) -> (target_in, target_out)
     check_label_smoothing(fn)                    fn(logits, target, pad_id, smoothing) -> loss
     check_warmup_schedule(fn)                    fn(step, d_model, warmup_steps) -> learning rate
@@ -34,6 +34,11 @@ hang on the process's settings (gradients, autocast, default dtype and device, s
     check_beam_search(fn)                        fn(next_log_probs, bos_id, eos_id, max_len, beam_size, length_penalty)
                                                  -> (ids, log_prob)
     check_corpus_bleu(fn)                        fn(hypotheses, references) -> BLEU, 0 .. 100, of token lists
+
+Two more are for the parts of a machine of your own:
+
+    check_fit(*definitions)                      same weights by name, and same answers, as the package's parts
+    keep(*definitions, path="my_transformer.py") writes them into one file, once they fit
 
 `catalogue(component)` lists the known mistakes of one component, `component_names()` the components.
 """
@@ -74,6 +79,8 @@ with laboratory():  # the tensors of the trials are made here and now, whatever 
     from transformer_edu.checks.components.target_mask import check_target_mask
     from transformer_edu.checks.components.transformer import check_transformer
     from transformer_edu.checks.components.warmup_schedule import check_warmup_schedule
+    from transformer_edu.checks.fit import check_fit
+    from transformer_edu.checks.keep import keep
 
 _FOUND: list[Component] = [module.COMPONENT for module in vars(_folder).values() if isinstance(module, ModuleType)]
 _COMPONENTS = {one.name: one for one in sorted(_FOUND, key=lambda one: (one.chapter, one.name))}

@@ -1,0 +1,143 @@
+"""What a reader writes is held against the package's parts and kept in one file, whole or not at all."""
+
+import linecache
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import transformer_edu as te
+from transformer_edu import checks
+from transformer_edu.checks.fit import CLASSES, FUNCTIONS
+
+RIGHT = {
+    "LayerNorm": """
+class LayerNorm(nn.Module):
+    def __init__(self, d_model):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x):
+        return layer_norm(x, self.weight, self.bias)
+""",
+    "layer_norm": """
+def layer_norm(x, gamma, beta, eps=1e-5):
+    centred = x - x.mean(-1, keepdim=True)
+    return gamma * centred / torch.sqrt((centred**2).mean(-1, keepdim=True) + eps) + beta
+""",
+    "ResidualConnection": """
+class ResidualConnection(nn.Module):
+    def __init__(self, d_model):
+        super().__init__()
+        self.norm = LayerNorm(d_model)
+
+    def forward(self, x, sublayer):
+        return self.norm(x + sublayer(x))
+""",
+}
+CELLS = iter(range(1000))
+
+
+def define(*texts, names=None):
+    """Run a cell as Jupyter does: its text can be found afterwards."""
+    text, file = "\n".join(texts), f"<cell {next(CELLS)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    place = {"torch": torch, "nn": nn, "F": F, "math": math, **(names or {})}
+    exec(compile(text, file, "exec"), place)
+    return place
+
+
+def loaded(path):
+    place = {}
+    exec(compile(path.read_text(), str(path), "exec"), place)
+    return place
+
+
+def test_the_package_s_own_parts_fit(capsys):
+    parts = {name: getattr(te, name) for name in CLASSES if name != "Transformer"}
+    checks.check_fit(*parts.values())
+    assert capsys.readouterr().out.count("✓") == len(parts)
+
+
+def test_what_is_kept_can_be_imported_and_is_replaced_by_what_is_kept_later(tmp_path, capsys):
+    path = tmp_path / "mine.py"
+    cell = define(RIGHT["layer_norm"], RIGHT["LayerNorm"])
+    checks.keep(cell["layer_norm"], cell["LayerNorm"], path=path)
+    cell = define(RIGHT["ResidualConnection"], names=cell)
+    checks.keep(cell["ResidualConnection"], path=path)
+    cell = define("# another way\n" + RIGHT["layer_norm"].replace("centred", "middle"))
+    checks.keep(cell["layer_norm"], path=path)
+    assert f"(3 of {len(CLASSES) + len(FUNCTIONS)} parts are there)" in capsys.readouterr().out
+    text, mine = path.read_text(), loaded(path)
+    assert text.count("def layer_norm") == 1
+    assert "middle" in text
+    assert "centred" not in text
+    x = torch.randn(2, 3, 8)
+    torch.testing.assert_close(mine["ResidualConnection"](8)(x, torch.tanh), te.ResidualConnection(8)(x, torch.tanh))
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong", "says"),
+    [
+        ("LayerNorm", "self.weight", "self.gamma", "`weight` (8,) has no place in yours"),
+        ("LayerNorm", "layer_norm(x, self.weight, self.bias)", "x", "Its answer differs from the package's, by up to"),
+        ("LayerNorm", "torch.zeros(d_model)", "torch.zeros(1)", "`bias` is (1,) in yours and (8,) in the package"),
+        ("LayerNorm", "layer_norm(x, self.weight, self.bias)", "None", "returned None"),
+        ("LayerNorm", "self.weight, self.bias", "self.weights, self.bias", "It raises AttributeError"),
+        ("LayerNorm", "(self, d_model)", "(self, d_model, eps)", "It cannot be built: TypeError"),
+        ("LayerNorm", "(nn.Module)", "", "It makes a LayerNorm, not an nn.Module"),
+        ("layer_norm", "+ beta", "+ beta[:1]", "by up to"),
+        ("layer_norm", "keepdim=True) + eps", "keepdim=True).mean() + eps", "by up to"),
+        ("layer_norm", "+ beta", "+ beta[:, None]", "It raises RuntimeError"),
+    ],
+)
+def test_a_part_that_does_not_fit_is_refused_with_the_reason_and_nothing_is_written(name, right, wrong, says, tmp_path):
+    assert right in RIGHT[name]
+    cell = define(RIGHT["layer_norm"], RIGHT[name].replace(right, wrong))
+    with pytest.raises(checks.CheckFailed) as failure:
+        checks.keep(cell[name], path=tmp_path / "mine.py")
+    assert says in str(failure.value)
+    assert "Ask checks.check_layer_norm" in str(failure.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_attention_that_leaves_a_blind_query_nan_does_not_fit():
+    def attention(query, key, value, mask=None):
+        scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+        weights = torch.softmax(scores if mask is None else scores.masked_fill(~mask, -math.inf), dim=-1)
+        return weights @ value, weights
+
+    with pytest.raises(checks.CheckFailed, match="differs from the package's, by up to nan"):
+        checks.check_fit(attention)
+
+
+def test_a_name_that_the_file_does_not_have_is_told_before_anything_is_written(tmp_path):
+    cell = define(RIGHT["layer_norm"], RIGHT["LayerNorm"])
+    with pytest.raises(ValueError, match=r"LayerNorm uses 'layer_norm', which .*mine\.py does not have"):
+        checks.keep(cell["LayerNorm"], path=tmp_path / "mine.py")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_not_python_any_more_stays_as_it_is(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("def half(:\n")
+    with pytest.raises(ValueError, match=r"mine\.py is not Python any more \(line 1\)"):
+        checks.keep(define(RIGHT["layer_norm"])["layer_norm"], path=path)
+    assert path.read_text() == "def half(:\n"
+
+
+def test_what_the_machine_has_not_is_refused_by_name(tmp_path):
+    with pytest.raises(ValueError, match=r"definitions must be named like parts of the machine .*, got 'softmax'"):
+        checks.check_fit(define("def softmax(x): return x")["softmax"])
+    with pytest.raises(TypeError, match="definitions must be functions and classes, got 3"):
+        checks.keep(3, path=tmp_path / "mine.py")
+
+
+def test_a_text_that_cannot_be_found_is_told(tmp_path):
+    place = {"torch": torch}
+    exec(RIGHT["layer_norm"], place)
+    with pytest.raises(ValueError, match="the text of layer_norm cannot be found"):
+        checks.keep(place["layer_norm"], path=tmp_path / "mine.py")
