@@ -1,6 +1,7 @@
 /**
- * Boxes that scroll sideways (formulas, code, tables, printed output) can be reached and scrolled from the keyboard.
- * A box is a tab stop only while its content is wider than it is.
+ * What a page needs beside its figures: answers are covered, links open what is folded, and
+ * boxes that scroll sideways (formulas, code, tables, printed output) can be reached and scrolled from the keyboard:
+ * a box is a tab stop only while its content is wider than it is.
  */
 (() => {
   const BOXES = [
@@ -42,8 +43,35 @@
     }
   }
 
+  /** Answers are covered until asked for; without this script they stand open. */
+  function coverAnswers() {
+    for (const box of document.querySelectorAll("details.te-covered")) box.removeAttribute("open");
+  }
+
+  /** Whoever follows a link to something folded finds it open. */
+  function openTarget() {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!target) return;
+    let box = target.querySelector(":scope > details") ?? target.closest("details");
+    while (box) {
+      box.setAttribute("open", "");
+      box = box.parentElement?.closest("details") ?? null;
+    }
+    target.scrollIntoView();
+  }
+
+  /** On paper nothing can be opened. */
+  function openAll() {
+    for (const box of document.querySelectorAll(".bd-article details")) box.setAttribute("open", "");
+  }
+
+  coverAnswers();
+  addEventListener("hashchange", openTarget);
+  addEventListener("beforeprint", openAll);
+
   async function start() {
     await globalThis.MathJax?.startup?.promise;
+    openTarget();
     updateAll();
     const article = document.querySelector(".bd-article");
     if (article) new ResizeObserver(updateAll).observe(article);
