@@ -1,4 +1,4 @@
-"""Sphinx extension: what goes beyond the main line is folded, answers are covered, exercises carry their chapter's number.
+"""Sphinx extension: what goes beyond the main line folds, answers are covered, exercises carry their chapter's number.
 
 - A section headed *Going deeper* becomes a box that opens; its heading is what one clicks.
 - The output of a cell tagged `covered`, the answer to a Predict box, stands in a box that is open in the file and that
