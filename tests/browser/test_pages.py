@@ -9,9 +9,15 @@ def figures(page):
     return page.locator(".te-figure").count()
 
 
+def open_all(page):
+    """What is folded is held to the same."""
+    page.evaluate("for (const box of document.querySelectorAll('.bd-article details')) box.open = true")
+
+
 def test_page_is_clean_accessible_in_both_themes_and_fits_a_phone(book_page, book_address, same_tab):
     watched = same_tab()
     page = watched.open(f"{book_address}/{book_page}")
+    open_all(page)
     for scheme, rules in (("light", None), ("dark", ["color-contrast"])):
         page.emulate_media(color_scheme=scheme)
         if page.locator("html[data-theme]").count():
@@ -25,6 +31,7 @@ def test_page_is_clean_accessible_in_both_themes_and_fits_a_phone(book_page, boo
 def test_page_works_from_disk_with_every_figure_alive(book_page, book_html, same_tab):
     watched = same_tab()
     page = watched.open((book_html / book_page).as_uri())
+    open_all(page)
     assert page.locator(".te-figure[data-ready=true]").count() == figures(page)
     assert not any(still.is_visible() for still in page.locator(".te-still").all())
     watched.assert_clean()
@@ -33,9 +40,37 @@ def test_page_works_from_disk_with_every_figure_alive(book_page, book_html, same
 def test_without_javascript_every_figure_shows_its_still(book_page, book_address, same_tab):
     page = same_tab(java_script_enabled=False).page
     page.goto(f"{book_address}/{book_page}", wait_until="networkidle")
+    open_all(page)
     stills = page.locator(".te-figure > img.te-still")
     assert stills.count() == figures(page)
     for still in stills.all():
         assert still.is_visible()
         assert still.get_attribute("alt")
         assert still.evaluate("image => image.complete && image.naturalWidth") > 0
+
+
+CHAPTER = "notebooks/06-attention.html"
+
+
+def test_answers_are_covered_until_asked_for_and_stand_open_without_javascript(book_address, same_tab):
+    page = same_tab().open(f"{book_address}/{CHAPTER}")
+    answers = page.locator("details.te-covered")
+    assert answers.count()
+    assert page.locator("details.te-covered[open]").count() == 0
+    answers.first.locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert answers.first.locator(".cell_output").is_visible()
+    plain = same_tab(java_script_enabled=False).page
+    plain.goto(f"{book_address}/{CHAPTER}")
+    assert plain.locator("details.te-covered[open]").count() == answers.count()
+
+
+def test_a_link_opens_what_is_folded(book_address, same_tab):
+    page = same_tab().open(f"{book_address}/{CHAPTER}")
+    box = page.locator("details.te-deeper").first
+    assert box.get_attribute("open") is None
+    name = box.locator("summary").get_attribute("id")
+    assert page.locator(f"[href='#{name}']").count(), "the page's contents lead there"
+    page.evaluate("name => { location.hash = name; }", name)
+    page.wait_for_selector("details.te-deeper[open]")
+    assert box.locator("summary").is_visible()
