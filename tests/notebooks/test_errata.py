@@ -1,0 +1,45 @@
+"""The table of the web's mistakes: what a row says a check says, it says; what it links to is a heading."""
+
+import re
+import sys
+
+import nbformat
+import pytest
+from myst_parser.mdit_to_docutils.base import default_slugify
+
+from transformer_edu import checks
+
+LINK = r"\[(.*)\]\(\.\./notebooks/(.*)#(.*)\)"
+ROW = re.compile(rf"^\| (?!what can be read|---)(.*) \| (.*) \| {LINK} \| ?(.*?) ?\|$", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def rows(root):
+    text = (root / "book" / "errata-of-the-web.md").read_text(encoding="utf-8")
+    found = ROW.findall(text)
+    assert len(found) == len(re.findall(r"(?m)^\| (?!what can be read)", text)) > 40
+    return found
+
+
+def mistakes_of(check):
+    """The names in the catalogue of the component that a check belongs to."""
+    component = sys.modules[getattr(checks, check).__module__].COMPONENT.name
+    return [mistake.name for mistake in checks.catalogue(component)]
+
+
+def test_a_check_that_is_named_knows_the_mistake_that_is_named(rows):
+    named = [row[-1] for row in rows if row[-1]]
+    assert len(named) > 30
+    for cell in named:
+        check, says = re.fullmatch(r"`(check_\w+)`: (.*)", cell).groups()
+        assert any(says in name for name in mistakes_of(check)), f"{check} does not say {says!r}"
+
+
+def test_every_row_leads_to_a_heading_of_its_chapter(rows, root):
+    headings = {}
+    for _, _, title, chapter, anchor, _ in rows:
+        if chapter not in headings:
+            cells = nbformat.read(root / "notebooks" / chapter, as_version=4).cells
+            text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+            headings[chapter] = {title: default_slugify(title) for title in re.findall(r"(?m)^#+ (.*)$", text)}
+        assert headings[chapter].get(title) == anchor, f"{chapter} has no heading {title!r} with #{anchor}"
