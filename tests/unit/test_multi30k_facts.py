@@ -42,8 +42,22 @@ def test_answers_are_scored_and_parted_as_the_chapter_says(translator):
     facts = multi30k_facts.how_sure(found, REFERENCES)
     assert 0 < facts["quarters"][0]["probability"] <= facts["quarters"][-1]["probability"] < 1
     assert facts["interval"] == sorted(facts["interval"])
-    narrow, wide = (search_settings.score(translator, PAIRS, size, 0.0) for size in (1, 4))
+    narrow, wide = (
+        search_settings.score(search_settings.search(translator, PAIRS, size, 0.0), REFERENCES) for size in (1, 4)
+    )
     assert wide["log_prob"] >= narrow["log_prob"], "a wider beam finds what is more probable"
+    assert narrow["bleu"] == pytest.approx(narrow["precision"] * narrow["brevity"], abs=0.01)
+
+
+def test_two_settings_are_compared_on_the_same_draws():
+    worse = ["A man is fixing a roof."] * len(REFERENCES)
+    same = search_settings.difference(REFERENCES, REFERENCES, REFERENCES, draws=20)
+    assert same == {"bleu": 0, "bleu_interval": [0, 0], "precision": 0, "precision_interval": [0, 0]}
+    found = search_settings.difference(REFERENCES, worse, REFERENCES, draws=20)
+    low, high = found["bleu_interval"]
+    assert 0 <= low < found["bleu"] < high <= 100
+    other_way = search_settings.difference(worse, REFERENCES, REFERENCES, draws=20)
+    assert other_way["bleu_interval"] == [-high, -low]
 
 
 def test_recorded_facts_agree_with_the_shipped_scores():
@@ -51,3 +65,6 @@ def test_recorded_facts_agree_with_the_shipped_scores():
     shipped = pretrained.translator_scores()["scores"]
     assert recorded["lowercased, tokenized"] == shipped["bleu_lowercase"]["score"]
     assert recorded["standard: case counts"] == shipped["bleu"]["score"]
+    greedy = pretrained.translator_scores("greedy")["scores"]
+    gain = shipped["bleu_lowercase"]["score"] - greedy["bleu_lowercase"]["score"]
+    assert recordings.load("search-settings")["data"]["test"]["bleu"] == pytest.approx(gain, abs=0.02)
