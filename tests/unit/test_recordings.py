@@ -8,7 +8,15 @@ import pytest
 import torch
 
 from transformer_edu import recordings
-from transformer_edu.experiments import depth, embedding_scale, grammar_seeds, long_range, step_times
+from transformer_edu.experiments import (
+    depth,
+    embedding_scale,
+    grammar_seeds,
+    long_range,
+    recurrent_start,
+    step_times,
+    wrong_merge,
+)
 from transformer_edu.experiments.long_range import CONTENDERS
 from transformer_edu.experiments.running_sentence import record_running_sentence
 from transformer_edu.training.grammar_model import train_grammar_model
@@ -21,7 +29,9 @@ CUT_SHORT = {
     "embedding-scale": partial(embedding_scale.record_embedding_scale, ("Xavier",), (0,), steps=1, sentences=4),
     "grammar-seeds": partial(grammar_seeds.record_grammar_seeds, (0, 1), steps=2, sentences=4),
     "long-range": partial(long_range.record_long_range, (0,), (2, 3), steps=1, patient_steps=2),
+    "recurrent-start": partial(recurrent_start.record_recurrent_start, (0,), (0.003,), steps=1, patient_steps=2),
     "step-times": partial(step_times.record_step_times, (2, 4)),
+    "wrong-merge": partial(wrong_merge.record_wrong_merge, (0,), steps=2, sentences=4, places=("encoder",)),
 }
 
 
@@ -30,6 +40,7 @@ MADE_FROM_A_SEED = {
     "grammar": lambda seed: train_grammar_model(seed=seed, steps=2, progress=False)[0],
     "embedding-scale": lambda seed: embedding_scale.new_model("N(0, 1)", False, seed=seed),
     **{name: lambda seed, name=name: long_range.train_contender(name, 3, seed, steps=2).model for name in CONTENDERS},
+    "recurrent-start": lambda seed: recurrent_start.new_recurrent("orthogonal", seed),
 }
 
 
