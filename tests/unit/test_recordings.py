@@ -9,12 +9,14 @@ import torch
 
 from transformer_edu import recordings
 from transformer_edu.experiments import (
+    decoder_mistakes,
     depth,
     embedding_scale,
     grammar_seeds,
     long_range,
     recurrent_start,
     step_times,
+    two_steps,
     wrong_merge,
 )
 from transformer_edu.experiments.long_range import CONTENDERS
@@ -25,12 +27,14 @@ pytestmark = pytest.mark.usefixtures("at_readers_speed")
 EXPERIMENTS = make_recordings.EXPERIMENTS
 FILES = {path.stem: path for path in make_recordings.FOLDER.glob("*.json")}
 CUT_SHORT = {
+    "decoder-mistakes": partial(decoder_mistakes.record_decoder_mistakes, (0,), steps=2, sentences=4),
     "depth": partial(depth.record_depth, (1,), (0,), steps=2, every=1),
     "embedding-scale": partial(embedding_scale.record_embedding_scale, ("Xavier",), (0,), steps=1, sentences=4),
     "grammar-seeds": partial(grammar_seeds.record_grammar_seeds, (0, 1), steps=2, sentences=4),
     "long-range": partial(long_range.record_long_range, (0,), (2, 3), steps=1, patient_steps=2),
     "recurrent-start": partial(recurrent_start.record_recurrent_start, (0,), (0.003,), steps=1, patient_steps=2),
     "step-times": partial(step_times.record_step_times, (2, 4)),
+    "two-steps": partial(two_steps.record_two_steps, (0,), (2, 3)),
     "wrong-merge": partial(wrong_merge.record_wrong_merge, (0,), steps=2, sentences=4, places=("encoder",)),
 }
 
