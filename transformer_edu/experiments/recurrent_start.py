@@ -37,7 +37,7 @@ def new_recurrent(start: str, seed: int = 0) -> nn.Module:
     check_choice("start", start, STARTS)
     model = new_contender("RNN", seed)
     if start == "orthogonal":
-        nn.init.orthogonal_(model.cell.weight_hh_l0, generator=torch.Generator().manual_seed(seed))
+        nn.init.orthogonal_(model.get_parameter("cell.weight_hh_l0"), generator=torch.Generator().manual_seed(seed))
     return model
 
 
