@@ -11,6 +11,7 @@ from transformer_edu import recordings
 from transformer_edu.experiments import (
     decoder_mistakes,
     depth,
+    double_rate,
     embedding_scale,
     grammar_seeds,
     long_range,
@@ -29,6 +30,7 @@ FILES = {path.stem: path for path in make_recordings.FOLDER.glob("*.json")}
 CUT_SHORT = {
     "decoder-mistakes": partial(decoder_mistakes.record_decoder_mistakes, (0,), steps=2, sentences=4),
     "depth": partial(depth.record_depth, (1,), (0,), steps=2, every=1),
+    "double-rate": partial(double_rate.record_double_rate, (0,), steps=2, sentences=4, processes=1),
     "embedding-scale": partial(embedding_scale.record_embedding_scale, ("Xavier",), (0,), steps=1, sentences=4),
     "grammar-seeds": partial(grammar_seeds.record_grammar_seeds, (0, 1), steps=2, sentences=4),
     "long-range": partial(long_range.record_long_range, (0,), (2, 3), steps=1, patient_steps=2),
