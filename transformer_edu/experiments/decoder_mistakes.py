@@ -41,7 +41,8 @@ def see_past(mask: Tensor) -> Tensor:
 
 def break_masks(model: Transformer, mistake: str) -> Transformer:
     """Change the model's masks in place: "none", "layer 1 unmasked", "layer 2 unmasked" or "cross-attention masked"."""
-    for number, layer in enumerate(model.decoder.layers, start=1):
+    layers: Any = model.decoder.layers
+    for number, layer in enumerate(layers, start=1):
         if mistake == f"layer {number} unmasked":
             with_mask(layer.self_attention, see_all)
         if mistake == "cross-attention masked":
