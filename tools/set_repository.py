@@ -3,7 +3,8 @@
     python tools/set_repository.py https://HOST/OWNER/NAME [--branch main]
     python tools/set_repository.py ""        # take it out again
 
-It writes `repository` and `launch_buttons` in _config.yml and `REPOSITORY = "..."` in every chapter's first code cell,
+It writes `repository` and `launch_buttons` in _config.yml, switches the page's links to the repository and to a report
+of an error on or off, and writes `REPOSITORY = "..."` in every chapter's first code cell,
 which the chapter's fingerprint leaves out: nothing has to run again.
 """
 
@@ -31,7 +32,14 @@ def checked(url: str) -> str:
 
 def set_in_config(text: str, url: str, branch: str) -> str:
     """Return _config.yml's text with the repository's address and branch, and Colab's on or off."""
-    for key, value in (("url", f'"{url}"'), ("branch", branch), ("colab_url", f'"{COLAB if url else ""}"')):
+    settings = {
+        "url": f'"{url}"',
+        "branch": branch,
+        "colab_url": f'"{COLAB if url else ""}"',
+        "use_issues_button": str(bool(url)).lower(),
+        "use_repository_button": str(bool(url)).lower(),
+    }
+    for key, value in settings.items():
         text, found = re.subn(rf"^  {key}: .*$", f"  {key}: {value}", text, flags=re.MULTILINE)
         if found != 1:
             raise ValueError(f"_config.yml must have one line '  {key}: ...', found {found}")

@@ -3,9 +3,13 @@
 import re
 import sys
 
+import matplotlib.pyplot as plt
 import nbformat
 import pytest
+import torch
+import torch.nn.functional as F
 from myst_parser.mdit_to_docutils.base import default_slugify
+from torch import nn
 
 from transformer_edu import checks
 
@@ -43,3 +47,20 @@ def test_every_row_leads_to_a_heading_of_its_chapter(rows, root):
             text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
             headings[chapter] = {title: default_slugify(title) for title in re.findall(r"(?m)^#+ (.*)$", text)}
         assert headings[chapter].get(title) == anchor, f"{chapter} has no heading {title!r} with #{anchor}"
+
+
+def test_the_small_slips_do_what_the_list_says():
+    with pytest.raises(TypeError, match="found element of type float") as message:
+        nn.Embedding(1e4, 8)
+    assert "vocab" not in str(message.value)
+    with pytest.raises(IndexError, match="index out of range"):
+        nn.Embedding(10, 8)(torch.tensor([999]))
+    assert nn.Embedding(10, 8)(torch.tensor([3, 9, 9, 1, 7])).shape == (5, 8), "a sentence of any length"
+    with pytest.raises(TypeError):
+        F.relu(nn.Linear(2, 2))
+    with pytest.raises(RuntimeError, match="requires grad"):
+        torch.ones(1, requires_grad=True).numpy()
+    with pytest.raises(TypeError):
+        plt.subplot(2, 1)
+    plt.close("all")
+    exec(compile("assert 10 % 4 == 0", "checked.py", "exec", optimize=1))

@@ -8,7 +8,15 @@ import nbformat
 import pytest
 import set_repository
 
-CONFIG = 'repository:\n  url: ""\n  branch: main\nlaunch_buttons:\n  colab_url: ""\n'
+CONFIG = """repository:
+  url: ""
+  branch: main
+launch_buttons:
+  colab_url: ""
+html:
+  use_issues_button: false
+  use_repository_button: false
+"""
 ADDRESS = "https://example.org/someone/book"
 
 
@@ -16,6 +24,7 @@ def test_the_address_switches_colab_on_and_taking_it_out_switches_it_off(root):
     on = set_repository.set_in_config(CONFIG, ADDRESS, "trunk")
     assert f'url: "{ADDRESS}"\n  branch: trunk' in on
     assert 'colab_url: "https://colab.research.google.com"' in on
+    assert "use_issues_button: true" in on, "readers can report an error"
     assert set_repository.set_in_config(on, "", "main") == CONFIG
     assert ADDRESS in set_repository.set_in_config((root / "_config.yml").read_text(), ADDRESS, "main")
 

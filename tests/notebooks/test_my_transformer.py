@@ -1,0 +1,62 @@
+"""The solutions of chapters 3 to 11, kept one after another in one file, are a machine that translates."""
+
+import ast
+import importlib.util
+import linecache
+
+import nbformat
+import torch
+
+import transformer_edu as te
+from transformer_edu import checks, pretrained
+from transformer_edu.checks.fit import CLASSES, FUNCTIONS
+
+
+def solutions(notebook):
+    """The cells that hold a part of the machine, with the names of their parts."""
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and "checks.check_fit(" in cell.source and "raise NotImpl" not in cell.source:
+            calls = [node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Call)]
+            fits = next(call for call in calls if ast.unparse(call.func) == "checks.check_fit")
+            yield cell.source, [ast.unparse(argument) for argument in fits.args]
+
+
+def run(source, number, place):
+    """Run a cell as Jupyter does: its text can be found afterwards."""
+    file = f"<solution {number}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    exec(compile(source, file, "exec"), place)
+
+
+SETUP = "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import Tensor, nn\n"
+
+
+def test_what_a_reader_writes_adds_up_to_a_machine_that_translates(root, tmp_path):
+    path = tmp_path / "my_transformer.py"
+    kept = []
+    for chapter in sorted((root / "notebooks").glob("[0-9]*.ipynb")):
+        place = {"checks": checks, "te": te}
+        exec(SETUP, place)
+        for number, (source, names) in enumerate(solutions(nbformat.read(chapter, as_version=4))):
+            run(source, f"{chapter.stem} {number}", place)
+            checks.keep(*(place[name] for name in names), path=path)
+            kept += names
+    assert {*kept} == {*CLASSES, *FUNCTIONS}
+    assert "transformer_edu" not in path.read_text(), "the file stands alone"
+
+    spec = importlib.util.spec_from_file_location("my_transformer", path)
+    mine = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(mine)
+    translator = pretrained.load_grammar()
+    c = translator.model.config
+    model = mine.Transformer(
+        c.source_vocab_size, c.target_vocab_size, c.d_model, c.num_heads, c.d_ff, c.num_layers, c.max_len
+    )
+    model.load_state_dict(translator.model.state_dict())
+    model.eval()
+    source = torch.tensor([translator.source_vocabulary.encode(te.RUNNING_SENTENCE)])
+    ids = torch.tensor([[translator.target_vocabulary.bos_id]])
+    with torch.no_grad():
+        while ids[0, -1] != translator.target_vocabulary.eos_id and ids.shape[1] < 20:
+            ids = torch.cat([ids, model(source, ids)[:, -1:].argmax(dim=-1)], dim=1)
+    assert translator.target_vocabulary.decode(ids[0].tolist()) == te.RUNNING_TRANSLATION
