@@ -34,9 +34,12 @@ Hidden = Callable[[Tensor, Tensor, Tensor], Tensor]  # (query, key, star) places
 LINKS: dict[str, dict[int, Hidden]] = {
     "nothing": {},
     "layer 2: ? → behind the star": {2: lambda q, k, star: (q == 0) & (k == star + 1)},
-    "layer 2: ? → the star": {2: lambda q, k, star: (q == 0) & (k == star)},
     "layer 1: behind the star → the star": {1: lambda q, k, star: (q == star + 1) & (k == star)},
     "layer 1: ? → the star": {1: lambda q, k, star: (q == 0) & (k == star)},
+    "layer 1: both of these": {1: lambda q, k, star: ((q == 0) | (q == star + 1)) & (k == star)},
+    "layer 1: the other letters → the star": {
+        1: lambda q, k, star: (q != 0) & (q != star) & (q != star + 1) & (k == star)
+    },
     "layer 1: everybody → the star": {1: lambda q, k, star: (q != star) & (k == star)},
 }
 
