@@ -1,8 +1,8 @@
 """Sphinx extension: what goes beyond the main line folds, answers are covered, exercises carry their chapter's number.
 
 - A section headed *Going deeper* becomes a box that opens; its heading is what one clicks.
-- The output of a cell tagged `covered`, the answer to a Predict box, stands in a box that is open in the file and that
-  the page's script closes, so that nobody without JavaScript misses it.
+- The output of a cell tagged `covered`, the answer to a Predict box, and the paragraph that explains it stand in a box
+  that is open in the file and that the page's script closes, so that nobody without JavaScript misses it.
 - `:::{exercise-start} 6.1 Title` with `:nonumber:` is headed "Exercise 6.1 Title", without brackets.
 """
 
@@ -44,7 +44,7 @@ class Fold(SphinxPostTransform):
                 for output in [one for one in cell.children if "cell_output" in one.get("classes", [])]:
                     place = cell.index(output)
                     cell.remove(output)
-                    answer = [output, *self.caption(cell)]
+                    answer = [output, *self.explanation(cell)]
                     cell.insert(place, self.box("te-covered", nodes.inline("", COVER), answer, open=True))
 
     def is_deeper(self, section: nodes.section) -> bool:
@@ -52,14 +52,22 @@ class Fold(SphinxPostTransform):
         title = section[0] if section.children else None
         return isinstance(title, nodes.title) and title.astext().startswith(DEEPER)
 
-    def caption(self, cell: nodes.Node) -> list[nodes.Node]:
-        """The line in italics behind a cell, taken out of the page: it says what the picture shows."""
-        after = cell.next_node(nodes.paragraph, descend=False, siblings=True, ascend=False)
-        behind = after is not None and cell.parent.index(after) == cell.parent.index(cell) + 1
-        if after is None or not behind or [type(child) for child in after.children] != [nodes.emphasis]:
-            return []
-        after.parent.remove(after)
-        return [after]
+    def explanation(self, cell: nodes.Node) -> list[nodes.Node]:
+        """What stands behind a cell and would give its answer away, taken out of the page.
+
+        That is the caption, a paragraph in italics, if there is one, and the first paragraph that follows.
+        """
+        behind = cell.parent.children[cell.parent.index(cell) + 1 :][:2]
+        taken: list[nodes.Node] = []
+        for node in behind:
+            if not isinstance(node, nodes.paragraph):
+                break
+            taken.append(node)
+            if [type(child) for child in node.children] != [nodes.emphasis]:
+                break
+        for node in taken:
+            cell.parent.remove(node)
+        return taken
 
     def box(self, kind: str, label: nodes.Node, content: list[nodes.Node], open: bool = False) -> details:
         """A box of one kind with a label and what is in it."""

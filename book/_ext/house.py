@@ -31,7 +31,7 @@ MENDED = (
     # Roles and empty headings that accessibility checkers refuse.
     (re.compile(r' role="doc-biblioentry"'), ""),
     (re.compile(r'<div role="list" class="citation-list">'), '<div class="citation-list">'),
-    (re.compile(r"<th></th>"), "<td></td>"),
+    (re.compile(r'<th(?: class="head")?>(?:<p></p>)?</th>'), "<td></td>"),
 )
 
 
