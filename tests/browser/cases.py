@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from transformer_edu.widgets import BatchPacker, Figure, MergeStepper, assets
+from transformer_edu.widgets import Figure, MergeStepper, TokenBudgetBatches, assets
 
 HOSTILE = "</b><img src=x onerror=alert(1)>&lt;"  # a token that tries to be markup
 WRITTEN = assets.script_json(HOSTILE)[1:-1]  # as the state in a page holds it
 TOKENS = {"mask-lab": "chien"}  # of figures that do not show a cat
 OF_TEXT = {
-    "batch-packer": lambda: BatchPacker([f"{HOSTILE} the cat " * 3] * 2),
+    "token-budget-batches": lambda: TokenBudgetBatches([f"{HOSTILE} the cat " * 3] * 2),
     "merge-stepper": lambda: MergeStepper(f"{HOSTILE} cat", step=36, new_word=HOSTILE),
 }
 # Controls that change nothing that is said but their own value, where a reader of the default state meets them.

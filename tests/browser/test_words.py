@@ -57,8 +57,8 @@ SCENES = {
         "> click [data-matrix=scores] [data-row='1'][data-column='2']",
         "~ Step 2 of 7, Scores. black asks cat",
     ),
-    "batch-packer: sorting loses chance, a budget evens the cost": (
-        widgets.BatchPacker,
+    "token-budget-batches: sorting loses chance, a budget evens the cost": (
+        widgets.TokenBudgetBatches,
         "With similar lengths together it would be 344 cells, 5 % of them padding.",
         "A batch of 8 sentences costs 72 to 88 cells: the largest is 1.2 times the smallest.",
         "> radio sorted by length",

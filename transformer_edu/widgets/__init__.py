@@ -18,7 +18,6 @@ from transformer_edu.widgets.assets import check_figure_name
 from transformer_edu.widgets.attention_map import AttentionMap
 from transformer_edu.widgets.attention_stepper import AttentionStepper
 from transformer_edu.widgets.base import Figure
-from transformer_edu.widgets.batch_packer import BatchPacker
 from transformer_edu.widgets.bertviz_views import bertviz_head_view, bertviz_model_view
 from transformer_edu.widgets.cache_stepper import CacheStepper
 from transformer_edu.widgets.context_explorer import ContextExplorer
@@ -33,6 +32,7 @@ from transformer_edu.widgets.path_length_racer import PathLengthRacer
 from transformer_edu.widgets.position_explorer import PositionExplorer
 from transformer_edu.widgets.search_tree import SearchTree
 from transformer_edu.widgets.softmax_lab import SoftmaxLab
+from transformer_edu.widgets.token_budget_batches import TokenBudgetBatches
 from transformer_edu.widgets.training_replay import TrainingReplay
 
 

@@ -1,4 +1,4 @@
-"""The batch packer's Python side: its batches, the draws that the page shuffles with, and its alt text."""
+"""The Python side of token-budget batches: its batches, the draws that the page shuffles with, and its alt text."""
 
 import random
 from collections.abc import Iterator
@@ -7,9 +7,9 @@ import pytest
 
 from transformer_edu.data import train_pairs
 from transformer_edu.data.token_budget import epoch_batches, token_budget_batches
-from transformer_edu.widgets import BatchPacker
-from transformer_edu.widgets.batch_packer import LARGEST, LIMITS
-from transformer_edu.widgets.batch_packer_data import ORDERS, cells_of, plan, shuffle_draws, token_counts
+from transformer_edu.widgets import TokenBudgetBatches
+from transformer_edu.widgets.token_budget_batches import LARGEST, LIMITS
+from transformer_edu.widgets.token_budget_batches_data import ORDERS, cells_of, plan, shuffle_draws, token_counts
 
 LENGTHS = token_counts([english for english, _ in train_pairs(48)])
 PAIRS = [(length, length) for length in LENGTHS]
@@ -85,6 +85,6 @@ def test_draws_shuffle_as_python_does(count):
 
 
 def test_new_seed_brings_new_draws():
-    figure = BatchPacker()
+    figure = TokenBudgetBatches()
     figure.seed = 5
-    assert figure.draws == shuffle_draws(5, 48) == BatchPacker(seed=5).draws != BatchPacker().draws
+    assert figure.draws == shuffle_draws(5, 48) == TokenBudgetBatches(seed=5).draws != TokenBudgetBatches().draws

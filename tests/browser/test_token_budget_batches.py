@@ -1,4 +1,4 @@
-"""The batch packer: every setting packs as Python does."""
+"""Batches by a token budget: every setting packs as Python does."""
 
 import json
 
@@ -7,11 +7,11 @@ import pytest
 from tests.browser.conftest import overflow
 from tests.browser.figure_page import act, play
 from transformer_edu.data.token_budget import epoch_batches
-from transformer_edu.widgets import BatchPacker
-from transformer_edu.widgets.batch_packer import LIMITS
-from transformer_edu.widgets.batch_packer_data import ORDERS, cells_of, plan, token_counts
+from transformer_edu.widgets import TokenBudgetBatches
+from transformer_edu.widgets.token_budget_batches import LIMITS
+from transformer_edu.widgets.token_budget_batches_data import ORDERS, cells_of, plan, token_counts
 
-FIGURE = BatchPacker()
+FIGURE = TokenBudgetBatches()
 LENGTHS = token_counts(FIGURE.sentences)
 SIMILAR = "similar lengths together"
 # Push the slider through all its values, and at each press "Next epoch" until epoch 1 is back.
@@ -51,7 +51,7 @@ def test_every_setting_packs_as_python_does(page, order, limit):
 
 def test_other_seeds_and_sentences_pack_as_python_does(show):
     sentences = [" ".join(["un", "##believ", "##able"] * (1 + number % 9)) for number in range(64)]
-    figure = BatchPacker(sentences, order=SIMILAR, limit="tokens", size=90, seed=11, epoch=2)
+    figure = TokenBudgetBatches(sentences, order=SIMILAR, limit="tokens", size=90, seed=11, epoch=2)
     page = show(figure)
     pairs = [(length, length) for length in token_counts(sentences)]
     assert batches_shown(page) == epoch_batches(pairs, 90, seed=11, epoch=2)

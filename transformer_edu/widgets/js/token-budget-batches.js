@@ -141,7 +141,7 @@ function sentence(state, here, other) {
 }
 
 function render({ model, el }) {
-  const root = mount(el, "batch-packer", "Batch packer");
+  const root = mount(el, "token-budget-batches", "Batches by a token budget");
   const announce = announcer(root);
   const state = store(model, TRAITS, draw);
   const start = { order: state.order, limit: state.limit, size: state.size, epoch: state.epoch };

@@ -1,4 +1,4 @@
-"""What a batch packer shows: sentences, the batches that they make, and the draws with which a page shuffles them."""
+"""What the figure of token-budget batches shows: sentences, the batches that they make, and the draws with which a page shuffles them."""
 
 import random
 from collections.abc import Sequence

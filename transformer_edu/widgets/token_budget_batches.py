@@ -9,7 +9,8 @@ from transformer_edu.data import train_pairs
 from transformer_edu.data.token_budget import padding_waste
 from transformer_edu.support.validation import check_choice, check_positive_integer
 from transformer_edu.widgets.base import Figure
-from transformer_edu.widgets.batch_packer_data import (
+from transformer_edu.widgets.inputs import check_index, check_range
+from transformer_edu.widgets.token_budget_batches_data import (
     EPOCHS,
     ORDERS,
     Plan,
@@ -19,13 +20,12 @@ from transformer_edu.widgets.batch_packer_data import (
     shuffle_draws,
     token_counts,
 )
-from transformer_edu.widgets.inputs import check_index, check_range
 
 LIMITS = ("sentences", "tokens")
 LARGEST = {"sentences": 16, "tokens": 8}  # a batch: so many sentences; so many times the longest sentence
 
 
-class BatchPacker(Figure):
+class TokenBudgetBatches(Figure):
     """Batches as rectangles: a row for each sentence, a cell for each token, padding up to the longest.
 
     Args:
@@ -37,7 +37,7 @@ class BatchPacker(Figure):
         seed, epoch: decide what is shuffled how, as in `epoch_batches`. The page knows epochs 0 to 3.
     """
 
-    figure_name: ClassVar[str] = "batch-packer"
+    figure_name: ClassVar[str] = "token-budget-batches"
 
     sentences = traitlets.List(traitlets.Unicode()).tag(sync=True)
     order = traitlets.Unicode().tag(sync=True)
