@@ -138,7 +138,11 @@ def _step(
 
 @torch.no_grad()
 def evaluate_loss(model: Transformer, batches: Iterable[Batch], smoothing: float = 0.0) -> float:
-    """The mean loss per target token, in nats, in evaluation mode; smoothing 0 is what makes models comparable."""
+    """The mean loss per target token, in nats, in evaluation mode.
+
+    Models trained with the same ε compare by this loss with `smoothing` ε; without smoothing the surer one wins,
+    whether or not it is better. Models of different ε compare by what they get wrong.
+    """
     total, tokens = 0.0, 0
     with evaluation_mode(model):
         for batch in batches:
