@@ -1,4 +1,4 @@
-"""What the figure of token-budget batches shows: sentences, the batches that they make, and the draws with which a page shuffles them."""
+"""What the figure of token-budget batches shows: sentences, their batches, and the draws that shuffle them."""
 
 import random
 from collections.abc import Sequence
