@@ -57,8 +57,7 @@ def test_with_the_shipped_weights_it_writes_what_the_package_writes(page):
     assert (french.pad_id, french.bos_id, french.eos_id) == (page.PAD, page.BOS, page.EOS)
     written = page.translate(model, source)
     expected = te.greedy_search(translator.model, source, page.BOS, page.EOS, max_len=20)
-    for ours, theirs in zip(written.tolist(), expected.tolist(), strict=True):
-        assert ours[: ours.index(page.EOS)] == theirs[: theirs.index(page.EOS)]
+    assert written.tolist() == expected.tolist(), "ended sentences are padded, as in the package"
 
 
 def test_its_layers_are_torch_nn_s(page):
@@ -89,7 +88,7 @@ def test_it_learns_and_translates_by_itself(tmp_path):
     done = subprocess.run(
         [sys.executable, BOOK / "one_page.py"], capture_output=True, text=True, check=True, cwd=tmp_path
     )
-    right, of = map(int, re.search(r"(\d+) of (\d+) sentences that it has never seen", done.stdout).groups())
+    right, of = map(int, re.search(r"(\d+) of (\d+) sentences with combinations", done.stdout).groups())
     assert right >= 0.97 * of, done.stdout
     assert list(tmp_path.iterdir()) == []
 
