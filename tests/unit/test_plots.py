@@ -64,8 +64,6 @@ PICTURES = [
             {*HOSTILE[:3], *SOURCE, "key (looked at)", "query (who looks)", "cross", f"{HEADS[0, 0, 0]:.2f}"}),
     Picture("attention_heads", ({"layer 1": HEADS, "layer 2": HEADS.flip(0)}, SOURCE, SOURCE), {},
             [*HEADS, *HEADS.flip(0)], {"layer 1", "layer 2", "head 1", "head 2", "attention weight", *SOURCE}),
-    Picture("attention_over_training", ([(0, HEADS[0].half()), (1000, torch.eye(7).bool())], SOURCE, SOURCE),
-            {}, [HEADS[0].half(), np.eye(7)], {"step 0", "step 1,000"}),
     Picture("encoding", (TABLE.bfloat16(),), {}, [TABLE.bfloat16().float()], {"position", "dimension", "value"}),
     Picture("waves", (TABLE, [0, 4]), {}, [list(enumerate(TABLE[:, 0])), list(enumerate(TABLE[:, 4]))],
             {"dimension 0", "dimension 4", "position", "value"}),
@@ -90,8 +88,6 @@ PICTURES = [
             [[[0, 3.1], [100, 2.1]], [[0, 1], [100, 2]]], {"guess", BAND, "loss in nats per token"}),
     Picture("schedule", ({"warm-up of 10 steps, d_model 512": [1e-4, 2e-4]},), {}, [[[1, 1e-4], [2, 2e-4]]],
             {"warm-up of 10 steps, d_model 512", "step", "learning rate"}),
-    Picture("parameter_counts", ({"base": {"norms": 30, "embedding": 100}, "big": {"attention": 250, "embedding": 8}},),
-            {}, [[30, 100, 250, 8]], {"30", "250", "none", "130", "258", "total", "base", "attention"}),
 ]  # fmt: skip
 every_picture = pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: picture.function)
 
@@ -284,7 +280,6 @@ def test_a_band_reaches_from_the_lowest_seed_to_the_highest():
         ("attention", (EYE, ["a"], ["a", "b"]), "queries must hold 2 labels.* 1"),
         ("attention", (EYE, "ab", ["a", "b"]), "queries .*'ab'"),
         ("attention_heads", ({"a": EYE[None, :1, :1], "b": torch.ones(2, 1, 1)}, "x", "x"), r"maps .* \[1, 2\]"),
-        ("attention_over_training", ([(-1, torch.eye(1))], ["a"], ["a"]), "snapshots.* -1"),
         ("encoding", (torch.full((2, 2), math.inf),), "table must hold finite numbers"),
         ("waves", (TABLE, [16]), r"dimensions .*0\.\.15, got 16"),
         ("position_similarity", (TABLE, (10, 60)), r"positions .*0\.\.59, got 60"),
@@ -297,7 +292,6 @@ def test_a_band_reaches_from_the_lowest_seed_to_the_highest():
         ("distributions", ({"a": torch.ones(3)}, "x", 0), "bins .* 0"),
         ("training", ({"a": [1.0, 2.0]}, "x", "y", None, [1]), r"steps .*\(2\), got 1"),
         ("schedule", ({"a": []},), r"schedules\['a'\] must not be empty"),
-        ("parameter_counts", ({"a": {"b": -1}},), r"groups\['a'\]\['b'\].*-1"),
     ],
 )
 def test_bad_input_names_argument_value_and_expectation(as_readers_run_it, name, arguments, message):

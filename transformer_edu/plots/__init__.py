@@ -4,13 +4,12 @@ Tensors may require a gradient and live on any device. Nothing here calls `plt.s
 """
 
 from transformer_edu.plots.architecture import plot_architecture
-from transformer_edu.plots.attention import plot_attention, plot_attention_heads, plot_attention_over_training
+from transformer_edu.plots.attention import plot_attention, plot_attention_heads
 from transformer_edu.plots.bars import plot_bars
 from transformer_edu.plots.distributions import plot_distributions
 from transformer_edu.plots.gradients import plot_gradient_norms
 from transformer_edu.plots.lines import plot_lines
 from transformer_edu.plots.matrices import plot_matrices
-from transformer_edu.plots.parameters import plot_parameter_counts
 from transformer_edu.plots.positions import plot_encoding, plot_position_similarity, plot_waves
 from transformer_edu.plots.rotations import plot_rotation
 from transformer_edu.plots.training import plot_schedule, plot_training
@@ -19,14 +18,12 @@ __all__ = [
     "plot_architecture",
     "plot_attention",
     "plot_attention_heads",
-    "plot_attention_over_training",
     "plot_bars",
     "plot_distributions",
     "plot_encoding",
     "plot_gradient_norms",
     "plot_lines",
     "plot_matrices",
-    "plot_parameter_counts",
     "plot_position_similarity",
     "plot_rotation",
     "plot_schedule",

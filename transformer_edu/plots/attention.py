@@ -14,7 +14,6 @@ from torch import Tensor
 from transformer_edu.plots.cells import CHARACTER, draw_cells, label_cells, print_numbers
 from transformer_edu.plots.inputs import as_labels, as_mapping, as_weights
 from transformer_edu.plots.style import MAGNITUDE, TYPE_SIZE, WIDTH, book_style
-from transformer_edu.support.validation import check_positive_integer
 
 KEYS = "key (looked at)"
 QUERIES = "query (who looks)"
@@ -82,27 +81,6 @@ def plot_attention_heads(
         panels += [Panel(name, f"head {index}", head) for index, head in enumerate(heads, start=1)]
         panels += [EMPTY] * (-len(heads) % columns)
     return draw_grid(panels, columns, queries, keys, title)
-
-
-@book_style
-def plot_attention_over_training(
-    snapshots: Sequence[tuple[int, Tensor]], queries: Sequence[str], keys: Sequence[str]
-) -> Figure:
-    """One head's weights at several training steps, first to last, on one colour scale.
-
-    Args:
-        snapshots: (step, weights (q_len, k_len)), in the order to draw.
-        queries, keys: one token for each row and each column.
-    """
-    if isinstance(snapshots, str | Mapping) or not isinstance(snapshots, Sequence):
-        raise TypeError(f"snapshots must be a sequence of (step, weights), got {type(snapshots).__name__}")
-    if not snapshots:
-        raise ValueError(f"snapshots must not be empty, got {snapshots!r}")
-    panels = []
-    for step, weights in snapshots:
-        check_positive_integer("snapshots' step", step, minimum=0)
-        panels.append(Panel("", f"step {step:,}", as_weights(f"snapshots' weights at step {step}", weights, 2)))
-    return draw_grid(panels, columns_for(len(panels), queries, keys), queries, keys, None)
 
 
 def columns_for(count: int, queries: Sequence[str], keys: Sequence[str]) -> int:
