@@ -2,14 +2,13 @@
 
 import ast
 import importlib.util
-import linecache
 
-import nbformat
 import torch
 
 import transformer_edu as te
+from tests.cells import run_cell
 from transformer_edu import checks, pretrained
-from transformer_edu.checks.fit import CLASSES, FUNCTIONS
+from transformer_edu.checks.fit import PARTS
 
 
 def solutions(notebook):
@@ -21,27 +20,20 @@ def solutions(notebook):
             yield cell.source, [ast.unparse(argument) for argument in fits.args]
 
 
-def run(source, number, place):
-    """Run a cell as Jupyter does: its text can be found afterwards."""
-    file = f"<solution {number}>"
-    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    exec(compile(source, file, "exec"), place)
-
-
 SETUP = "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import Tensor, nn\n"
 
 
-def test_what_a_reader_writes_adds_up_to_a_machine_that_translates(root, tmp_path):
+def test_what_a_reader_writes_adds_up_to_a_machine_that_translates(chapters, tmp_path):
     path = tmp_path / "my_transformer.py"
     kept = []
-    for chapter in sorted((root / "notebooks").glob("[0-9]*.ipynb")):
+    for chapter in chapters.values():
         place = {"checks": checks, "te": te}
         exec(SETUP, place)
-        for number, (source, names) in enumerate(solutions(nbformat.read(chapter, as_version=4))):
-            run(source, f"{chapter.stem} {number}", place)
+        for source, names in solutions(chapter):
+            run_cell(source, place)
             checks.keep(*(place[name] for name in names), path=path)
             kept += names
-    assert {*kept} == {*CLASSES, *FUNCTIONS}
+    assert {*kept} == {*PARTS}
     assert "transformer_edu" not in path.read_text(), "the file stands alone"
 
     spec = importlib.util.spec_from_file_location("my_transformer", path)

@@ -2,18 +2,12 @@
 
 import re
 
-import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from reading_time import LONGEST, measure, open_cells, said
 
 BEFORE_ATTENTION = 12_000  # words, code and outputs among them, before the chapter on attention
 PICTURE = new_output("display_data", data={"image/png": "iVBORw0KGgo=", "text/plain": "<Figure>"})
-
-
-@pytest.fixture(scope="session")
-def chapters(root):
-    return {path.stem: nbformat.read(path, as_version=4) for path in sorted((root / "notebooks").glob("[0-9]*.ipynb"))}
 
 
 def pytest_generate_tests(metafunc):

@@ -1,6 +1,5 @@
 """What a reader writes is held against the package's parts and kept in one file, whole or not at all."""
 
-import linecache
 import math
 
 import pytest
@@ -9,8 +8,9 @@ import torch.nn.functional as F
 from torch import nn
 
 import transformer_edu as te
+from tests.cells import run_cell
 from transformer_edu import checks
-from transformer_edu.checks.fit import CLASSES, FUNCTIONS
+from transformer_edu.checks.fit import CLASSES, PARTS
 
 RIGHT = {
     "LayerNorm": """
@@ -38,15 +38,12 @@ class ResidualConnection(nn.Module):
         return self.norm(x + sublayer(x))
 """,
 }
-CELLS = iter(range(1000))
 
 
 def define(*texts, names=None):
-    """Run a cell as Jupyter does: its text can be found afterwards."""
-    text, file = "\n".join(texts), f"<cell {next(CELLS)}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    """The names after a cell of these definitions."""
     place = {"torch": torch, "nn": nn, "F": F, "math": math, **(names or {})}
-    exec(compile(text, file, "exec"), place)
+    run_cell("\n".join(texts), place)
     return place
 
 
@@ -62,6 +59,10 @@ def test_the_package_s_own_parts_fit(capsys):
     assert capsys.readouterr().out.count("✓") == len(parts)
 
 
+def test_every_part_names_a_check_that_there_is():
+    assert all(hasattr(checks, f"check_{part.check}") for part in PARTS.values() if part.check)
+
+
 def test_what_is_kept_can_be_imported_and_is_replaced_by_what_is_kept_later(tmp_path, capsys):
     path = tmp_path / "mine.py"
     cell = define(RIGHT["layer_norm"], RIGHT["LayerNorm"])
@@ -70,7 +71,7 @@ def test_what_is_kept_can_be_imported_and_is_replaced_by_what_is_kept_later(tmp_
     checks.keep(cell["ResidualConnection"], path=path)
     cell = define("# another way\n" + RIGHT["layer_norm"].replace("centred", "middle"))
     checks.keep(cell["layer_norm"], path=path)
-    assert f"(3 of {len(CLASSES) + len(FUNCTIONS)} parts are there)" in capsys.readouterr().out
+    assert f"(3 of {len(PARTS)} parts are there)" in capsys.readouterr().out
     text, mine = path.read_text(), loaded(path)
     assert text.count("def layer_norm") == 1
     assert "middle" in text

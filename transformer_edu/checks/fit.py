@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from transformer_edu.attention import MultiHeadAttention, scaled_dot_product_attention
 from transformer_edu.checks.components.layer_norm import layer_norm
 from transformer_edu.checks.components.multi_head_split import merge_heads, split_heads
+from transformer_edu.checks.components.target_mask import both_masks
 from transformer_edu.checks.engine import CheckFailed
 from transformer_edu.checks.engine.compare import Unfit, as_tensor, same_numbers
 from transformer_edu.checks.engine.laboratory import laboratory
@@ -39,51 +40,20 @@ X, MEMORY = _random(2, 3, D_MODEL), _random(2, 4, D_MODEL)
 
 @dataclass(frozen=True)
 class Part:
-    """A class of the machine: how both are built, and what both are asked."""
+    """A part of the machine: the package's, what both are asked, and how a class is built (None: a function)."""
 
-    ours: Callable[..., nn.Module]
-    sizes: tuple[Any, ...]
-    ask: Callable[[Any], Tensor]
-    theirs: tuple[Any, ...] | None = None  # what the reader's class is built from, where that differs
-    exercise: str = ""  # the check that names the mistake
+    ours: Callable[..., Any]
+    ask: Callable[[Any], Any]
+    check: str = ""  # the one that names the mistake: checks.check_...
+    build: Callable[[Any], nn.Module] | None = None
 
 
-def _our_transformer() -> nn.Module:
-    return Transformer(TransformerConfig(10, 7, d_model=D_MODEL, num_heads=HEADS, d_ff=D_FF, num_layers=2, dropout=0.0))
+def _our_transformer(source_size: int, target_size: int, d_model: int, heads: int, d_ff: int, layers: int) -> nn.Module:
+    return Transformer(TransformerConfig(source_size, target_size, d_model, heads, d_ff, layers, dropout=0.0))
 
 
 def _layers(kind: Callable[..., nn.Module]) -> list[nn.Module]:
     return [kind(D_MODEL, HEADS, D_FF) for _ in range(2)]
-
-
-CLASSES: dict[str, Part] = {
-    "InputEmbedding": Part(InputEmbedding, (10, D_MODEL), lambda part: part(SOURCE), exercise="input_embedding"),
-    "PositionalEncoding": Part(
-        PositionalEncoding, (D_MODEL, 20), lambda part: part(X, offset=2), exercise="positional_encoding"
-    ),
-    "LayerNorm": Part(LayerNorm, (D_MODEL,), lambda part: part(X), exercise="layer_norm"),
-    "MultiHeadAttention": Part(MultiHeadAttention, (D_MODEL, HEADS), lambda part: part(X, MEMORY, MEMORY, BLIND)),
-    "PositionwiseFeedForward": Part(
-        PositionwiseFeedForward, (D_MODEL, D_FF), lambda part: part(X), exercise="feed_forward"
-    ),
-    "ResidualConnection": Part(ResidualConnection, (D_MODEL,), lambda part: part(X, torch.tanh), exercise="residual"),
-    "EncoderLayer": Part(
-        EncoderLayer, (D_MODEL, HEADS, D_FF), lambda part: part(MEMORY, HIDDEN), exercise="encoder_layer"
-    ),
-    "Encoder": Part(Encoder, (_layers(EncoderLayer),), lambda part: part(MEMORY, HIDDEN)),
-    "DecoderLayer": Part(
-        DecoderLayer, (D_MODEL, HEADS, D_FF), lambda part: part(X, MEMORY, CAUSAL, HIDDEN), exercise="decoder_layer"
-    ),
-    "Decoder": Part(Decoder, (_layers(DecoderLayer),), lambda part: part(X, MEMORY, CAUSAL, HIDDEN)),
-    "ProjectionLayer": Part(ProjectionLayer, (D_MODEL, 7), lambda part: part(X)),
-    "Transformer": Part(
-        _our_transformer, (), lambda part: part(SOURCE, TARGET), (10, 7, D_MODEL, HEADS, D_FF, 2), "transformer"
-    ),
-}
-
-
-def _target_mask(ids: Tensor, pad_id: int) -> Tensor:
-    return causal_mask(ids.shape[1]) & padding_mask(ids, pad_id)
 
 
 def _both(answer: Any) -> Tensor:
@@ -93,22 +63,59 @@ def _both(answer: Any) -> Tensor:
     return torch.cat([as_tensor(one).flatten() for one in answer])
 
 
-FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[[Any], Any], str]] = {
-    "sinusoidal_table": (sinusoidal_table, lambda fn: fn(6, D_MODEL), "sinusoidal_table"),
-    "layer_norm": (layer_norm, lambda fn: fn(X, X[0, 0], X[0, 1]), "layer_norm"),
-    "attention": (
+FUNCTIONS = {
+    "sinusoidal_table": Part(sinusoidal_table, lambda fn: fn(6, D_MODEL), "sinusoidal_table"),
+    "layer_norm": Part(layer_norm, lambda fn: fn(X, X[0, 0], X[0, 1]), "layer_norm"),
+    "attention": Part(
         scaled_dot_product_attention,
         lambda fn: torch.cat([_both(fn(X, MEMORY, MEMORY, BLIND)), _both(fn(X, MEMORY, MEMORY))]),
         "scaled_dot_product_attention",
     ),
-    "split_heads": (split_heads, lambda fn: fn(X, HEADS), "multi_head_split"),
-    "merge_heads": (merge_heads, lambda fn: fn(_random(2, HEADS, 3, 4)), "multi_head_split"),
-    "target_mask": (
-        _target_mask,
-        lambda fn: torch.as_tensor(fn(TARGET, 0)).expand(2, 1, 3, 3).double(),
-        "target_mask",
+    "split_heads": Part(split_heads, lambda fn: fn(X, HEADS), "multi_head_split"),
+    "merge_heads": Part(merge_heads, lambda fn: fn(_random(2, HEADS, 3, 4)), "multi_head_split"),
+    "target_mask": Part(
+        both_masks, lambda fn: torch.as_tensor(fn(TARGET, 0)).expand(2, 1, 3, 3).double(), "target_mask"
     ),
 }
+CLASSES = {
+    "InputEmbedding": Part(
+        InputEmbedding, lambda part: part(SOURCE), "input_embedding", lambda kind: kind(10, D_MODEL)
+    ),
+    "PositionalEncoding": Part(
+        PositionalEncoding, lambda part: part(X, offset=2), "positional_encoding", lambda kind: kind(D_MODEL, 20)
+    ),
+    "LayerNorm": Part(LayerNorm, lambda part: part(X), "layer_norm", lambda kind: kind(D_MODEL)),
+    "MultiHeadAttention": Part(
+        MultiHeadAttention, lambda part: part(X, MEMORY, MEMORY, BLIND), build=lambda kind: kind(D_MODEL, HEADS)
+    ),
+    "PositionwiseFeedForward": Part(
+        PositionwiseFeedForward, lambda part: part(X), "feed_forward", lambda kind: kind(D_MODEL, D_FF)
+    ),
+    "ResidualConnection": Part(
+        ResidualConnection, lambda part: part(X, torch.tanh), "residual", lambda kind: kind(D_MODEL)
+    ),
+    "EncoderLayer": Part(
+        EncoderLayer, lambda part: part(MEMORY, HIDDEN), "encoder_layer", lambda kind: kind(D_MODEL, HEADS, D_FF)
+    ),
+    "Encoder": Part(Encoder, lambda part: part(MEMORY, HIDDEN), build=lambda kind: kind(_layers(EncoderLayer))),
+    "DecoderLayer": Part(
+        DecoderLayer,
+        lambda part: part(X, MEMORY, CAUSAL, HIDDEN),
+        "decoder_layer",
+        lambda kind: kind(D_MODEL, HEADS, D_FF),
+    ),
+    "Decoder": Part(
+        Decoder, lambda part: part(X, MEMORY, CAUSAL, HIDDEN), build=lambda kind: kind(_layers(DecoderLayer))
+    ),
+    "ProjectionLayer": Part(ProjectionLayer, lambda part: part(X), build=lambda kind: kind(D_MODEL, 7)),
+    "Transformer": Part(
+        _our_transformer,
+        lambda part: part(SOURCE, TARGET),
+        "transformer",
+        lambda kind: kind(10, 7, D_MODEL, HEADS, D_FF, 2),
+    ),
+}
+PARTS = FUNCTIONS | CLASSES
 
 
 def check_fit(*definitions: Any) -> None:
@@ -127,12 +134,13 @@ def check_fit(*definitions: Any) -> None:
     """
     for definition in definitions:
         name = _name_of(definition)
-        if name not in CLASSES and name not in FUNCTIONS:
-            parts = ", ".join([*FUNCTIONS, *CLASSES])
-            raise ValueError(f"definitions must be named like parts of the machine ({parts}), got {name!r}")
+        if name not in PARTS:
+            raise ValueError(f"definitions must be named like parts of the machine ({', '.join(PARTS)}), got {name!r}")
+        part = PARTS[name]
         with laboratory():
-            (_check_class if name in CLASSES else _check_function)(name, definition)
-        weights = "same weights, same answers" if name in CLASSES else "same answers"
+            yours, ours = (definition, part.ours) if part.build is None else _built(name, definition, part, part.build)
+            _compare(name, yours, ours, part)
+        weights = "same answers" if part.build is None else "same weights, same answers"
         print(f"✓ {name} fits: {weights} as the package's")
 
 
@@ -142,24 +150,26 @@ def _name_of(definition: Any) -> str:
     return str(definition.__name__)
 
 
-def _check_class(name: str, definition: Any) -> None:
-    part = CLASSES[name]
+def _built(
+    name: str, definition: Callable[..., Any], part: Part, build: Callable[[Any], nn.Module]
+) -> tuple[nn.Module, nn.Module]:
+    """A module of the reader's class and one of the package's, with the same weights."""
     torch.manual_seed(0)
-    ours = part.ours(*part.sizes).eval()
+    ours = build(part.ours).eval()
     with torch.no_grad():
         for parameter in ours.parameters():  # none of them 0 or 1, which would hide an exchange
             parameter.copy_(torch.randn_like(parameter) * 0.5)
     try:
-        yours = definition(*(part.sizes if part.theirs is None else part.theirs))
+        yours = build(definition)
     except Exception as error:
-        raise _failure(name, f"It cannot be built: {type(error).__name__}: {error}", part.exercise) from None
+        raise _failure(name, f"It cannot be built: {type(error).__name__}: {error}", part) from None
     if not isinstance(yours, nn.Module):
-        raise _failure(name, f"It makes a {type(yours).__name__}, not an nn.Module.", part.exercise)
-    _give_weights(name, yours, ours, part.exercise)
-    _compare(name, part.ask, yours.eval(), ours, part.exercise)
+        raise _failure(name, f"It makes a {type(yours).__name__}, not an nn.Module.", part)
+    _give_weights(name, yours, ours, part)
+    return yours.eval(), ours
 
 
-def _give_weights(name: str, yours: nn.Module, ours: nn.Module, exercise: str) -> None:
+def _give_weights(name: str, yours: nn.Module, ours: nn.Module, part: Part) -> None:
     """Copy the weights by name, or say which have no place."""
     wanted, found = ({key: tuple(value.shape) for key, value in m.state_dict().items()} for m in (ours, yours))
     if wanted != found:
@@ -172,32 +182,27 @@ def _give_weights(name: str, yours: nn.Module, ours: nn.Module, exercise: str) -
         ]
         more = [f"... and {len(lines) - 6} more"] if len(lines) > 6 else []
         hint = "A weight is found by the names of its attributes; a table that is not learned has persistent=False."
-        raise _failure(name, "\n    ".join(["Its weights are not the package's:", *lines[:6], *more, hint]), exercise)
+        raise _failure(name, "\n    ".join(["Its weights are not the package's:", *lines[:6], *more, hint]), part)
     yours.load_state_dict(ours.state_dict())
 
 
-def _check_function(name: str, definition: Any) -> None:
-    ours, ask, exercise = FUNCTIONS[name]
-    _compare(name, ask, definition, ours, exercise)
-
-
-def _compare(name: str, ask: Callable[[Any], Any], yours: Any, ours: Any, exercise: str) -> None:
+def _compare(name: str, yours: Any, ours: Any, part: Part) -> None:
     with torch.no_grad():
-        expected = as_tensor(ask(ours))
+        expected = as_tensor(part.ask(ours))
         try:
-            got = as_tensor(ask(yours))
+            got = as_tensor(part.ask(yours))
         except Unfit as finding:
-            raise _failure(name, f"It {finding}.", exercise) from None
+            raise _failure(name, f"It {finding}.", part) from None
         except Exception as error:
-            raise _failure(name, f"It raises {type(error).__name__}: {error}", exercise) from None
+            raise _failure(name, f"It raises {type(error).__name__}: {error}", part) from None
     if got.shape != expected.shape:
         text = f"Its answer has the shape {tuple(got.shape)}, the package's {tuple(expected.shape)}."
-        raise _failure(name, text, exercise)
+        raise _failure(name, text, part)
     if not same_numbers(got, expected, TOLERANCE):
         largest = float((got - expected).abs().max())
-        raise _failure(name, f"Its answer differs from the package's, by up to {largest:.4f}.", exercise)
+        raise _failure(name, f"Its answer differs from the package's, by up to {largest:.4f}.", part)
 
 
-def _failure(name: str, text: str, exercise: str) -> CheckFailed:
-    ask = f"\n    Which mistake is it? Ask checks.check_{exercise}." if exercise else ""
+def _failure(name: str, text: str, part: Part) -> CheckFailed:
+    ask = f"\n    Which mistake is it? Ask checks.check_{part.check}." if part.check else ""
     return CheckFailed(f"✗ {name} does not fit into the machine\n\n    {text}{ask}", name, "fit")

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from transformer_edu.checks.fit import CLASSES, FUNCTIONS, check_fit
+from transformer_edu.checks.fit import PARTS, check_fit
 from transformer_edu.support.files import write_atomically
 
 HEADER = '''"""My Transformer, built piece by piece."""
@@ -45,9 +45,9 @@ def keep(*definitions: Any, path: str | Path = "my_transformer.py") -> None:
         text = _with(text, definition.__name__, source_of(definition), path)
     _check_names(text, path)
     write_atomically(path, text.encode())
-    parts = [name for name in (*FUNCTIONS, *CLASSES) if _place(ast.parse(text), name)]
+    parts = [name for name in PARTS if _place(ast.parse(text), name)]
     names = ", ".join(definition.__name__ for definition in definitions)
-    print(f"✓ kept in {path}: {names} ({len(parts)} of {len(FUNCTIONS) + len(CLASSES)} parts are there)")
+    print(f"✓ kept in {path}: {names} ({len(parts)} of {len(PARTS)} parts are there)")
 
 
 def source_of(definition: Any) -> str:
