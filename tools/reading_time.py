@@ -23,7 +23,6 @@ SECONDS_A_LINE = 3
 SECONDS_A_LOOK = 60  # a picture, a figure, a question
 LONGEST = 25  # minutes of a main line
 HEADING = re.compile(r"^(#+) +(.*)$")
-FENCE = re.compile(r"^(:{3,}|`{3,})")
 FOLDED_SECTION = re.compile(r"Going deeper\b|Exercises$")
 FOLDED_CODE = {"hide-input", "hide-cell", "remove-cell", "remove-input"}
 SAID = re.compile(r"[Rr]eading(?: it)? takes about (\d+) minutes")

@@ -36,7 +36,6 @@ from transformer_edu.widgets.stills import NO_STILL
 
 ROOT = Path(__file__).resolve().parent.parent
 FINGERPRINTS = "outputs.json"  # beside the chapters: one line for each
-WRITING = threading.Lock()  # chapters that run side by side write the one file in turn
 PARSING = threading.Lock()  # Python 3.11 miscounts when two threads build syntax trees
 HANG = 3600  # seconds; no busy machine takes that long to start a kernel
 ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -58,7 +57,7 @@ def stored_fingerprints(folder: Path) -> dict[str, str]:
 
 def store_fingerprint(path: Path, mark: str) -> None:
     """Write down that a chapter's outputs are those of `mark`; forget chapters that are no more."""
-    with WRITING, FileLock(path.with_name(f".{FINGERPRINTS}.lock")):
+    with FileLock(path.with_name(f".{FINGERPRINTS}.lock")):
         marks = stored_fingerprints(path.parent) | {path.stem: mark}
         kept = {name: mark for name, mark in marks.items() if path.with_name(f"{name}.ipynb").exists()}
         write_atomically(path.with_name(FINGERPRINTS), (json.dumps(kept, indent=1, sort_keys=True) + "\n").encode())

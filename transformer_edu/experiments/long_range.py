@@ -99,11 +99,17 @@ def train_contender(
 
     `learning_rate` None takes the contender's own.
     """
-    check_positive_integer("steps", steps)
-    model, generator = new_contender(name, seed), torch.Generator().manual_seed(seed)
+    model = new_contender(name, seed)
     rate = CONTENDERS[name].learning_rate if learning_rate is None else learning_rate
-    check_number("learning_rate", rate)
-    optimizer, losses = torch.optim.Adam(model.parameters(), lr=rate), []
+    return train_model(model, distance, seed, steps, rate)
+
+
+def train_model(model: nn.Module, distance: int, seed: int, steps: int, learning_rate: float) -> Outcome:
+    """Train any model of ids at one distance, until it has learnt or for `steps` steps; `seed` draws the sequences."""
+    check_positive_integer("steps", steps)
+    check_number("learning_rate", learning_rate)
+    generator = torch.Generator().manual_seed(seed)
+    optimizer, losses = torch.optim.Adam(model.parameters(), lr=learning_rate), []
     for _ in range(steps):
         ids, answer = sequences(BATCH_SIZE, distance, generator)
         loss = F.cross_entropy(model(ids), answer)

@@ -9,21 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from transformer_edu.experiments import experiment
-from transformer_edu.experiments.long_range import (
-    BATCH_SIZE,
-    LEARNT,
-    SEEDS,
-    STEPS,
-    Outcome,
-    accuracy,
-    new_contender,
-    sequences,
-)
-from transformer_edu.support.validation import check_choice, check_number, check_positive_integer
+from transformer_edu.experiments.long_range import SEEDS, STEPS, new_contender, train_model
+from transformer_edu.support.validation import check_choice
 
 DISTANCE = 32  # tokens
 STARTS = ("PyTorch", "orthogonal")
@@ -41,25 +31,6 @@ def new_recurrent(start: str, seed: int = 0) -> nn.Module:
     return model
 
 
-def train_recurrent(start: str, learning_rate: float, seed: int = 0, steps: int = STEPS) -> Outcome:
-    """Train one network at `DISTANCE`, as `train_contender` does, for at most `steps` steps."""
-    check_number("learning_rate", learning_rate)
-    check_positive_integer("steps", steps)
-    model, generator = new_recurrent(start, seed), torch.Generator().manual_seed(seed)
-    optimizer, losses = torch.optim.Adam(model.parameters(), lr=learning_rate), []
-    for _ in range(steps):
-        ids, answer = sequences(BATCH_SIZE, DISTANCE, generator)
-        loss = F.cross_entropy(model(ids), answer)
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        losses.append(loss.item())
-        if len(losses) >= 10 and sum(losses[-10:]) < 10 * LEARNT:
-            break
-    return Outcome(model.eval(), accuracy(model, DISTANCE), len(losses))
-
-
 @experiment("recurrent-start")
 def record_recurrent_start(
     seeds: Sequence[int] = SEEDS,
@@ -70,7 +41,7 @@ def record_recurrent_start(
     """What the plain recurrent network scores from either start at three rates; `patient`: with more steps."""
 
     def run(start: str, rate: float, seed: int, most: int) -> dict[str, Any]:
-        outcome = train_recurrent(start, rate, seed, most)
+        outcome = train_model(new_recurrent(start, seed), DISTANCE, seed, most, rate)
         found = {"accuracy": round(outcome.accuracy, 4), "steps": outcome.steps}
         return {"start": start, "rate": rate, "seed": seed, **found}
 
