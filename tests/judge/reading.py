@@ -1,0 +1,55 @@
+"""Reads the components that other people wrote, and judges them in this process."""
+
+import importlib.util
+import json
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+from transformer_edu.checks.engine.laboratory import laboratory
+from transformer_edu.judge.experiment import CONVENTIONS
+from transformer_edu.judge.kinds import KINDS
+from transformer_edu.judge.packing import pack, unpack
+from transformer_edu.judge.verdict import Unreadable, judge
+
+COMPONENTS = Path(__file__).parent / "components"
+GAPS = json.loads((COMPONENTS / "gaps.json").read_text(encoding="utf-8"))
+WRONG = tomllib.loads((COMPONENTS / "wrong.toml").read_text(encoding="utf-8"))
+
+
+def gaps(which, kind):
+    """The known gaps of one sort, of one kind of component."""
+    return {name for name in GAPS[which] if name.startswith(f"{kind}__")}
+
+
+def right_text(name):
+    """The text of a right component."""
+    return (COMPONENTS / "right" / f"{name}.py").read_text(encoding="utf-8")
+
+
+def wrong_text(name):
+    """The text of a wrong component: a right one with its edits made."""
+    text = (COMPONENTS / "bases" / f"{WRONG[name]['base']}.py").read_text(encoding="utf-8")
+    for old, new in WRONG[name]["edits"]:
+        assert old in text
+        text = text.replace(old, new, 1)
+    return text
+
+
+def verdict(folder, name, text):
+    """What the judge says of the component in this text; None if it cannot read what it has learned."""
+    path = folder / f"{name}.py"
+    path.write_text(text, encoding="utf-8")
+    kind, target = (re.search(rf"{word}:\s*([\w.]+)", text)[1] for word in ("kind", "name"))
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look there
+    with laboratory():
+        spec.loader.exec_module(module)
+        conventions = CONVENTIONS if KINDS[kind].has_mask else [""]
+        runs = {one: KINDS[kind].observe(getattr(module, target), one) for one in conventions}
+        try:
+            return judge(KINDS[kind], unpack(pack(runs, {}))[0])
+        except Unreadable:
+            return None

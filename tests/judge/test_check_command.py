@@ -1,0 +1,138 @@
+"""`transformer-edu check` on good, bad and hostile files: what it says, and with which status it leaves."""
+
+import json
+
+import pytest
+
+from transformer_edu.commands.main import main
+from transformer_edu.judge.judging import guess, judge_file
+from transformer_edu.judge.kinds import KINDS
+from transformer_edu.judge.sandbox import Limits
+
+MASK = "import torch\ndef causal_mask(size):\n    return torch.ones(size, size).tril().bool()\n"
+
+
+@pytest.fixture
+def check(tmp_path, monkeypatch, capsys):
+    """`check(text, *options)`: status, standard output and standard error of the command on a file with this text."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(text, *options, name="causal_mask"):
+        (tmp_path / "own.py").write_text(text)
+        with pytest.raises(SystemExit) as left:
+            main(["check", f"own.py:{name}", *options])
+        return left.value.code, *capsys.readouterr()
+
+    return run
+
+
+def test_what_is_right_passes_and_its_kind_is_guessed_and_said(check):
+    status, out, err = check(MASK)
+    assert status == 0
+    assert out.startswith("✓ causal_mask (causal_mask): ")
+    assert "is judged as causal_mask" in err
+
+
+def test_a_fault_has_a_name_a_reason_and_a_hint(check):
+    status, out, _ = check(MASK.replace("tril", "triu"), "--as", "causal_mask", "--json")
+    told = json.loads(out)
+    assert status == told["status"] == 1
+    assert "upper triangle" in told["fault"]["name"]
+    assert all(told["fault"][part] for part in ("why", "symptom", "hint"))
+    assert told["known"]
+
+
+def test_an_adapter_makes_of_it_what_is_asked_for(check, tmp_path):
+    other = "def adapt(owner):\n    return lambda size: ~owner(size)\n"
+    (tmp_path / "fit.py").write_text(other)
+    blocked = MASK.replace("tril()", "triu(1)")
+    assert check(blocked, "--as", "causal_mask")[0] == 1
+    assert check(blocked, "--as", "causal_mask", "--adapter", "fit.py:adapt")[0] == 0
+
+
+BODY = "\ndef causal_mask(size):\n    {}\n    return torch.ones(size, size).tril().bool()\n"
+HOSTILE = {
+    "an endless loop": "while True: pass",
+    "exit()": "exit(0)",
+    "os._exit": "import os; os._exit(0)",
+    "an answer of its own": "import sys; sys.stdout.write('right'); sys.exit(0)",
+    "4 GB": "kept = torch.ones(1 << 30)",
+    "monkeypatched torch": "torch.allclose = lambda *a, **k: True",
+    "another default dtype": "torch.set_default_dtype(torch.float64)",
+    "another gradient mode": "torch.set_grad_enabled(False)",
+    "an object that equals everything": (
+        "return type('Yes', (), {'__eq__': lambda s, o: True, '__bool__': lambda s: True})()"
+    ),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("line", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_code_cannot_be_judged_and_changes_nothing(line, tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text("import torch" + BODY.format(line))
+    found = judge_file(file, "causal_mask", "causal_mask", limits=Limits(seconds=4.0))
+    assert found.status == 2, found
+    assert found.trouble
+    assert {path.name for path in tmp_path.iterdir()} <= {"own.py", "__pycache__"}
+
+
+@pytest.mark.parametrize("text", ["raise RuntimeError('no')", "import torch\ncausal_mask = 3", "def broken(:"])
+def test_what_cannot_be_loaded_is_said(text, check):
+    status, out, _ = check(text, "--as", "causal_mask")
+    assert status == 2
+    assert "could not be loaded" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nothing.py:f", "--as", "attention"], "FILE must be a Python file"),
+        (["own.py", "--as", "attention"], "FILE.py:NAME must be a file and a name"),
+        (["own.py:strange"], "does not say what it is"),
+        (["own.py:f", "--as", "gru"], "--as"),
+        (["own.py:f", "--as", "attention", "--seconds", "0"], "--seconds must be above 0"),
+        (["own.py:f", "--as", "attention", "--adapter", "fit"], "--adapter must be a file and a name"),
+    ],
+)
+def test_bad_arguments_are_said_in_one_line(arguments, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text("f = strange = 1")
+    with pytest.raises(SystemExit) as left:
+        main(["check", *arguments])
+    assert left.value.code == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("MultiHeadAttention", "multi_head_attention"),
+        ("MHA", "multi_head_attention"),
+        ("scaled_dot_product", "attention"),
+        ("SublayerConnection", "residual"),
+        ("subsequent_mask", "causal_mask"),
+        ("make_pad_mask", "padding_mask"),
+        ("PositionwiseFeedForward", "feed_forward"),
+        ("TransformerDecoderLayer", "decoder_layer"),
+        ("TransformerEncoderLayer", "encoder_layer"),
+        ("Seq2SeqTransformer", "transformer"),
+        ("LabelSmoothingLoss", "label_smoothing"),
+        ("NoamOpt", "warmup_schedule"),
+        ("RMSNorm", "rms_norm"),
+        ("LayerNorm", "layer_norm"),
+        ("PositionalEncoding", "positional_encoding"),
+        ("TokenEmbedding", "input_embedding"),
+        ("greedy_decode", "greedy_search"),
+        ("KVCache", "kv_cache"),
+    ],
+)
+def test_a_name_says_what_it_is(name, kind):
+    assert guess(name) == kind
+    assert guess(f"Module.{name}") == kind
+
+
+def test_every_kind_can_be_guessed_by_its_own_name():
+    assert {guess(kind) for kind in KINDS} == set(KINDS)

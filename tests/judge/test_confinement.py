@@ -1,0 +1,276 @@
+"""What is asked of the kernel, and what the two ends of a sandbox say: looked at without a second process."""
+
+import errno
+import os
+import struct
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer_edu.judge import inside, kernel, landlock, limits, sandbox, scratch, seccomp, wire
+from transformer_edu.judge.limits import Limits
+
+ALLOW = seccomp.ALLOW
+EPERM = seccomp.ERROR | errno.EPERM
+ENOSYS = seccomp.ERROR | errno.ENOSYS
+PROCESS = 4321
+
+
+def verdict(machine, number, arguments=(), architecture=None):
+    """What the filter says to a call, as the kernel's interpreter would run it."""
+    values = [*arguments, *[0] * (6 - len(arguments))]
+    data = struct.pack("=iIQ6Q", number, architecture or seccomp.ARCHITECTURES[machine], 0, *values)
+    steps, at, accumulator = seccomp.program(machine, PROCESS), 0, 0
+    while True:
+        code, if_true, if_false, operand = steps[at]
+        at += 1
+        if code == seccomp.RETURN:
+            return operand
+        if code == seccomp.LOAD:
+            accumulator = struct.unpack_from("=I", data, operand)[0]
+        else:
+            true = {
+                seccomp.EQUAL: accumulator == operand,
+                seccomp.AT_LEAST: accumulator >= operand,
+                seccomp.ANY_BIT: bool(accumulator & operand),
+            }[code]
+            at += if_true if true else if_false
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_the_filter_says_what_each_call_may(machine):
+    column = machine == "aarch64"
+    for numbers in seccomp.REFUSED.values():
+        assert numbers[column] is None or verdict(machine, numbers[column]) == EPERM
+    for numbers in seccomp.SIGNALS.values():
+        assert verdict(machine, numbers[column], [PROCESS, 9]) == ALLOW
+        assert verdict(machine, numbers[column], [PROCESS + 1, 9]) == EPERM
+        assert verdict(machine, numbers[column], [0, 9]) == EPERM
+    assert verdict(machine, 435) == verdict(machine, 425) == ENOSYS
+    assert verdict(machine, seccomp.CLONE[column], [seccomp.CLONE_THREAD | 0x3D0F00]) == ALLOW
+    assert verdict(machine, seccomp.CLONE[column], [17]) == EPERM
+    assert verdict(machine, seccomp.PRLIMIT[column], [0, 9, 0, 1]) == ALLOW
+    assert verdict(machine, seccomp.PRLIMIT[column], [0, 9, 1 << 32, 1]) == EPERM
+    assert verdict(machine, seccomp.PRLIMIT[column], [0, 9, 8, 1]) == EPERM
+    assert verdict(machine, seccomp.PRCTL[column], [kernel.PR_SET_PDEATHSIG]) == EPERM
+    assert verdict(machine, seccomp.PRCTL[column], [15]) == ALLOW
+    assert verdict(machine, seccomp.IOCTL[column], [0, seccomp.TIOCSTI]) == EPERM
+    assert verdict(machine, seccomp.IOCTL[column], [0, 0x5401]) == ALLOW
+
+
+@pytest.mark.parametrize(("machine", "usual"), [("x86_64", [0, 1, 9, 202, 257]), ("aarch64", [63, 64, 222, 98, 56])])
+def test_read_write_mmap_futex_and_openat_are_allowed(machine, usual):
+    assert {verdict(machine, number) for number in usual} == {ALLOW}
+
+
+def test_calls_by_other_numbers_are_refused():
+    assert verdict("x86_64", 2, architecture=0x40000003) == seccomp.KILL  # the 32-bit calls
+    assert verdict("x86_64", 0x40000000 | 57) == ENOSYS
+
+
+def test_no_call_is_listed_twice():
+    for column in (0, 1):
+        groups = [*seccomp.REFUSED.values(), *seccomp.MISSING.values(), *seccomp.SIGNALS.values()]
+        groups += [seccomp.CLONE, seccomp.PRCTL, seccomp.PRLIMIT, seccomp.IOCTL]
+        numbers = [group[column] for group in groups if group[column] is not None]
+        assert len(numbers) == len(set(numbers))
+
+
+@pytest.mark.skipif(not Path("/usr/include/asm-generic/unistd.h").exists(), reason="the kernel's headers are not here")
+@pytest.mark.parametrize(
+    ("column", "header"),
+    [(0, "/usr/include/x86_64-linux-gnu/asm/unistd_64.h"), (1, "/usr/include/asm-generic/unistd.h")],
+)
+def test_numbers_are_those_of_the_kernels_headers(column, header):
+    if not Path(header).exists():
+        pytest.skip("the headers of another machine")
+    defined = dict(
+        line.split()[1:3] for line in Path(header).read_text().splitlines() if line.startswith("#define __NR")
+    )
+    listed = seccomp.REFUSED | seccomp.MISSING | seccomp.SIGNALS
+    listed |= {"clone": seccomp.CLONE, "prctl": seccomp.PRCTL, "prlimit64": seccomp.PRLIMIT, "ioctl": seccomp.IOCTL}
+    known = {name: numbers[column] for name, numbers in listed.items() if f"__NR_{name}" in defined}
+    assert len(known) > 60
+    assert known == {name: int(defined[f"__NR_{name}"]) for name in known}
+
+
+class Kernel:
+    """Stands in for `kernel.call` and writes down what it was asked."""
+
+    def __init__(self, version):
+        self.version, self.asked = version, []
+
+    def __call__(self, number, *arguments):
+        self.asked.append((number, [a if isinstance(a, int) or a is None else a.raw for a in arguments]))
+        if self.version == 0:
+            raise OSError(errno.ENOSYS, "no such call")
+        return self.version if arguments[0] is None else os.open(os.devnull, os.O_RDONLY) if number == 444 else 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize(
+    ("version", "size", "rights"),
+    [(1, 8, 0x1FF2), (2, 8, 0x3FF2), (3, 8, 0x7FF2), (4, 16, 0x7FF2), (5, 16, 0xFFF2), (7, 24, 0xFFF2)],
+)
+def test_landlock_is_asked_for_what_its_version_knows(monkeypatch, tmp_path, version, size, rights):
+    fake = Kernel(version)
+    monkeypatch.setattr(kernel, "call", fake)
+    unsaid = [one for one in landlock.restrict(tmp_path) if "Threads" not in one]
+    assert ("emptied" in "".join(unsaid)) == (version < 3)
+    (_, (handled, given, _)), *rules = fake.asked[1:]
+    assert (struct.unpack("=QQQ", handled)[0], given) == (rights, size)
+    below = struct.unpack("=Qi", rules[0][1][2])[0]
+    assert below & ~rights == 0  # the kernel refuses rules about rights that are not handled
+    assert below & landlock.DEVICES == 0
+    assert [number for number, _ in rules] == [445, 445, 446]
+
+
+def test_what_is_missing_is_said(monkeypatch, tmp_path):
+    monkeypatch.setattr(kernel, "call", Kernel(0))
+    assert landlock.restrict(tmp_path) == ["Files outside its own folder can be written: this kernel has no Landlock."]
+    assert "this system has no seccomp filter" in seccomp.restrict()[0]
+    monkeypatch.setattr(kernel, "ON_LINUX", False)
+    assert "this system has no seccomp filter" in seccomp.restrict()[0]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such limits")
+def test_every_limit_is_set_and_a_lower_one_stays(monkeypatch):
+    asked = {}
+    there = {limits.resource.RLIMIT_NOFILE: (50, 50)}
+    monkeypatch.setattr(limits.resource, "getrlimit", lambda kind: there.get(kind, (-1, limits.resource.RLIM_INFINITY)))
+    monkeypatch.setattr(limits.resource, "setrlimit", asked.__setitem__)
+    monkeypatch.setattr(limits, "_address_space", lambda: 1000)
+    assert limits.hold(Limits(memory=500, file=70)) == []
+    assert asked[limits.resource.RLIMIT_AS] == (1500, 1500)
+    assert asked[limits.resource.RLIMIT_FSIZE] == (70, 70)
+    assert asked[limits.resource.RLIMIT_CORE] == (0, 0)
+    assert asked[limits.resource.RLIMIT_NOFILE] == (50, 50)
+    monkeypatch.setattr(limits, "_address_space", lambda: None)
+    assert "Memory is not limited" in limits.hold(Limits())[0]
+    assert asked[limits.resource.RLIMIT_NPROC] == (1, 1)
+
+
+@pytest.fixture
+def child_side(monkeypatch):
+    """`inside` in this process: what it locks is not locked, what it writes is kept, and it does not end."""
+    written = []
+
+    def ends(status):
+        raise SystemExit(status)
+
+    monkeypatch.setattr(inside, "_write", lambda descriptor, data: written.append(bytes(data[:7])) or len(written[-1]))
+    monkeypatch.setattr(inside, "_exit", ends)
+    monkeypatch.setattr(inside.limits, "hold", lambda limits: [f"{limits.seconds} s"])
+    monkeypatch.setattr(inside.landlock, "restrict", lambda folder: ["L"])
+    monkeypatch.setattr(inside.seccomp, "restrict", lambda: ["S"])
+    monkeypatch.setattr(kernel, "prctl", lambda option, value: None)
+    monkeypatch.setattr(kernel, "drop_privileges", lambda: None)
+    monkeypatch.setattr(kernel, "ON_LINUX", True)
+    monkeypatch.setattr(inside.os, "dup", lambda descriptor: 99)
+    monkeypatch.setattr(inside.os, "dup2", lambda one, other: None)
+    return written
+
+
+def given_to(monkeypatch, tmp_path, order):
+    """Let `inside` read `order` where it would read stdin."""
+    (tmp_path / "stdin").write_bytes(order)
+    monkeypatch.setattr(inside, "open", lambda *a, **k: (tmp_path / "stdin").open("rb"), raising=False)
+
+
+def test_the_child_reads_locks_and_answers_once(monkeypatch, tmp_path, child_side):
+    order = wire.Order("the-token", Limits(seconds=3.5), os.getppid(), b"the\npayload")
+    given_to(monkeypatch, tmp_path, wire.pack_order(order))
+    assert sandbox.receive() == b"the\npayload"
+    assert sandbox.lock_down() == ["3.5 s", "L", "S"]
+    with pytest.raises(SystemExit, match="0"):
+        sandbox.answer(b"seven bytes at a time")
+    assert wire.unframe("the-token", b"greeting" + b"".join(child_side)) == b"seven bytes at a time"
+    with pytest.raises(RuntimeError, match="handed over before"):
+        sandbox.answer(b"again")
+
+
+def test_a_child_whose_parent_is_gone_ends(monkeypatch, tmp_path, child_side):
+    given_to(monkeypatch, tmp_path, wire.pack_order(wire.Order("t", Limits(), os.getppid() + 1, b"")))
+    with pytest.raises(SystemExit, match="1"):
+        sandbox.receive()
+
+
+def test_memory_that_ran_out_is_known_by_python_and_by_torch():
+    assert sandbox.out_of_memory(MemoryError())
+    assert sandbox.out_of_memory(RuntimeError("[..] DefaultCPUAllocator: can't allocate memory: you tried to"))
+    assert not sandbox.out_of_memory(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
+
+
+@given(st.binary(), st.floats(0.1, 1e4), st.integers(1, 1 << 40))
+def test_an_order_comes_as_it_was_given(payload, seconds, memory):
+    order = wire.Order("token", Limits(seconds, memory), 7, payload)
+    assert wire.unpack_order(wire.pack_order(order)) == order
+
+
+def test_an_order_that_is_cut_off_is_no_order():
+    whole = wire.pack_order(wire.Order("token", Limits(), 7, b"payload"))
+    for end in range(len(whole)):
+        with pytest.raises(EOFError):
+            wire.unpack_order(whole[:end])
+
+
+@given(st.binary(), st.binary(max_size=40))
+def test_only_one_whole_answer_counts(answer, before):
+    token = "0123456789abcdef"
+    said = before + wire.ready(token) + wire.frame(token, answer)
+    assert wire.unframe(token, said) == answer
+    assert wire.unframe(token, before) is None
+    for wrong in (said + b"x", said[:-1], said + wire.frame(token, answer), before + wire.ready(token) + b"x"):
+        with pytest.raises(ValueError, match=r"wrote something|answered twice"):
+            wire.unframe(token, wrong)
+
+
+def test_a_folder_is_deleted_whatever_is_in_it(tmp_path):
+    with scratch.folder() as folder:
+        (folder / "a" / "b" / "c").mkdir(parents=True)
+        (folder / "a" / "b" / "file").touch()
+        (folder / "a" / "link").symlink_to(tmp_path, target_is_directory=True)
+        (folder / "a" / "b").chmod(0)
+        folder.chmod(0)
+        (tmp_path / "stays").touch()
+    assert not folder.exists()
+    assert (tmp_path / "stays").exists()
+
+
+def test_names_and_bytes_in_a_folder_are_counted(tmp_path):
+    (tmp_path / "a").mkdir()
+    assert not scratch.holds_more(tmp_path, 3 * scratch.ENTRY)
+    (tmp_path / "a" / "large").write_bytes(bytes(5 * scratch.ENTRY))
+    assert scratch.holds_more(tmp_path, 5 * scratch.ENTRY)
+    assert not scratch.holds_more(tmp_path / "none", 0)
+
+
+@pytest.mark.parametrize(
+    ("status", "printed", "trouble"),
+    [
+        (0, "", "ended the process itself (exit status 0)"),
+        (-11, "", "killed by signal SIGSEGV"),
+        (-40, "", "killed by signal 40"),
+        (-6, "terminate called after throwing an instance of 'std::bad_alloc'\n", "asked for more memory than 1.5 KB"),
+        (1, "Traceback (most recent call last)\nMemoryError\n", "asked for more memory than 1.5 KB"),
+        (1, "Traceback (most recent call last)\n  …\nKeyError: 'a'\n\n", "failed with KeyError: 'a'"),
+        (1, "no traceback", "ended the process itself (exit status 1)"),
+    ],
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
+def test_an_end_is_told_by_status_and_last_words(status, printed, trouble):
+    assert sandbox._told(status, False, printed, Limits(memory=1536)) == trouble
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="calls of the Linux kernel")
+def test_calls_reach_the_kernel_and_its_errors_come_back():
+    getpid = {"x86_64": 39, "aarch64": 172}[os.uname().machine]
+    assert kernel.call(getpid) == os.getpid()
+    with pytest.raises(OSError, match="not implemented"):
+        kernel.call(100_000)
+    with pytest.raises(OSError, match="Invalid argument"):
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, 1000)
+    assert limits._address_space() > 1 << 20

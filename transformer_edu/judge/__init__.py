@@ -1,0 +1,1 @@
+"""Judging code that was written elsewhere: run apart, compared here."""

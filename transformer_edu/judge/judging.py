@@ -1,0 +1,107 @@
+"""Judge one component of a file: which kind it is, its run apart, and the verdict."""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from transformer_edu.checks.engine.laboratory import laboratory
+from transformer_edu.judge.kinds import KINDS
+from transformer_edu.judge.packing import unpack
+from transformer_edu.judge.sandbox import Limits, run
+from transformer_edu.judge.verdict import Unreadable, Verdict, judge
+
+GUESSES = {  # the first whose pattern is found in the name
+    "kv_cache": r"cache",
+    "beam_search": r"beam",
+    "greedy_search": r"greedy",
+    "label_smoothing": r"smooth|cross_?entropy|^loss|_loss",
+    "warmup_schedule": r"warm_?up|noam|sched|lr|learning_?rate|^rate$",
+    "causal_mask": r"causal|subsequent|future|look_?ahead",
+    "padding_mask": r"pad\w*_?mask|mask\w*_?pad",
+    "rms_norm": r"rms",
+    "residual": r"residual|add_?(and_?)?norm|skip|sub_?layer_?conn",
+    "decoder_layer": r"dec\w*_?(layer|block)",
+    "encoder_layer": r"enc\w*_?(layer|block)|^block$",
+    "layer_norm": r"layer_?norm|^ln$|^norm$",
+    "positional_encoding": r"pos\w*_?(enc|emb)|sinusoid|^pe$",
+    "input_embedding": r"emb",
+    "multi_head_attention": r"multi_?head|mha|self_?attention$|head_?attention",
+    "attention": r"atten|sdpa|dot_?product",
+    "feed_forward": r"feed|ffn|^ff$|mlp",
+    "transformer": r"transformer|seq2seq|encoder_?decoder|^model$|translat|build",
+}
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """`verdict` is None where the code could not be run; `trouble` then says why."""
+
+    kind: str
+    verdict: Verdict | None
+    trouble: str | None
+    unprotected: tuple[str, ...]
+    printed: str
+
+    @property
+    def status(self) -> int:
+        """0 right, 1 a fault, 2 could not be run."""
+        if self.verdict is None:
+            return 2
+        return 0 if self.verdict.right else 1
+
+
+def guess(name: str) -> str:
+    """The kind that a component's name speaks of; ValueError if it speaks of none."""
+    spoken = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.rpartition(".")[2]).lower()
+    for kind, pattern in GUESSES.items():
+        if re.search(pattern, spoken):
+            return kind
+    raise ValueError(f"the name {name!r} does not say what it is: name one with --as, of {', '.join(KINDS)}")
+
+
+def judge_file(
+    path: Path, name: str, kind: str, adapter: tuple[Path, str] | None = None, limits: Limits | None = None
+) -> Judgement:
+    """Judge the object `name` of a Python file as a component of this kind.
+
+    Args:
+        path: the file; it runs in a process of its own.
+        name: the name of the function or class in it, dotted if it stands in a class.
+        kind: one of `KINDS`.
+        adapter: file and name of a function that makes, of the object, one that is called as the kind is.
+        limits: of time, memory and output of that process.
+
+    Raises:
+        ValueError: there is no such kind, or no such file.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    for file in [path, *([adapter[0]] if adapter else [])]:
+        if not file.is_file():
+            raise ValueError(f"FILE must be a Python file, got {str(file)!r}, which is none")
+    order = {
+        "path": str(path.resolve()),
+        "name": name,
+        "kind": kind,
+        "adapter": [str(adapter[0].resolve()), adapter[1]] if adapter else None,
+    }
+    outcome = run("transformer_edu.judge.worker", json.dumps(order).encode(), limits or Limits())
+    if outcome.answer is None:
+        return Judgement(kind, None, outcome.trouble, (), outcome.printed)
+    try:
+        runs, told = unpack(outcome.answer)
+    except ValueError as error:
+        return Judgement(kind, None, str(error), (), outcome.printed)
+    unprotected = tuple(str(one) for one in told.get("unprotected") or ())
+    trouble = told.get("trouble")
+    verdict = None
+    if not trouble:
+        with laboratory():
+            try:
+                verdict = judge(KINDS[kind], runs)
+            except Unreadable as problem:
+                trouble = f"could not be judged: {problem}. An adapter can hand over its parts one by one"
+        if verdict is not None and verdict.fault is not None and verdict.fault.name == "it stops with an error":
+            trouble, verdict = f"could not be run: {verdict.detail}. It was called as {KINDS[kind].is_called}", None
+    return Judgement(kind, verdict, trouble, unprotected, outcome.printed)

@@ -1,0 +1,206 @@
+"""Encoder layers, decoder layers, and the whole Transformer."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from transformer_edu.checks.engine import Mistake
+from transformer_edu.judge.experiment import LONG, TRAINING, Experiment, Masked
+from transformer_edu.judge.kind import Function, Kind, Parameters, drawn
+from transformer_edu.judge.mistakes import named, of_decoder_layer, of_encoder_layer, of_machine
+from transformer_edu.judge.model import (
+    Steps,
+    decode_layer,
+    encode_layer,
+    pre_norm_decoder,
+    pre_norm_encoder,
+    translate,
+)
+from transformer_edu.judge.weights import layers_of, machines_of
+from transformer_edu.masks import causal_mask, padding_mask
+
+D_MODEL, HEADS, D_FF = 12, 3, 20
+IN_ENCODER, IN_DECODER = 4 * D_MODEL**2 + 2 * D_MODEL * D_FF, 8 * D_MODEL**2 + 2 * D_MODEL * D_FF
+LAYER = {"d_model": D_MODEL, "num_heads": HEADS, "d_ff": D_FF, "dropout": 0.0}
+PRE = "the norms stand before the parts (pre-norm); the paper has them after the sums"
+X, MEMORY = drawn(2, 5, D_MODEL, seed=1), drawn(2, 5, D_MODEL, seed=2)
+LONGER = drawn(2, 7, D_MODEL, seed=3)
+REAL = Masked(padding_mask(torch.tensor([[5, 5, 5, 5, 5], [5, 5, 5, 0, 0]]), 0).expand(2, 1, 5, 5).contiguous())
+LATER = Masked(causal_mask(5)[None, None].expand(2, 1, 5, 5).contiguous())
+REAL_LONGER = Masked(
+    padding_mask(torch.tensor([[5, 5, 5, 5, 5, 0, 0], [5, 5, 5, 0, 0, 0, 0]]), 0).expand(2, 1, 5, 7).contiguous()
+)
+
+ENCODER_EXPERIMENTS = [
+    Experiment("two sentences", (X,)),
+    Experiment("one sentence", (X[:1],)),
+    Experiment("a padding mask", (X, REAL)),
+    Experiment("a causal mask", (X, LATER)),
+    Experiment("300 tokens", (drawn(1, 300, D_MODEL),), alone=LONG),
+    Experiment("in training, with dropout 0", (X, REAL), how="training", alone=TRAINING),
+    Experiment("dropout of one half", (X,), how="dropout"),
+]
+DECODER_EXPERIMENTS = [
+    Experiment("target and source of five tokens", (X, MEMORY)),
+    Experiment("five target tokens, seven of the source", (X, LONGER)),
+    Experiment("a causal mask", (X, MEMORY, LATER, REAL)),
+    Experiment("a causal mask, and a longer source with padding", (X, LONGER, LATER, REAL_LONGER)),
+    Experiment("one sentence", (X[:1], LONGER[:1])),
+    Experiment("300 tokens", (drawn(1, 300, D_MODEL), drawn(1, 300, D_MODEL, seed=9)), alone=LONG),
+    Experiment("in training, with dropout 0", (X, MEMORY, LATER, REAL), how="training", alone=TRAINING),
+    Experiment("dropout of one half", (X, MEMORY), how="dropout"),
+]
+
+
+def _layers(parameters: Parameters, cross: bool) -> Iterator[Any]:
+    found = layers_of(parameters.named, D_MODEL, HEADS, D_FF, set(parameters.linear), set(parameters.ones), cross)
+    return islice(found, 160)
+
+
+def _encoder_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
+    for layer in _layers(parameters, False):
+        yield "", partial(encode_layer, Steps(), layer, HEADS)
+        yield PRE, partial(encode_layer, Steps(encoder_layer=pre_norm_encoder), layer, HEADS)
+
+
+def _decoder_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
+    for layer in _layers(parameters, True):
+        yield "", partial(decode_layer, Steps(), layer, HEADS)
+        yield PRE, partial(decode_layer, Steps(decoder_layer=pre_norm_decoder), layer, HEADS)
+
+
+def _encoder_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
+    for layer in islice(_layers(parameters, False), 4):
+        for mistake, steps in of_encoder_layer():
+            yield mistake, partial(encode_layer, steps, layer, HEADS)
+            yield mistake, partial(encode_layer, _pre(steps), layer, HEADS)
+
+
+def _decoder_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
+    one_attention = named(
+        "one module is used for both attentions",
+        "self-attention and cross-attention have projections of their own.",
+        "Which of your two attention modules does forward not call?",
+        "fewer parameters are trained than there are",
+    )
+    for layer in islice(_layers(parameters, True), 6):
+        yield one_attention, partial(decode_layer, Steps(), replace(layer, cross=layer.self_attention), HEADS)
+        for mistake, steps in of_decoder_layer():
+            yield mistake, partial(decode_layer, steps, layer, HEADS)
+
+
+def _pre(steps: Steps) -> Steps:
+    right = Steps()
+    return replace(
+        steps,
+        encoder_layer=pre_norm_encoder if steps.encoder_layer is right.encoder_layer else steps.encoder_layer,
+        decoder_layer=pre_norm_decoder if steps.decoder_layer is right.decoder_layer else steps.decoder_layer,
+    )
+
+
+ENCODER_LAYER = Kind(
+    "encoder_layer",
+    "cls(d_model, num_heads, d_ff, dropout=0.0); forward(x, mask=None) on (batch, seq, d_model)",
+    ENCODER_EXPERIMENTS,
+    _encoder_rights,
+    _encoder_wrongs,
+    options=LAYER,
+    least=IN_ENCODER,
+)
+DECODER_LAYER = Kind(
+    "decoder_layer",
+    "cls(d_model, num_heads, d_ff, dropout=0.0); forward(x, memory, target_mask=None, memory_mask=None)",
+    DECODER_EXPERIMENTS,
+    _decoder_rights,
+    _decoder_wrongs,
+    options=LAYER,
+    least=IN_DECODER,
+)
+
+# ------------------------------------------------------------------ the whole
+
+SIZES = {"source_vocab": 11, "target_vocab": 17, "d_model": D_MODEL, "num_heads": HEADS, "d_ff": D_FF, "num_layers": 2}
+SOURCE = torch.tensor([[3, 4, 5, 6, 7], [8, 9, 3, 4, 10]])
+TARGET = torch.tensor([[1, 5, 6, 9], [1, 8, 16, 3]])
+PADDED_SOURCE = torch.tensor([[3, 4, 5, 6, 7], [8, 9, 3, 0, 0]])
+PADDED_TARGET = torch.tensor([[1, 5, 6, 9], [1, 8, 0, 0]])
+
+
+def _real(call: Function) -> Function:
+    """What stands at padding is nobody's business."""
+
+    def run(source: Tensor, target: Tensor) -> Tensor:
+        return call(source, target) * (target != 0)[..., None]
+
+    return run
+
+
+def _call(model: Any, inputs: tuple[Any, ...]) -> Any:
+    answer = model(*inputs)
+    logits = answer[0] if isinstance(answer, tuple | list) else getattr(answer, "logits", answer)
+    return logits * (inputs[1] != 0)[..., None]
+
+
+def _machines(parameters: Parameters) -> Iterator[Any]:
+    return islice(machines_of(parameters.named, SIZES, set(parameters.linear), set(parameters.ones)), 40)
+
+
+def _log(logits: Tensor) -> Tensor:
+    return logits.log_softmax(-1)
+
+
+def _machine_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
+    pre = Steps(encoder_layer=pre_norm_encoder, decoder_layer=pre_norm_decoder)
+    causal_only = lambda ids, pad: causal_mask(ids.shape[1])  # noqa: E731
+    for machine in _machines(parameters):
+        bare = replace(machine, final=())
+        for steps, one, remark in (
+            (Steps(), bare, ""),
+            (Steps(), machine, "each stack ends with a norm, which the paper has not"),
+            (pre, machine, PRE),
+            (pre, bare, f"{PRE}; no stack ends with a norm"),
+            (
+                Steps(logits=_log),
+                bare,
+                "it returns logarithms of probabilities, not logits",
+            ),
+        ):
+            if one is machine and not machine.final:
+                continue
+            for mask in (steps.target_mask, causal_only):
+                chosen = replace(steps, target_mask=mask)
+                yield remark, _real(partial(translate, chosen, one, HEADS, 0))
+
+
+def _machine_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
+    for machine in islice(_machines(parameters), 6):
+        for final in {machine.final, ()}:
+            for mistake, steps in of_machine():
+                yield mistake, _real(partial(translate, steps, replace(machine, final=final), HEADS, 0))
+
+
+TRANSFORMER = Kind(
+    "transformer",
+    "cls(config) or cls(source_vocab_size, target_vocab_size, ...); forward(source_ids, target_ids) -> logits",
+    [
+        Experiment("two sentences", (SOURCE, TARGET)),
+        Experiment("a source with padding", (PADDED_SOURCE, TARGET)),
+        Experiment("padding in both", (PADDED_SOURCE, PADDED_TARGET)),
+        Experiment("one sentence", (SOURCE[:1], TARGET[:1])),
+        Experiment("as long a target as source", (SOURCE, SOURCE)),
+        Experiment("120 tokens", (SOURCE.repeat(1, 24), TARGET.repeat(1, 30)), alone=LONG, tolerance=3e-3),
+        Experiment("in training, with dropout 0", (PADDED_SOURCE, TARGET), how="training", alone=TRAINING),
+        Experiment("dropout of one half", (SOURCE, TARGET), how="dropout"),
+    ],
+    _machine_rights,
+    _machine_wrongs,
+    least=2 * (IN_ENCODER + IN_DECODER) + (11 + 17) * D_MODEL,
+    options={**SIZES, "dropout": 0.0, "pad_id": 0, "max_len": 200},
+    call=_call,
+)
+KINDS = [ENCODER_LAYER, DECODER_LAYER, TRANSFORMER]

@@ -1,0 +1,427 @@
+"""Embeddings, positions, norms, the feed-forward network and the residual connection."""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from transformer_edu.checks.components.input_embedding import _with_table as with_table
+from transformer_edu.checks.components.residual import residual
+from transformer_edu.checks.engine import Mistake
+from transformer_edu.judge.experiment import LONG, OVERFLOW, TRAINING, Experiment
+from transformer_edu.judge.kind import Function, Kind, Parameters, drawn, known
+from transformer_edu.judge.mistakes import named
+from transformer_edu.judge.model import Affine, of_equation_two
+from transformer_edu.judge.weights import NotFound, gains, thinking
+from transformer_edu.positional import sinusoidal_table
+
+D_MODEL, D_FF, VOCAB = 12, 20, 9
+X = drawn(2, 5, D_MODEL)
+
+
+def _usual(*inputs: Any, long: Any = None) -> list[Experiment]:
+    return [
+        Experiment("two sentences", inputs),
+        Experiment("one sentence", tuple(one[:1] if isinstance(one, Tensor) else one for one in inputs)),
+        *([Experiment("300 tokens", (long,), alone=LONG)] if long is not None else []),
+        Experiment("in training, with dropout 0", inputs, how="training", alone=TRAINING),
+        Experiment("dropout of one half", inputs, how="dropout"),
+    ]
+
+
+# ------------------------------------------------------------------ embedding
+
+IDS = torch.tensor([[3, 1, 4, 1], [5, 8, 2, 6]])
+
+
+def _table(parameters: Parameters) -> Tensor:
+    for one in parameters.named.values():
+        if sorted(one.shape) == sorted((VOCAB, D_MODEL)):
+            return one if one.shape[0] == VOCAB else one.T
+    raise NotFound("no table of shape (vocab_size, d_model) among the parameters")
+
+
+def _embedding_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
+    table = _table(parameters)
+    yield "", lambda ids: table[ids] * math.sqrt(D_MODEL)
+
+
+def _embedding_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
+    table = _table(parameters)
+    yield (
+        named(
+            "the position in the sentence is added here too",
+            "positions are another module's work; here they are added twice in the end.",
+            "What does the same word give at two places?",
+            "the same word has different vectors",
+        ),
+        lambda ids: table[ids] * math.sqrt(D_MODEL) + sinusoidal_table(ids.shape[1], D_MODEL),
+    )
+    for mistake, wrong in known("input embedding"):
+        yield mistake, lambda ids, wrong=wrong: with_table(wrong, table)[0](ids)
+
+
+EMBEDDING = Kind(
+    "input_embedding",
+    "cls(vocab_size, d_model); ids (batch, seq) -> (batch, seq, d_model), times √d_model",
+    [
+        Experiment("two sentences", (IDS,)),
+        Experiment("one sentence", (IDS[:1],)),
+        Experiment("300 tokens", (IDS.repeat(1, 75),), alone=LONG),
+        Experiment("in training", (IDS,), how="training"),
+    ],
+    _embedding_rights,
+    _embedding_wrongs,
+    options={"vocab_size": VOCAB, "d_model": D_MODEL},
+)
+
+# ------------------------------------------------------------------ positions
+
+
+def _plus_table(table: Callable[[int, int], Tensor]) -> Function:
+    return lambda x: x + table(x.shape[1], x.shape[2])
+
+
+def _position_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
+    for mistake, wrong in known("sinusoidal table"):
+        yield mistake, _plus_table(wrong)
+    for mistake, wrong in known("positional encoding"):
+        yield mistake, lambda x, wrong=wrong: wrong(x.shape[-1], max_len=700, dropout=0.0)(x)
+    yield (
+        named(
+            "x is multiplied by √d_model here too",
+            "that factor belongs to the embedding; here it is applied twice in the end.",
+            "What comes out for x = 0, and what for x = 1?",
+            "words drown the positions",
+        ),
+        lambda x: x * x.shape[-1] ** 0.5 + sinusoidal_table(x.shape[1], x.shape[2]),
+    )
+    yield (
+        named(
+            "every token gets the row behind the sentence",
+            "pe[x.size(1)] is one row; pe[: x.size(1)] are as many as there are tokens.",
+            "Print the shape of what you add.",
+            "word order is lost",
+        ),
+        lambda x: x + sinusoidal_table(x.shape[1] + 1, x.shape[2])[-1],
+    )
+    yield (
+        named(
+            "the table alone is returned: x is not added",
+            "forward has to return x + P.",
+            "What does your output depend on?",
+            "all sentences look alike",
+        ),
+        lambda x: sinusoidal_table(x.shape[1], x.shape[2]).expand_as(x),
+    )
+    yield (
+        named(
+            "the table is indexed by the batch",
+            "dimension 0 of (batch, seq, d_model) is the batch; many tutorials have (seq, batch, d_model).",
+            "Print x.shape and pe[: x.size(0)].shape. Which dimension of x are the tokens?",
+            "all tokens of a sentence get one and the same position",
+        ),
+        lambda x: x + sinusoidal_table(x.shape[0], x.shape[2])[:, None],
+    )
+
+
+POSITIONS = Kind(
+    "positional_encoding",
+    "cls(d_model, max_len=5000, dropout=0.0); x (batch, seq, d_model) -> x + the sinusoidal table's rows",
+    _usual(X, long=drawn(1, 600, D_MODEL)),
+    lambda parameters: iter([("", _plus_table(sinusoidal_table))]),
+    _position_wrongs,
+    options={"d_model": D_MODEL, "max_len": 700, "dropout": 0.0},
+    unbiased=True,
+    learns_nothing=True,
+)
+
+# ------------------------------------------------------------------ norms
+
+GAMMA, BETA = 1 + 0.3 * drawn(D_MODEL, seed=4), 0.3 * drawn(D_MODEL, seed=5)
+SPREAD = drawn(2, 5, D_MODEL) * 3 + 2
+FLAT = torch.full((1, 2, D_MODEL), 2.0) + 1e-3 * drawn(1, 2, D_MODEL)
+WHAT_A_NORM_SEES = [
+    ("two sentences", SPREAD, None),
+    ("one token", SPREAD[:1, :1], None),
+    ("without a batch", SPREAD[0], None),
+    ("as many tokens as features", drawn(2, D_MODEL, D_MODEL) + 1, None),
+    ("far from zero", SPREAD + 3000, "numbers far from zero lose their digits: the variance as E[x²] − E[x]²"),
+    (
+        "features that are all equal",
+        torch.full((1, 2, D_MODEL), 2.0),
+        "a token whose features are all equal becomes NaN",
+    ),
+    ("300 tokens", drawn(1, 300, D_MODEL), LONG),
+]
+
+
+def _norm_experiments(*learned: Tensor) -> list[Experiment]:
+    return [
+        Experiment(title, (x,), alone=alone, options={"learned": learned}, tolerance=3e-2 if "zero" in title else 1e-3)
+        for title, x, alone in WHAT_A_NORM_SEES
+    ] + [
+        Experiment(
+            "in training",
+            (SPREAD,),
+            how="training",
+            options={"learned": learned},
+            alone="training and evaluation give different answers: running statistics belong to batch norm",
+        ),
+        Experiment(
+            "half precision", (SPREAD,), how="half", options={"learned": learned}, alone=OVERFLOW, tolerance=3e-2
+        ),
+    ]
+
+
+def _gain(parameters: Parameters) -> tuple[Tensor, Tensor]:
+    if not parameters.named:
+        return (torch.ones(D_MODEL), torch.zeros(D_MODEL)) if parameters.made else (GAMMA, BETA)
+    found = gains(parameters.named, D_MODEL, set(parameters.ones))
+    if len(found) == 1:
+        return found[0].gamma, found[0].beta
+    named = list(parameters.named.values())
+    gamma = next((named_one for name, named_one in parameters.named.items() if name in parameters.ones), named[0])
+    beta = [one for name, one in parameters.named.items() if name not in parameters.ones]
+    return gamma.reshape(-1), beta[0].reshape(-1) if beta else torch.zeros(D_MODEL)
+
+
+def layer_norm(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
+    """In float64: the yardstick."""
+    x64 = x.double()
+    centred = x64 - x64.mean(-1, keepdim=True)
+    return (gamma * centred / torch.sqrt((centred**2).mean(-1, keepdim=True) + eps) + beta).to(x.dtype)
+
+
+def rms_norm(x: Tensor, gamma: Tensor, eps: float = 1e-5) -> Tensor:
+    """In float64: the yardstick."""
+    x64 = x.double()
+    return (gamma * x64 / torch.sqrt((x64**2).mean(-1, keepdim=True) + eps)).to(x.dtype)
+
+
+def _layer_norm_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
+    gamma, beta = _gain(parameters)
+    yield "", lambda x, *rest: layer_norm(x, gamma, beta)
+    yield (
+        "eps is 1e-6 or smaller, where this book and torch.nn have 1e-5",
+        lambda x, *rest: layer_norm(x, gamma, beta, 1e-6),
+    )
+
+
+def _layer_norm_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
+    gamma, beta = _gain(parameters)
+    for mistake, wrong in known("layer normalization"):
+        yield mistake, lambda x, *rest, wrong=wrong: wrong(x, gamma, beta)
+    yield (
+        named(
+            "it is RMSNorm: the mean is not taken away",
+            "layer norm centres each token before it scales it.",
+            "What is the mean of a token after your norm, with γ = 1 and β = 0?",
+            "tokens keep their offset",
+        ),
+        lambda x, *rest: rms_norm(x, gamma) + beta,
+    )
+    yield (
+        named(
+            "γ multiplies β too",
+            "γ · x̂ + β is meant, not γ · (x̂ + β).",
+            "In which order do you scale and shift?",
+            "the shift that is learned depends on the gain",
+        ),
+        lambda x, *rest: layer_norm(x, torch.ones(()), torch.zeros(())) * gamma + gamma * beta,
+    )
+
+
+LAYER_NORM = Kind(
+    "layer_norm",
+    "cls(d_model, eps=1e-5), or fn(x, gamma, beta, eps=1e-5), over the last dimension",
+    _norm_experiments(GAMMA, BETA),
+    _layer_norm_rights,
+    _layer_norm_wrongs,
+    options={"d_model": D_MODEL},
+    may_be_function=True,
+    learns=True,
+)
+
+
+def _rms_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
+    gamma, _ = _gain(parameters)
+    yield "", lambda x, *rest: rms_norm(x, gamma)
+    yield "eps is smaller than 1e-5", lambda x, *rest: rms_norm(x, gamma, 1e-8)
+    yield "the weight is what is added to a gain of 1", lambda x, *rest: rms_norm(x, gamma + 1)
+
+
+def _rms_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
+    gamma, _ = _gain(parameters)
+    eps = 1e-5
+
+    def wrong(name: str, why: str, fn: Function) -> tuple[Mistake, Function]:
+        hint = "The root of the mean of the squares, over the last dimension: x / √(mean(x²) + ε) · γ."
+        return named(name, why, hint, "vectors of another length than training expects"), lambda x, *rest: fn(x)
+
+    yield wrong(
+        "the mean is taken away: this is layer norm",
+        "RMSNorm scales without centring.",
+        lambda x: layer_norm(x, gamma, torch.zeros(())),
+    )
+    yield wrong(
+        "the squares are summed, not averaged",
+        "the root of the sum is √d times too large.",
+        lambda x: gamma * x / (x.pow(2).sum(-1, keepdim=True) + eps).sqrt(),
+    )
+    yield wrong(
+        "the root is missing",
+        "mean(x²) is divided by, not its root.",
+        lambda x: gamma * x / (x.pow(2).mean(-1, keepdim=True) + eps),
+    )
+    yield wrong(
+        "it multiplies by the root",
+        "the root of the mean square is what is divided by.",
+        lambda x: gamma * x * (x.pow(2).mean(-1, keepdim=True) + eps).sqrt(),
+    )
+    yield wrong(
+        "the mean of the absolute values, not the root of the mean square",
+        "a mean of |x| is another measure.",
+        lambda x: gamma * x / (x.abs().mean(-1, keepdim=True) + eps),
+    )
+    yield wrong(
+        "the root of the mean, squared afterwards",
+        "mean(x)² is not mean(x²).",
+        lambda x: gamma * x / (x.mean(-1, keepdim=True).pow(2) + eps).sqrt(),
+    )
+    yield wrong(
+        "the mean runs over the tokens",
+        "each token is normalized by itself: dim=-1.",
+        lambda x: gamma * x / (x.pow(2).mean(-2, keepdim=True) + eps).sqrt(),
+    )
+    yield wrong(
+        "the mean runs over tokens and features",
+        "each token is normalized by itself: dim=-1.",
+        lambda x: gamma * x / (x.pow(2).mean((-2, -1), keepdim=True) + eps).sqrt(),
+    )
+    yield wrong(
+        "the mean runs over everything",
+        "each token is normalized by itself: dim=-1.",
+        lambda x: gamma * x / (x.pow(2).mean() + eps).sqrt(),
+    )
+    yield wrong(
+        "the gain γ is not used",
+        "the learned gain is made and never multiplied in.",
+        lambda x: x / (x.pow(2).mean(-1, keepdim=True) + eps).sqrt(),
+    )
+    yield wrong(
+        "the gain γ is added, not multiplied",
+        "γ scales each feature.",
+        lambda x: gamma + x / (x.pow(2).mean(-1, keepdim=True) + eps).sqrt(),
+    )
+    yield wrong(
+        "ε stands outside the root and is missing inside",
+        "a token of zeros is divided by ε alone.",
+        lambda x: gamma * x / (x.pow(2).mean(-1, keepdim=True).sqrt() + eps),
+    )
+    yield wrong(
+        "the standard deviation is divided by",
+        "std takes the mean away and divides by d − 1.",
+        lambda x: gamma * x / (x.std(-1, keepdim=True) + eps),
+    )
+    yield wrong(
+        "there is no ε", "a token of zeros becomes NaN.", lambda x: gamma * x / x.pow(2).mean(-1, keepdim=True).sqrt()
+    )
+
+
+RMS_NORM = Kind(
+    "rms_norm",
+    "cls(d_model, eps=...), or fn(x, gamma, eps=...), over the last dimension",
+    [
+        *[one for one in _norm_experiments(GAMMA) if "equal" not in one.title],
+        Experiment(
+            "features that are all zero",
+            (torch.zeros(1, 2, D_MODEL),),
+            options={"learned": (GAMMA,)},
+            alone="a token of zeros becomes NaN",
+        ),
+    ],
+    _rms_rights,
+    _rms_wrongs,
+    options={"d_model": D_MODEL},
+    may_be_function=True,
+    learns=True,
+)
+
+# ------------------------------------------------------------------ feed-forward
+
+
+def _two(parameters: Parameters) -> tuple[Affine, Affine]:
+    return thinking(parameters.named, D_MODEL, D_FF)
+
+
+def _feed_forward_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
+    inner, outer = _two(parameters)
+    yield "", lambda x: outer(torch.relu(inner(x)))
+
+
+def _feed_forward_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
+    weights = of_equation_two(*_two(parameters))
+    for mistake, wrong in known("feed-forward network"):
+        yield mistake, lambda x, wrong=wrong: wrong(x, *weights)
+
+
+FEED_FORWARD = Kind(
+    "feed_forward",
+    "cls(d_model, d_ff, dropout=0.0), max(0, x W₁ + b₁) W₂ + b₂",
+    [
+        *_usual(X, long=drawn(1, 300, D_MODEL)),
+        Experiment("numbers of a hundred", (40 * X,), alone="large numbers are cut off: ReLU has no upper end"),
+    ],
+    _feed_forward_rights,
+    _feed_forward_wrongs,
+    options={"d_model": D_MODEL, "d_ff": D_FF, "dropout": 0.0},
+    unbiased=True,
+    least=2 * D_MODEL * D_FF,
+)
+
+# ------------------------------------------------------------------ residual connection
+
+
+def _part(x: Tensor) -> Tensor:
+    return x * x + 1
+
+
+def _call_residual(component: Any, inputs: tuple[Any, ...]) -> Any:
+    return component(inputs[0], _part)
+
+
+def _residual_functions(wiring: Function, parameters: Parameters, norm: Function = layer_norm) -> Iterator[Function]:
+    found = gains(parameters.named, D_MODEL, set(parameters.ones))
+    gamma, beta = (found[0].gamma, found[0].beta) if found else (torch.ones(D_MODEL), torch.zeros(D_MODEL))
+    for place in ("post", "pre"):
+        yield lambda x, place=place: wiring(x, _part, lambda x: norm(x, gamma, beta), place)
+
+
+def _residual_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
+    post, pre = _residual_functions(residual, parameters)
+    yield "", post
+    yield "the norm stands before the part (pre-norm); the paper has it after the sum", pre
+
+
+def _residual_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
+    for mistake, wrong in known("residual connection"):
+        for fn in _residual_functions(wrong, parameters):
+            yield mistake, fn
+    for mistake, wrong in known("layer normalization"):
+        for fn in _residual_functions(residual, parameters, wrong):
+            yield mistake, fn
+
+
+RESIDUAL = Kind(
+    "residual",
+    "cls(d_model, dropout=0.0); forward(x, sublayer) = norm(x + dropout(sublayer(x)))",
+    _usual(X, long=drawn(1, 300, D_MODEL)),
+    _residual_rights,
+    _residual_wrongs,
+    options={"d_model": D_MODEL, "dropout": 0.0},
+    call=_call_residual,
+)
+KINDS = [EMBEDDING, POSITIONS, LAYER_NORM, RMS_NORM, FEED_FORWARD, RESIDUAL]

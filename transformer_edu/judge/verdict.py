@@ -1,0 +1,382 @@
+"""What the observations say: right, or which mistake; formed from plain tensors, away from the code that is judged."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from transformer_edu.checks.engine import Mistake
+from transformer_edu.judge.experiment import PASSES, Experiment, Masked, Seen, copies, in_words
+from transformer_edu.judge.kind import Function, Kind, Parameters
+from transformer_edu.judge.mistakes import named
+from transformer_edu.judge.weights import NotFound
+
+CHANCE = "two calls on the same input differ: dropout or chance plays a part where none should"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`fault` is None where the component is right; `where` is the experiment that shows it."""
+
+    kind: str
+    fault: Mistake | None = None
+    known: bool = True
+    where: str = ""
+    detail: str = ""
+    remarks: tuple[str, ...] = ()
+    passed: int = 0
+
+    @property
+    def right(self) -> bool:
+        """Whether nothing but remarks was found."""
+        return self.fault is None
+
+
+class Unreadable(Exception):  # noqa: N818 (a finding)
+    """What a component has learned cannot be read, so that nothing can be said; the text says why."""
+
+
+def answer_of(kind: Kind, fn: Function, index: int) -> Tensor | str:
+    """What a function answers in one experiment of its kind, or its error in words."""
+    experiment = kind.experiments[index]
+    inputs = tuple(copies(tuple(one.mask if isinstance(one, Masked) else one for one in experiment.inputs)))
+    if kind.may_be_function:
+        inputs = (*inputs, *experiment.options.get("learned", ()))
+    try:
+        result = fn(*inputs)
+    except Exception as error:
+        return in_words(error)
+    first = result[0] if isinstance(result, tuple | list) else result
+    return first.detach() if isinstance(first, Tensor) else torch.tensor(float(first))
+
+
+def same(expected: Any, got: Any, tolerance: float) -> bool:
+    """Two answers: tensors of one shape with the same numbers up to rounding; two errors of one kind."""
+    if isinstance(expected, str) or isinstance(got, str) or got is None:
+        return isinstance(expected, str) and isinstance(got, str) and expected.split(":")[0] == got.split(":")[0]
+    if expected.shape != got.shape or expected.is_complex() or got.is_complex():
+        return False
+    scale = float(expected.double().nan_to_num(0, 0, 0).abs().max()) if expected.numel() else 1.0
+    return torch.allclose(
+        got.double(), expected.double(), rtol=tolerance, atol=tolerance / 10 * max(scale, 1e-3), equal_nan=True
+    )
+
+
+def judge(kind: Kind, runs: dict[str, tuple[list[Seen], Parameters]]) -> Verdict:
+    """The best that can be said of a component, over all the conventions in which it was handed its masks."""
+    best: Verdict | None = None
+    for convention, (seen, parameters) in runs.items():
+        verdict, hopeless = _judge(kind, seen, parameters)
+        if verdict.right:
+            remarks = (*verdict.remarks, *([f"it takes {convention}"] if convention else []))
+            return Verdict(kind.name, remarks=remarks, passed=verdict.passed)
+        if best is None or (verdict.passed > best.passed and verdict.known >= best.known):
+            best = verdict
+        if hopeless:
+            break
+    assert best is not None
+    return best
+
+
+def _judge(kind: Kind, seen: list[Seen], parameters: Parameters) -> tuple[Verdict, bool]:
+    """The verdict on one run, and whether masks of another convention cannot make it better."""
+    got = [one.get("output", one.get("error")) for one in seen]
+    plain = [i for i, one in enumerate(kind.experiments) if one.how == "plain" and not one.remark]
+    failure: str | None = None
+    learned = sum(one.numel() for one in parameters.named.values())
+    start = seen[0]
+    if parameters.loose and kind.learns:
+        return Verdict(kind.name, beyond("what should be learned is a plain tensor, no parameter")), True
+    if parameters.named and kind.learns_nothing:
+        return Verdict(kind.name, beyond("its table is a parameter, which training would change")), True
+    if "again" in start and not same(start["output"], start["again"], kind.experiments[0].tolerance):
+        name = "a second call gives another answer" if _settles(seen) else CHANCE
+        return Verdict(kind.name, beyond(name), True, kind.experiments[0].title), True
+    try:
+        best = _best_right(kind, got, plain, parameters)
+    except NotFound as problem:
+        best, failure = None, str(problem)
+        if kind.least <= learned <= 1.35 * kind.least != 0:
+            raise Unreadable(f"its parameters cannot be told apart ({failure})") from None
+    unmasked = [i for i in plain if not any(isinstance(one, Masked) for one in kind.experiments[i].inputs)]
+    hopeless = best is None or any(i in unmasked for i in best[2])
+    if best is None or best[2]:
+        right_in = len(plain) - len(best[2]) if best else 0
+        found = _known_mistake(kind, got, plain, parameters, right_in)
+        if found is not None:
+            mistake, first = found
+            return Verdict(kind.name, mistake, True, kind.experiments[first].title, _said(got[first])), hopeless
+    if best is None:
+        mistake = _unknown(failure or "", got, kind)
+        shown = next((i for i in plain if isinstance(got[i], str)), plain[0])
+        told = _said(got[shown])
+        return Verdict(kind.name, mistake, bool(failure), kind.experiments[shown].title, told), hopeless
+    remark, right, wrong = best
+    if wrong:
+        return _not_everywhere(kind, right, got, plain, wrong), hopeless
+    remarks = [remark] if remark else []
+    for index, experiment in enumerate(kind.experiments):
+        fault = _beyond_numbers(kind, experiment, seen[index], right, index)
+        if fault is None:
+            continue
+        if experiment.remark and "NaN" not in fault.name:
+            remarks.append(fault.name)
+        else:
+            told = _said(got[index])
+            return Verdict(kind.name, fault, True, experiment.title, told, tuple(remarks), len(plain)), False
+    return Verdict(kind.name, remarks=tuple(remarks), passed=len(seen)), True
+
+
+def _settles(seen: list[Seen]) -> bool:
+    """Whether the second call differs in some experiments only: it is no matter of chance."""
+    return any("again" in one and same(one["output"], one["again"], 1e-3) for one in seen)
+
+
+def _best_right(
+    kind: Kind, got: list[Any], plain: list[int], parameters: Parameters
+) -> tuple[str, Function, list[int]] | None:
+    """The right function that agrees in most experiments, and those in which it does not; None if it never does."""
+    best: tuple[str, Function, list[int]] | None = None
+    for remark, fn in kind.rights(parameters):
+        if not same(answer_of(kind, fn, plain[0]), got[plain[0]], kind.experiments[plain[0]].tolerance):
+            if best is not None or len(plain) == 1:
+                continue
+            second = plain[1]
+            if not same(answer_of(kind, fn, second), got[second], kind.experiments[second].tolerance):
+                continue
+        wrong = [i for i in plain if not same(answer_of(kind, fn, i), got[i], kind.experiments[i].tolerance)]
+        if best is None or len(wrong) < len(best[2]):
+            best = remark, fn, wrong
+        if not wrong:
+            return best
+    return best
+
+
+def _known_mistake(
+    kind: Kind, got: list[Any], plain: list[int], parameters: Parameters, right_in: int
+) -> tuple[Mistake, int] | None:
+    """The known mistake that gives the same answers in all experiments, or in more than what is right does."""
+    best: tuple[Mistake, int] | None = None
+    most = 0
+    try:
+        for mistake, fn in kind.wrongs(parameters):
+            count = 0
+            for i in plain:
+                if same(answer_of(kind, fn, i), got[i], kind.experiments[i].tolerance):
+                    count += 1
+                elif count == 0 and i != plain[0]:
+                    break
+            if count > most:
+                best, most = (mistake, plain[0]), count
+            if count == len(plain):
+                break
+    except NotFound:
+        return None
+    if best is None or (most < len(plain) and most <= max(1, right_in, (len(plain) - 1) // 2)):
+        return None
+    stopped = [i for i in plain if isinstance(got[i], str)]
+    return best[0], stopped[0] if stopped else plain[0]
+
+
+def _unknown(failure: str, got: list[Any], kind: Kind) -> Mistake:
+    if failure:
+        return named(
+            f"its parameters are not what a {kind.name.replace('_', ' ')} has: {failure}",
+            "Parameters that are kept in a list, or as plain tensors, are not registered: training does not see them.",
+            "Print [name for name, _ in module.named_parameters()]. What is missing?",
+            "training does not change what it should",
+        )
+    if all(isinstance(one, str) for one in got):
+        return named(
+            "it stops with an error",
+            f"it was called as: {kind.is_called}.",
+            "Call it so yourself, or hand over an adapter.",
+            "no answer",
+        )
+    return named(
+        "it gives other numbers than it should, by none of the known mistakes",
+        "none of the known mistakes gives these answers.",
+        "Work the smallest experiment through by hand, step by step: where does yours first differ?",
+        "wrong answers",
+    )
+
+
+MASKED = "the mask has not the effect that it should have"
+
+
+def _not_everywhere(kind: Kind, right: Function, got: list[Any], plain: list[int], wrong: list[int]) -> Verdict:
+    """Right in some experiments: what those have in common in which it is not says what is wrong."""
+    first = wrong[0]
+    experiment = kind.experiments[first]
+    alone = {kind.experiments[i].alone for i in wrong}
+    detail = _said(got[first])
+    if None not in alone:
+        name = str(experiment.alone)
+        return _verdict(kind, name, experiment, detail, True, len(plain) - len(wrong))
+    with_mask = [i for i in plain if any(isinstance(one, Masked) for one in kind.experiments[i].inputs)]
+    if set(wrong) <= set(with_mask):
+        output = got[first]
+        if isinstance(output, Tensor) and not output.isfinite().all():
+            return _verdict(kind, "a mask makes NaN", experiment, detail, True, len(plain) - len(wrong))
+        return _verdict(kind, MASKED, experiment, detail, False, len(plain) - len(wrong))
+    title = experiment.title
+    return _verdict(kind, f"it is wrong for {title}", experiment, detail, False, len(plain) - len(wrong))
+
+
+def _verdict(kind: Kind, name: str, experiment: Experiment, detail: str, known: bool, passed: int) -> Verdict:
+    return Verdict(kind.name, beyond(name), known, experiment.title, detail, passed=passed)
+
+
+def beyond(name: str) -> Mistake:
+    """A fault that numbers alone do not show, by its name."""
+    why, hint = EXPLAINED.get(name, ("What stands above is what was seen.", "Try the experiment that is named above."))
+    return named(name, why, hint, "other answers in this case, and nowhere else")
+
+
+EXPLAINED = {
+    "what is returned beside the output are not the weights": (
+        "weights are what comes out of the softmax: they are positive and sum to one over the keys.",
+        "Which variable do you return beside the output?",
+    ),
+    "what should be learned is a plain tensor, no parameter": (
+        "only an nn.Parameter is trained, saved, and moved to another device.",
+        "Print [name for name, _ in module.named_parameters()]. What is missing?",
+    ),
+    "its table is a parameter, which training would change": (
+        "positions are computed, not learned: the table is a buffer (register_buffer), which no optimizer sees.",
+        "Print [name for name, _ in module.named_parameters()].",
+    ),
+    CHANCE: (
+        "F.dropout drops unless it is told not to: its `training` argument defaults to True.",
+        "What tells your dropout to stay off?",
+    ),
+    "an input is changed in place": (
+        "`+=`, names that end in `_`, or an assigned slice write into the caller's tensor.",
+        "Which line writes into an argument?",
+    ),
+    "a second call gives another answer": (
+        "something stays behind from the first call, or chance plays a part where it should not.",
+        "What does your object keep between two calls?",
+    ),
+    "nothing of the gradient comes through": (
+        "`.detach()`, `.data`, `.item()`, `.numpy()`, torch.tensor(...) and torch.no_grad() drop the way back.",
+        "Print requires_grad of each intermediate result: at which line does it become False?",
+    ),
+    "a part of the gradient is cut off": (
+        "`.detach()`, `.data`, torch.no_grad() or a copy drop a part of the way back.",
+        "Which intermediate result is detached?",
+    ),
+    "the gradient is NaN although the answer is right": (
+        "where() and masked_fill() hide a NaN in the answer; the gradient of what they hide is NaN all the same.",
+        "Does something divide by zero, or take the root or logarithm of zero, before it is masked?",
+    ),
+    "dropout is active in eval mode": (
+        "F.dropout drops unless it is told not to: its `training` argument defaults to True.",
+        "What tells your dropout that the model is in eval mode?",
+    ),
+    "dropout does nothing in training": (
+        "the argument is taken and not used, or the layer is made and never called.",
+        "Where in forward does dropout stand?",
+    ),
+    "dropout changes the size of what it keeps": (
+        "what is kept is divided by 1 − p in training, so that nothing needs to change in evaluation.",
+        "With p = 0.5, by what is a kept number multiplied?",
+    ),
+}
+
+
+def _beyond_numbers(kind: Kind, experiment: Experiment, seen: Seen, right: Function, index: int) -> Mistake | None:
+    """State, gradients, modes and precision."""
+    if experiment.how == "dropout":
+        return _dropout(kind, experiment, seen, answer_of(kind, right, index)) if seen else None
+    if "error" in seen:
+        if experiment.how == "half" and "not implemented for" in str(seen["error"]):
+            return None
+        if experiment.how == "half" and "without overflow" in str(seen["error"]):
+            return None  # said as a remark: whoever computes in half precision by autocast never meets it
+        name = experiment.alone if experiment.alone else f"it stops with an error: {seen['error']}"
+        return beyond(str(name))
+    expected = answer_of(kind, right, index)
+    if not same(expected, seen["output"].float() if isinstance(seen["output"], Tensor) else "", experiment.tolerance):
+        return beyond(experiment.alone or f"it is wrong for this: {experiment.title}")
+    if any(name.startswith("changed") for name in seen):
+        return beyond("an input is changed in place")
+    if "again" in seen and not same(seen["output"], seen["again"], experiment.tolerance):
+        return beyond("a second call gives another answer")
+    second = seen.get("second")
+    if isinstance(second, Tensor) and experiment.how == "plain" and kind.name == "attention":
+        weights = _second(right, experiment)
+        if second.shape == weights.shape and not same(weights, second, experiment.tolerance):
+            return beyond("what is returned beside the output are not the weights")
+    return _gradient(kind, experiment, seen, right)
+
+
+def _second(right: Function, experiment: Experiment) -> Tensor:
+    """The weights: what a value of one-hot rows gives."""
+    query, key = experiment.inputs[:2]
+    one_hot = torch.eye(key.shape[-2]).expand(*key.shape[:-1], key.shape[-2])
+    mask = [one.mask for one in experiment.inputs if isinstance(one, Masked)]
+    answer: Tensor = right(query, key, one_hot, *mask)
+    return answer
+
+
+def _gradient(kind: Kind, experiment: Experiment, seen: Seen, right: Function) -> Mistake | None:
+    if "no way back" in seen:
+        return beyond("its gradient cannot be computed: something is changed in place that the way back needs")
+    if "cut" in seen:
+        return beyond("nothing of the gradient comes through")
+    places = [int(name.split()[1]) for name in seen if name.startswith("gradient ")]
+    if any(name.startswith("NaN gradient") for name in seen) or any(
+        not _tensor(seen[f"gradient {place}"]).isfinite().all() for place in places
+    ):
+        return beyond("the gradient is NaN although the answer is right")
+    if any(name.startswith("without gradient") for name in seen):
+        return beyond("a part of the gradient is cut off")
+    if not places or experiment.alone:
+        return None
+    inputs = [one.mask if isinstance(one, Masked) else one for one in experiment.inputs]
+    if kind.may_be_function:
+        inputs += list(experiment.options.get("learned", ()))[: max(places)]
+    leaves = {place: inputs[place].clone().requires_grad_() for place in places}
+    result = right(*[leaves.get(i, one) for i, one in enumerate(inputs)])
+    output = result[0] if isinstance(result, tuple) else result
+    if not output.requires_grad:
+        return None
+    weights = torch.randn(output.shape, generator=torch.Generator().manual_seed(2))
+    wanted = torch.autograd.grad((output * weights).sum(), list(leaves.values()), allow_unused=True)
+    for place, expected in zip(leaves, wanted, strict=True):
+        if expected is None or not expected.isfinite().all():
+            continue
+        if not same(expected, _tensor(seen[f"gradient {place}"]), 3e-2):
+            return beyond("a part of the gradient is cut off")
+    return None
+
+
+def _tensor(value: Tensor | str) -> Tensor:
+    assert isinstance(value, Tensor)
+    return value
+
+
+def _dropout(kind: Kind, experiment: Experiment, seen: Seen, expected: Tensor | str) -> Mistake | None:
+    if "error" in seen:
+        return beyond(f"with dropout it stops with an error: {seen['error']}")
+    output, again = _tensor(seen["output"]), _tensor(seen["again"])
+    if not same(output, again, 1e-4) or not same(expected, output, experiment.tolerance):
+        return beyond("dropout is active in eval mode")
+    if float(_tensor(seen["spread"]).max()) < 1e-6:
+        return beyond("dropout does nothing in training") if "dropout" in kind.options else None
+    if kind.unbiased:
+        error = _tensor(seen["spread"]) / PASSES**0.5
+        far = (_tensor(seen["mean"]) - output.double()).abs() > 6 * error + 0.02 * output.double().abs() + 1e-3
+        if float(far.float().mean()) > 0.02:
+            return beyond("dropout changes the size of what it keeps")
+    return None
+
+
+def _said(got: Any) -> str:
+    if isinstance(got, str):
+        return got
+    if isinstance(got, Tensor) and not got.isfinite().all():
+        return "the answer contains NaN or infinity"
+    return ""
