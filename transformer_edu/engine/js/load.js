@@ -1,0 +1,30 @@
+import { readModel } from "./transformer.js";
+
+/**
+ * The model of a figure, asked for when a reader first touches it: of the page it stands on, or of the kernel.
+ * @param {any} widget the figure's anywidget model, or what stands in for it on a published page (`weights`)
+ * @param {{sha256: string}} file
+ * @returns {Promise<Model>}
+ */
+export const loadModel = async (widget, file) => readModel(await loadBytes(widget, file), file.sha256);
+
+/** Its file. @param {(share: number) => void}[progress] of what there is to load @returns {Promise<Uint8Array>} */
+export const loadBytes = (widget, file, progress = () => {}) =>
+  widget.weights ? widget.weights(file, progress) : fromKernel(widget);
+
+const PATIENCE = 20_000; // milliseconds for a kernel to answer
+
+function fromKernel(widget) {
+  return new Promise((resolve, reject) => {
+    const done = (settle) => {
+      clearTimeout(timer);
+      widget.off("msg:custom", heard);
+      settle();
+    };
+    const heard = (content, [buffer] = []) => content.weights
+      && done(() => resolve(new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength)));
+    const timer = setTimeout(() => done(() => reject(new Error("the kernel does not answer: run the cell"))), PATIENCE);
+    widget.on("msg:custom", heard);
+    widget.send({ ask: "weights" });
+  });
+}

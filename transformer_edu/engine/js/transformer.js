@@ -1,0 +1,99 @@
+import { embed, positionalEncoding, project } from "./embedding.js";
+import { decoderLayer, encoderLayer, layerNorm } from "./layers.js";
+import { sum } from "./matrix.js";
+import { readSafetensors } from "./safetensors.js";
+import { readTokenizers } from "./tokenizer.js";
+
+/**
+ * A trained encoder–decoder: its configuration, its weights as a tree (model.encoder.layers[0].self_attention …), its
+ * tokenizers.
+ * @typedef {{config: Record<string, any>, source: Tokenizer, target: Tokenizer, [part: string]: any}} Model
+ *
+ * What was computed on the way, by the names of Python's `record_attention` and `record_activations`.
+ * @typedef {{maps: Record<string, Matrix[]>, activations: Record<string, Matrix>}} Recording
+ */
+
+/** @param {Uint8Array} bytes of a file that Python's `page_file` wrote @param {string}[checksum] @returns {Model} */
+export function readModel(bytes, checksum) {
+  const { metadata, tensors } = readSafetensors(bytes, checksum);
+  const header = JSON.parse(metadata.transformer_edu);
+  const model = { config: header.config, ...readTokenizers(header) };
+  for (const [name, tensor] of Object.entries(tensors)) {
+    const path = name.split(".");
+    const last = path.pop();
+    path.reduce((tree, key) => (tree[key] ??= {}), model)[last] = tensor;
+  }
+  if (model.config.tie_embeddings !== "none") { // one table with several uses is in the file once
+    model.target_embedding ??= model.source_embedding;
+    model.projection = { linear: model.target_embedding.lookup };
+  }
+  return model;
+}
+
+export const recording = () => ({ maps: {}, activations: {} });
+
+/**
+ * Read: ids -> the memory, a row for each source token.
+ * @param {Model} model @param {number[]} source @returns {Matrix}
+ */
+export function encode(model, source, { changes = {}, record = null } = {}) {
+  const positions = changes.source_positions ?? [...source.keys()];
+  const x = begin(model, "encoder", model.source_embedding, source, positions, record);
+  return stack(model, "encoder", x, { changes, record, offset: 0 }, encoderLayer);
+}
+
+/**
+ * Write with the memory in view: target ids -> logits, a row for each. With a cache only the ids that are new.
+ * @param {Model} model @param {number[]} target @param {Matrix} memory
+ * @param {{positions?: number[], mayLook?: (i: number, j: number) => boolean}}[options] besides changes, record and
+ *   cache: the places of the new ids, and which row of the cache each may see, where they do not follow one another
+ * @returns {Matrix}
+ */
+export function decode(model, target, memory, options = {}) {
+  const { changes = {}, record = null, cache = startCache(model), mayLook } = options;
+  const offset = cache.length;
+  cache.length += target.length;
+  const positions = changes.target_positions ?? options.positions ?? target.map((_, i) => offset + i);
+  const x = begin(model, "decoder", model.target_embedding, target, positions, record);
+  const vectors = stack(model, "decoder", x, { changes, record, offset, mayLook }, (part, y, at, i) =>
+    decoderLayer(part, y, memory, at, cache.layers[i]));
+  const logits = project(vectors, model.projection.linear);
+  if (record) record.activations.logits = logits;
+  return logits;
+}
+
+/** A teacher-forced pass: logits after each target id, and all that was computed on the way. */
+export function forward(model, source, target, changes = {}) {
+  const record = recording();
+  const memory = encode(model, source, { changes, record });
+  return { logits: decode(model, target, memory, { changes, record }), memory, ...record };
+}
+
+/** Keys and values of the tokens so far. */
+export function startCache(model) {
+  return { length: 0, layers: layersOf(model.decoder).map(() => ({ self: {}, cross: {} })) };
+}
+
+/** Words, and where they stand. */
+function begin(model, side, table, ids, positions, record) {
+  const words = embed(ids, table.lookup);
+  const x = positions === "off" ? words : sum(words, positionalEncoding(positions, model.config.d_model));
+  if (record) Object.assign(record.activations, {
+    [`${side}.embedding`]: words,
+    [`${side}.positional`]: x
+  });
+  return x;
+}
+
+/** Layer after layer, and with norm: "pre" a last norm. */
+function stack(model, side, x, at, layer) {
+  layersOf(model[side]).forEach((part, i) => {
+    const name = `${side}.${i}`;
+    if (!at.changes.skipped?.includes(name)) x = layer(part, x, { ...at, name, config: model.config }, i);
+  });
+  if (model[side].final_norm) x = layerNorm(x, model[side].final_norm);
+  if (at.record) at.record.activations[`${side}.output`] = x;
+  return x;
+}
+
+const layersOf = (part) => Object.values(part.layers);
