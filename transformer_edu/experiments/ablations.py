@@ -1,15 +1,13 @@
 """What is each part for? Take it out alone, train again, and see (chapter 13)."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import torch
-
 from transformer_edu.data import encode_pairs, iterate_batches, train_pairs, vocabularies
 from transformer_edu.experiments import experiment
+from transformer_edu.experiments.processes import in_processes
 from transformer_edu.experiments.removed_parts import (
     without_feed_forward,
     without_norm,
@@ -134,9 +132,8 @@ def record_ablations(
     """
     chosen = [ablation for ablation in ablations() if parts is None or ablation.part in parts]
     jobs = [(ablation.part, seed) for ablation in chosen for seed in seeds]
-    with ProcessPoolExecutor(processes, mp_context=torch.multiprocessing.get_context("spawn")) as pool:
-        runs = pool.map(partial(_run_named, steps=steps, sentences=sentences), *zip(*jobs, strict=True))
-        found = dict(zip(jobs, runs, strict=True))
+    runs = in_processes(partial(_run_named, steps=steps, sentences=sentences), jobs, processes)
+    found = dict(zip(jobs, runs, strict=True))
     return {
         "steps": steps,
         "ablations": [

@@ -1,14 +1,12 @@
 """Twice the learning rate with a warm-up, to the end and not only to its peak (chapter 13)."""
 
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import Any
 
-import torch
-
 from transformer_edu.experiments import experiment
 from transformer_edu.experiments.ablations import SEEDS, Ablation, run_ablation
+from transformer_edu.experiments.processes import in_processes
 from transformer_edu.training.grammar_model import STEPS, grammar_config, grammar_learning_rate
 
 
@@ -32,8 +30,7 @@ def record_double_rate(
     Returns:
         "part" (what was changed), "steps", "runs" (see `run_ablation`).
     """
-    with ProcessPoolExecutor(processes, mp_context=torch.multiprocessing.get_context("spawn")) as pool:
-        runs = list(pool.map(partial(_run, steps=steps, sentences=sentences), seeds))
+    runs = in_processes(partial(_run, steps=steps, sentences=sentences), [(seed,) for seed in seeds], processes)
     return {"part": "twice the rate", "steps": steps, "runs": runs}
 
 

@@ -1,7 +1,6 @@
 """Parts taken out of the translator, and the beginning of its training repeated (chapter 15)."""
 
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import torch
 
 from transformer_edu.experiments import experiment
+from transformer_edu.experiments.processes import in_processes
 from transformer_edu.experiments.removed_parts import without_feed_forward, without_norm, without_positions
 from transformer_edu.transformer import Transformer
 from transformer_edu.translator.distributed import Processes
@@ -66,5 +66,5 @@ def run_multi30k_ablation(ablation: Multi30kAblation, steps: int = STEPS, **sett
 @experiment("multi30k-ablation")
 def record_multi30k_ablation(processes: int = 2) -> dict[str, Any]:
     """All of them, seed 0, two at a time: about half an hour on two cores. Reads Multi30k's files."""
-    with ProcessPoolExecutor(processes, mp_context=torch.multiprocessing.get_context("spawn")) as pool:
-        return {"steps": STEPS, "seed": 0, "runs": list(pool.map(run_multi30k_ablation, ABLATIONS))}
+    runs = in_processes(run_multi30k_ablation, [(ablation,) for ablation in ABLATIONS], processes)
+    return {"steps": STEPS, "seed": 0, "runs": runs}

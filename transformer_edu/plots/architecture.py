@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 from matplotlib.path import Path
 
-from transformer_edu.plots.style import COLOURS, INK, QUIET, TYPE_SIZE, WIDTH, book_style
+from transformer_edu.plots.style import INK, PARTS, QUIET, TYPE_SIZE, WASHES, WIDTH, book_style
 from transformer_edu.support.validation import check_positive_integer
 
 # All lengths are in inches; y grows upwards, the way the data goes.
@@ -16,8 +16,9 @@ HEIGHT = 7.4
 BOX = 2.05  # width of a box
 LOW, TALL = 0.32, 0.56  # height of a box, and of one that also names its mask
 SMALL = TYPE_SIZE - 2  # points: shapes, masks, remarks
-FILLS = {"attention": "#d6e6f5", "feed-forward": "#fbe0cb", "norm": "#e6e6e6", "plain": "white", "data": "white"}
-EDGES = {"attention": COLOURS[0], "feed-forward": COLOURS[1], "norm": QUIET, "plain": QUIET, "data": INK}
+KINDS = {"attention": "attention", "feed-forward": "forward", "embedding": "embedding", "norm": "norm"}
+FILLS = {kind: WASHES[name] for kind, name in KINDS.items()} | {"plain": "white", "data": "white"}
+EDGES = {kind: PARTS[name] for kind, name in KINDS.items()} | {"plain": QUIET, "data": INK}
 
 
 class Part(NamedTuple):
@@ -76,7 +77,7 @@ def draw_stack(axes: Axes, column: Column, num_layers: int) -> tuple[float, list
     x, y = column.x, 0.12
     y = draw_box(axes, x, y, column.ids, "data")
     y = draw_step(axes, x, y, 0.3, f"(batch, {column.seq})")
-    y = draw_box(axes, x, y, "embedding × √d_model", "plain")
+    y = draw_box(axes, x, y, "embedding × √d_model", "embedding")
     y = draw_step(axes, x, y, 0.2)
     y = draw_box(axes, x, y, "+ positional encoding", "plain")
     draw_remark(axes, x + 0.1, y + 0.18, f"(batch, {column.seq}, d_model)")
@@ -137,7 +138,7 @@ def draw_path_to_decoder(axes: Axes, memory: float, cross_attention: float) -> N
 def draw_output(axes: Axes, y: float) -> None:
     """From the decoder's last vectors to a score for every word of the vocabulary."""
     draw_remark(axes, DECODER.x + 0.1, y - 0.14, "(batch, seq, d_model)")
-    y = draw_box(axes, DECODER.x, y, "projection", "plain")
+    y = draw_box(axes, DECODER.x, y, "projection", "embedding")
     y = draw_step(axes, DECODER.x, y, 0.3, "(batch, seq, vocab)")
     draw_box(axes, DECODER.x, y, "logits", "data")
 

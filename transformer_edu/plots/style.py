@@ -21,8 +21,26 @@ GRID = "#d9d9d9"
 MAGNITUDE = "cividis"
 SIGNED = LinearSegmentedColormap.from_list("blue_orange", ["#0b4f8a", "#6fa8d6", "#f7f7f7", "#f0a04b", "#a34700"])
 
+# One colour for each of Q, K and V and for each kind of part, and a wash of it to fill boxes with: the figures' colours
+# in the light theme, --te-NAME and --te-NAME-wash of widgets/css/figures.css, with which a test compares them.
+PARTS = {
+    "query": "#0b57a8",
+    "key": "#a03d00",
+    "value": "#00664f",
+    "attention": "#0b57a8",
+    "forward": "#a03d00",
+    "embedding": "#7b2f72",
+    "norm": "#4d565f",
+}
+WASHES = {"attention": "#e1eefb", "forward": "#fdebdd", "embedding": "#f4e6f2", "norm": "#e8ebee"}
+# Head 1, 2, ...: (wash, edge), as in widgets/css/head-splitter.css.
+HEADS = (("#e6e0fa", "#5b3fb5"), ("#f8ecb8", "#7a5b00"), ("#fbdde8", "#a81752"), ("#d3eef2", "#00616e"))
+
 # Colours that differ for every kind of colour vision and are dark enough (4.5:1 on white) to write in.
-COLOURS = ("#0b5fa5", "#b34700", "#00735c", "#8f3a84", "#1a1a1a", "#7a5c00", "#5a4fcf", "#a8203d")
+COLOURS = (
+    *(PARTS["query"], PARTS["key"], PARTS["value"], PARTS["embedding"]),
+    *("#1a1a1a", "#7a5c00", "#5a4fcf", "#a8203d"),
+)
 DASHES = ("-", "--", "-.", ":", (0, (6, 1.5, 1, 1.5, 1, 1.5)), (0, (1, 1)), (0, (8, 3)), (0, (3, 1, 1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "X", "P", "*")
 

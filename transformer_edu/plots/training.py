@@ -6,11 +6,12 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from transformer_edu.plots.curves import as_runs, band_note, check_references, draw_curve, draw_references, draw_runs
 from transformer_edu.plots.inputs import Numbers, as_finite, as_mapping
 from transformer_edu.plots.lines import HEIGHT, finish_axes, name_curves
-from transformer_edu.plots.style import WIDTH, book_style
+from transformer_edu.plots.style import COLOURS, MARKERS, PLAIN_TICKS, WIDTH, book_style, quiet_grid
 
 
 @book_style
@@ -42,6 +43,30 @@ def plot_training(
     finish_axes(axes, x_label, y_label, y_log=y_log)
     draw_references(axes, references)
     name_curves(figure, axes, band_note(runs))
+    return figure
+
+
+@book_style
+def plot_measures(steps: Numbers, measures: Mapping[str, Numbers], x_label: str = "step") -> Figure:
+    """What one run was measured by, side by side: a panel for each measure, each on a scale of its own.
+
+    Args:
+        steps: (n,), where the measures were taken.
+        measures: what is measured, with its unit -> (n,).
+        x_label: what the steps are.
+    """
+    xs = as_finite("steps", steps, 1)
+    rows = {name: as_finite(f"measures[{name!r}]", y, 1) for name, y in as_mapping("measures", measures).items()}
+    for name, row in rows.items():
+        if len(row) != len(xs):
+            raise ValueError(f"measures[{name!r}] must have as many values as steps ({len(xs)}), got {len(row)}")
+    figure, panels = plt.subplots(1, len(rows), figsize=(WIDTH, HEIGHT), squeeze=False, layout="constrained")
+    for axes, (name, row) in zip(panels[0], rows.items(), strict=True):
+        axes.plot(xs, row, marker=MARKERS[0], color=COLOURS[0])
+        axes.set(xlabel=x_label, ylabel=name)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=4, integer=True))
+        axes.xaxis.set_major_formatter(PLAIN_TICKS)
+        quiet_grid(axes)
     return figure
 
 
