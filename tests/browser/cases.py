@@ -2,22 +2,25 @@
 
 from dataclasses import dataclass
 
-from transformer_edu.widgets import Figure, MergeStepper, TokenBudgetBatches, assets
+from transformer_edu.widgets import Figure, MergeStepper, NormPlacement, TokenBudgetBatches, assets
 
 HOSTILE = "</b><img src=x onerror=alert(1)>&lt;"  # a token that tries to be markup
 WRITTEN = assets.script_json(HOSTILE)[1:-1]  # as the state in a page holds it
-TOKENS = {"mask-lab": "chien"}  # of figures that do not show a cat
+TOKENS = {  # of figures that do not show a cat
+    "cache-stepper": "chat",
+    "context-explorer": "le petit chat noir ne dort pas",
+    "head-atlas": "white",
+    "mask-lab": "chien",
+    "residual-stream": "chat",
+    "sentence-translator": "·Stadt",
+}
 OF_TEXT = {
     "token-budget-batches": lambda: TokenBudgetBatches([f"{HOSTILE} the cat " * 3] * 2),
     "merge-stepper": lambda: MergeStepper(f"{HOSTILE} cat", step=36, new_word=HOSTILE),
+    "norm-placement": lambda: NormPlacement(measure="length", tokens=(HOSTILE, "black")),
 }
 # Controls that change nothing that is said but their own value, where a reader of the default state meets them.
-QUIET = {
-    "architecture-map": ["radio Follow a word that is read (English)"],
-    "attention-stepper": ["select mask"],
-    "norm-cube": ["checkbox leave padding out", "select after"],
-    "parameter-map": ["checkbox dff follows dmodel", "option Word tables: matrices"],
-}
+QUIET = {}
 
 
 @dataclass(frozen=True)

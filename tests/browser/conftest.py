@@ -1,13 +1,12 @@
-"""Shared by all browser tests: Debian's Chromium, the built book over http, and a page that sees every misdeed."""
+"""Shared by all browser tests: a browser, the built book over http, and a page that sees every misdeed."""
 
 import functools
 import http.server
-import shutil
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import (
@@ -19,15 +18,21 @@ from playwright.sync_api import (
 )
 
 from tests.browser.cases import CASES
-from transformer_edu.widgets import assets
+from tests.browser.engines import DRIVEN_BY_PLAYWRIGHT, PATIENCE
+from transformer_edu.widgets import assets, font
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = ROOT / "_build" / "html"
-FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
-FLAGS += ["--disable-component-update", "--disable-sync"]
-PATIENCE = 180_000  # milliseconds until a browser counts as hung; a machine busy tenfold stays far below
+ENGINE = os.environ.get("TRANSFORMER_EDU_BROWSER", "chromium")  # "firefox": all of these tests in Firefox
 expect.set_options(timeout=PATIENCE)
 DESKTOP: ViewportSize = {"width": 1280, "height": 900}
+# A page is drawn: every figure shown or failed, formulas set, and all of it on the screen.
+DRAWN = """async () => {
+    if (![...document.querySelectorAll("[data-widget]")].every((figure) => figure.dataset.ready)) return false;
+    await globalThis.MathJax?.startup?.promise;
+    await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+    return true;
+}"""
 
 
 def built_pages():
@@ -43,12 +48,17 @@ def pytest_generate_tests(metafunc):
 
 
 @pytest.fixture(scope="session")
-def browser():
-    """One Chromium for the whole session."""
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS, timeout=PATIENCE)
-        yield chromium
-        chromium.close()
+def playwright():
+    """One Playwright for the whole session."""
+    with sync_playwright() as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def browser(playwright, tmp_path_factory):
+    """One browser for the whole session."""
+    with DRIVEN_BY_PLAYWRIGHT[ENGINE](playwright, tmp_path_factory.mktemp(ENGINE)) as one:
+        yield one
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
@@ -82,6 +92,13 @@ def book_address(book_html, serve):
     return serve(book_html)
 
 
+def arrive(page, address, until="load"):
+    """Go to an address, and from the book's index.html on to the page that it leads to."""
+    page.goto(address, wait_until=until)
+    if address.endswith("/index.html"):
+        page.wait_for_url("**/book/intro.html", wait_until=until)
+
+
 @dataclass
 class Watched:
     """A page, every request it made to another host (blocked), and every error it reported."""
@@ -90,8 +107,13 @@ class Watched:
     foreign: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
-    def open(self, address):
-        """Go to an address and wait until every figure on the page has been shown or has failed."""
+    def open(self, address, until="load"):
+        """Go to an address and wait until every figure has been shown or has failed, and formulas are set.
+
+        Args:
+            address: where the page is.
+            until: "networkidle" where what is asked for late counts, too: it waits half a second longer.
+        """
         home = address.split("/", 3)[:3]
 
         def guard(route):
@@ -104,8 +126,8 @@ class Watched:
 
         self.page.context.unroute_all()
         self.page.context.route("**/*", guard)
-        self.page.goto(address, wait_until="networkidle")
-        self.page.wait_for_function("[...document.querySelectorAll('[data-widget]')].every((f) => f.dataset.ready)")
+        arrive(self.page, address, until)
+        self.page.wait_for_function(DRAWN)
         return self.page
 
     def assert_clean(self):
@@ -176,6 +198,7 @@ def same_tab(contexts):
             tabs[context] = watch(context.new_page())
         tab = tabs[context]
         tab.page.set_viewport_size(DESKTOP)  # `overflow` leaves it as narrow as a phone
+        tab.page.emulate_media(reduced_motion=options.get("reduced_motion", "reduce"))
         tab.foreign.clear()
         tab.errors.clear()
         return tab
@@ -183,16 +206,31 @@ def same_tab(contexts):
     return make
 
 
+TOUCH = """document.querySelectorAll("[data-engine=idle]").forEach((one) =>
+    one.dispatchEvent(new Event("pointerdown")))"""
+
+
+def wake(page):
+    """Touch the figures that run a model, and wait until they have it."""
+    page.evaluate(TOUCH)
+    page.wait_for_function("!document.querySelector('[data-engine=idle], [data-engine=loading]')")
+
+
 @pytest.fixture
 def open_html(tmp_path, same_tab):
-    """`open_html(html, html, width=390)` opens a page from disk with these figures and nothing else."""
+    """`open_html(html, html, width=390)` opens a page from disk with these figures and nothing else.
 
-    def open_page(*html, width=1280, height=900):
+    A figure that runs a model has been touched, unless it is to be `asleep`.
+    """
+
+    def open_page(*html, width=1280, height=900, asleep=False):
         path = tmp_path / "figure.html"
-        path.write_text(assets.standalone_page(*html), encoding="utf-8")
+        path.write_text(font.with_font(assets.standalone_page(*html)), encoding="utf-8")
         watched = same_tab()
         watched.page.set_viewport_size({"width": width, "height": height})
         watched.open(path.as_uri())
+        if not asleep:
+            wake(watched.page)
         return watched
 
     return open_page
@@ -212,6 +250,11 @@ def page(request, show):
 
 
 CONTRAST = "color-contrast"
+# preload: axe would fetch @import-ed styles from the wrong folder; resultTypes: describe only what is wrong
+AXE = """async ([exclude, options]) => (await axe.run(
+    exclude.length ? { exclude } : document,
+    { preload: false, resultTypes: ["violations"], ...options },
+)).violations"""
 # What a block of code looks like: each colour in it, with all that lies behind it.
 KNOWN_CODE = """() => {
     const seen = new Set(), behind = new Map([[null, ""]]);
@@ -231,7 +274,7 @@ KNOWN_CODE = """() => {
 }"""
 
 
-def axe_problems(page, without=(), rules=None):
+def axe_problems(page, without=(), contrast_only=False):
     """What axe finds wrong on a page: rule, impact, and the first elements concerned.
 
     Contrast is axe's slowest rule, and code most of a chapter: where blocks of code look like others, these alone
@@ -240,20 +283,22 @@ def axe_problems(page, without=(), rules=None):
     Args:
         page: the page as it is now.
         without: selectors of elements that are left out.
-        rules: the rules to check; all without.
+        contrast_only: leave all other rules out, as for a page that has been checked in another theme.
     """
-    from axe_playwright_python.sync_playwright import Axe
+    from axe_playwright_python.base import AXE_SCRIPT
 
-    # preload: axe would fetch @import-ed styles from the wrong folder; resultTypes: describe only what is wrong
-    options: dict[str, Any] = {"preload": False, "resultTypes": ["violations"]}
+    if not page.evaluate("'axe' in globalThis"):
+        page.evaluate(AXE_SCRIPT)
     page.evaluate(KNOWN_CODE)
-    found = []
-    if rules != [CONTRAST]:
-        chosen = {"runOnly": list(rules)} if rules else {"rules": {CONTRAST: {"enabled": False}}}
-        found += Axe().run(page, {"exclude": [[one] for one in without]}, options | chosen).response["violations"]
-    if rules is None or CONTRAST in rules:
-        known = {"exclude": [[one] for one in (*without, "[data-known]")]}
-        found += Axe().run(page, known, options | {"runOnly": [CONTRAST]}).response["violations"]
+    every = [[one] for one in without]
+    contrast = ([*every, ["[data-known]"]], {"runOnly": [CONTRAST]})
+    if contrast_only:
+        runs = [contrast]
+    elif page.locator("[data-known]").count():
+        runs = [(every, {"rules": {CONTRAST: {"enabled": False}}}), contrast]
+    else:
+        runs = [(every, {})]
+    found = [rule for run in runs for rule in page.evaluate(AXE, run)]
     return [
         f"{rule['id']} ({rule['impact']}), {len(rule['nodes'])}x: "
         + " | ".join(n["html"][:160] for n in rule["nodes"][:3])

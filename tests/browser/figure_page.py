@@ -65,7 +65,7 @@ def play(page, *lines):
         if sign == "> ":
             act(page, *text.split("; "))
         elif sign == "~ ":
-            expect(page.locator(".te-root [aria-live]")).to_contain_text(text)
+            expect(page.locator(".te-root > [aria-live]")).to_contain_text(text)
         else:
             seen, parts = page.evaluate(SEEN), line.removeprefix("! ").split(" … ")
             stands = re.search(".*".join(map(re.escape, parts)), seen) is not None

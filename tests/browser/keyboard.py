@@ -10,7 +10,10 @@ STOP = f"""(() => {{
     if (["", "link", "list", "region"].includes(kind)) return {{ kind, off: true }};  // it leads away, or only scrolls
     const group = node.closest("[role=grid], [role=radiogroup], [role=tablist], [role=listbox]");
     const name = group?.getAttribute("aria-label") ?? {NAME};
-    return {{ kind, name: `${{kind}} ${{name}}`, off: node.ariaDisabled === "true" }};
+    // In a line that is wrong already, one word in the place of another may change nothing of what is wrong with it.
+    const wrong = node.closest(".te-sentence-offers")
+        && document.querySelector(".te-sentence-input[aria-invalid=true]");
+    return {{ kind, name: `${{kind}} ${{name}}`, off: node.ariaDisabled === "true" || Boolean(wrong) }};
 }})()"""
 SAID = f"""new Promise((drawn) => requestAnimationFrame(() => setTimeout(() => drawn([
     [...document.querySelectorAll("[aria-live]")].map((one) => one.textContent).join(),

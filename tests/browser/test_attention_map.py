@@ -3,21 +3,24 @@
 import pytest
 import torch
 
-from tests.browser.figure_page import act, close, numbers, shown
-from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, pretrained, record_attention, recordings
+from tests.browser.figure_page import act, close, numbers, play, shown
+from tests.browser.test_engine import greedily
+from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, record_attention
+from transformer_edu.engine.page_file import read_page_file
+from transformer_edu.engine.shipped import shipped_file
+from transformer_edu.inspection.changes import changed
+from transformer_edu.widgets.attention_map_data import attention_of
+from transformer_edu.widgets.sentence_data import opening
 
 WRITTEN = [*RUNNING_TRANSLATION.split(), "end"]
+HEADS = [f"decoder.1.cross.{head}" for head in range(4)]
+OTHER = "these foxes want a hat"
 
 
 @pytest.fixture(scope="module")
 def model_maps():
     """Every attention of the shipped model on the running sentence: (heads, q_len, k_len)."""
-    shipped = pretrained.load_grammar()
-    source = torch.tensor([shipped.source_vocabulary.encode(RUNNING_SENTENCE)])
-    target = torch.tensor([shipped.target_vocabulary.encode(RUNNING_TRANSLATION, add_bos=True)])
-    with torch.no_grad(), record_attention(shipped.model) as maps:
-        shipped.model(source, target)
-    return {name: weights[0].double() for name, weights in maps.items()}
+    return {name: weights.double() for name, weights in attention_of(opening(RUNNING_SENTENCE))[0].items()}
 
 
 @pytest.mark.parametrize("kind", ["decoder.cross", "encoder.self", "decoder.self"])
@@ -35,13 +38,66 @@ def test_every_map_agrees_with_the_model(page, model_maps, kind):
 
 def test_a_line_is_as_thick_as_its_weight(page, model_maps):
     row = model_maps["decoder.1.cross"].mean(dim=0)[WRITTEN.index("noir")]
-    lines = page.locator(".te-map-chosen").evaluate_all("all => all.map(one => one.getAttribute('stroke-width'))")
-    assert [float(width) for width in lines] == pytest.approx((1 + 8 * row[row >= 0.005]).tolist(), abs=0.01)
+    lines = page.locator(".te-link-chosen").evaluate_all("all => all.map(one => parseFloat(one.style.strokeWidth))")
+    assert lines == pytest.approx((1 + 8 * row[row >= 0.005]).tolist(), abs=0.01)
 
 
-def test_candidates_are_the_recorded_ones(page):
-    stored = recordings.load("running-sentence")["data"]["steps"][3]["best"]
-    close(numbers(page.locator(".te-candidate")), [probability for _, probability in stored], atol=0)
+@pytest.mark.parametrize(
+    ("changes", "steps"),
+    [
+        ({}, []),
+        ({"heads": {HEADS[2]: "off"}}, ["combobox head = 3", "combobox heads shown = off"]),
+        ({"heads": dict.fromkeys(HEADS, "uniform")}, ["combobox heads shown = look at all alike"]),
+        ({"heads": dict.fromkeys(HEADS, "off")}, ["combobox heads shown = off"]),
+        (
+            {"blocked": [("decoder.cross", 1, 1), ("decoder.cross", 4, 0)]},
+            [
+                "click [data-matrix=weights] [data-row='1'][data-column='1']",
+                "checkbox may not look at = on",
+                "click [data-matrix=weights] [data-row='4'][data-column='0']",
+                "checkbox may not look at = on",
+            ],
+        ),
+    ],
+    ids=["as trained", "a head off", "all alike", "all off", "two looks blocked"],
+)
+def test_another_sentence_is_computed_as_in_pytorch_with_parts_taken_away(page, changes, steps):
+    model, (english, french) = read_page_file(shipped_file("grammar"))
+    source = english.encode(OTHER)
+    with changed(model, **changes), record_attention(model) as maps, torch.no_grad():
+        ids = greedily(model, source)[:13]
+        logits = model(torch.tensor([source]), torch.tensor([ids[:-1]]))[0]
+    act(page, f"textbox English sentence = {OTHER}", *steps)
+    written = page.locator(".te-link-queries .te-word").all_inner_texts()
+    assert written == [french.word(index).replace("<eos>", "end") for index in ids[1:]]
+    for layer in (1, 2):
+        for kind, name in (
+            ("Cross", "decoder.{}.cross"),
+            ("Encoder", "encoder.{}.self"),
+            ("Decoder", "decoder.{}.self"),
+        ):
+            act(page, f"radio {kind}", f"combobox layer = {layer}", "combobox head = null")
+            close(shown(page, "weights"), maps[name.format(layer - 1)][0].mean(dim=0))
+    act(page, "radio Cross", "click .te-link-queries button >> nth=2")
+    likely = numbers(page.locator(".te-candidate"))
+    close(likely, logits.softmax(dim=-1)[2].topk(5).values)
+
+
+def test_what_a_blocked_look_changes_is_said_and_taken_back(page):
+    play(
+        page,
+        "> checkbox noir may not look at black = on",
+        "Without noir → black: le petit chat ne dort pas",
+        "With all its parts: le petit chat noir ne dort pas.",
+        "~ le petit chat ne dort pas.",
+        "> checkbox noir may not look at black = off",
+        "noir looks at black",
+        "> checkbox noir may not look at black = on",
+        "> button Start again",
+        "noir looks at black",
+        "> combobox head = 1; combobox heads shown = off",
+        "Without 1 head, it writes the same",
+    )
 
 
 def test_rows_of_decoder_self_attention_never_see_later_words(page):

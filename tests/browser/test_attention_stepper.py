@@ -86,8 +86,8 @@ def test_nonsense_typed_changes_nothing_and_goes_away(page):
 @pytest.mark.parametrize("mask", ["none", "causal", "padding"])
 @pytest.mark.parametrize("scale", [True, False])
 def test_every_step_mask_and_scaling_agrees_with_torch(page, mask, scale):
-    act(page, f"combobox mask = {mask}", f"checkbox divide by = {'on' if scale else 'off'}")
-    act(page, "tab Step 1")
+    act(page, "tab Step 3", f"checkbox divide by = {'on' if scale else 'off'}")
+    act(page, "tab Step 4", f"combobox mask = {mask}", "tab Step 1")
     for step in range(1, 8):
         assert_step(page, step, reference(scale=scale, mask=mask))
         page.get_by_role("button", name="Next").dispatch_event("click")  # the last step leads no further

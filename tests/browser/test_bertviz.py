@@ -100,8 +100,8 @@ def words(one):
 
 
 def test_without_javascript_there_are_stills_with_words(site, strict_page):
-    watched = strict_page(java_script_enabled=False)
-    page = watched.open((site / "folder/both.html").as_uri())
+    page = strict_page(java_script_enabled=False).page
+    page.goto((site / "folder/both.html").as_uri())
     stills = page.locator(".te-bertviz .te-still")
     assert stills.count() == 2
     for still, start in zip(stills.all(), ("Cross-attention, layer 2. Two columns", "Encoder self-"), strict=True):

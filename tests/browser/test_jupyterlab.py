@@ -46,7 +46,25 @@ data = recordings.load("running-sentence")["data"]
 words = data["source_tokens"], data["predicted_tokens"]
 bertviz_head_view(data["attention"], *words, attention="cross", layer=1)"""
 MODEL_VIEW = 'bertviz_model_view(data["attention"], *words)'
-LAST = 'print("step", figure.step, "x", figure.x[1][1], "probe", probe.value)'
+# Figures that run a model: the kernel sends it, two of them a model of the reader's own.
+ENGINE = """import torch
+from IPython.display import display
+from transformer_edu import widgets
+from transformer_edu.pretrained import load_grammar
+own = load_grammar()
+with torch.no_grad():
+    own.model.decoder.layers[1].cross_attention.output_projection.weight.mul_(0.99)
+given = {"model": own.model, "vocabularies": (own.source_vocabulary, own.target_vocabulary)}
+figures = [
+    widgets.Playground("this hen runs", **given), widgets.AttentionMap(), widgets.DecoderStepper(),
+    widgets.ContextExplorer(), widgets.ArchitectureMap(), widgets.SearchTree(sentence="the cat sleeps"),
+    widgets.CacheStepper(**given), widgets.HeadAtlas(), widgets.ResidualStream(), widgets.SentenceTranslator(),
+]
+display(*figures)"""
+FIGURES = ["playground", "attention-map", "decoder-stepper", "context-explorer", "architecture-map", "search-tree"]
+FIGURES += ["cache-stepper", "head-atlas", "residual-stream", "sentence-translator"]
+LAST = """print("step", figure.step, "x", figure.x[1][1], "probe", probe.value)
+print(sum("my cow sees the red house" in one.state().values() for one in figures), figures[-1].sentence)"""
 NUMBERED = re.compile(r"^\[\d+\]:$")
 LIBRARIES = {"d3": ("mpld3", "js/d3.v5.min.js"), "jquery": ("sphinxcontrib-jquery", "jquery/jquery.js")}
 
@@ -72,7 +90,7 @@ def wait_for(address, server, log):
 def lab(tmp_path_factory):
     """The address of a notebook with the figures, in a JupyterLab of its own."""
     home = tmp_path_factory.mktemp("lab")
-    cells = [nbformat.v4.new_code_cell(source) for source in (FIGURE, SLIDER, HEAD_VIEW, MODEL_VIEW, LAST)]
+    cells = [nbformat.v4.new_code_cell(source) for source in (FIGURE, SLIDER, HEAD_VIEW, MODEL_VIEW, ENGINE, LAST)]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     folder = home / "work"
     folder.mkdir()
@@ -111,7 +129,7 @@ def run_all(page):
 @pytest.fixture(scope="module")
 def page(lab, browser):
     """The notebook, high enough to show every cell, run once."""
-    page = browser.new_page(viewport={"width": 1300, "height": 3000})
+    page = browser.new_page(viewport={"width": 1300, "height": 12000})
     page.set_default_timeout(PATIENCE)
     page.route("**/cdnjs.cloudflare.com/**", answer)
     page.goto(lab)
@@ -147,11 +165,11 @@ def test_figure_with_a_kernel_takes_arrow_keys_and_tells_python(page):
     page.locator("[data-matrix=x] [data-row='1'][data-column='1'] input").fill("5")
     page.get_by_role("tab", name="Step 3: Scale").click()
 
-    page.locator(".te-range").focus()
+    page.get_by_role("slider", name="probe").focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowUp"):
         page.keyboard.press(key)
-    assert page.locator(".te-range").input_value() == "7"
-    assert run_last_cell(page).split() == ["step", "3", "x", "5", "probe", "7"]
+    assert page.get_by_role("slider", name="probe").input_value() == "7"
+    assert run_last_cell(page).split()[:6] == ["step", "3", "x", "5", "probe", "7"]
 
 
 def test_bertviz_takes_arrow_keys_and_survives_another_run(page):
@@ -163,3 +181,18 @@ def test_bertviz_takes_arrow_keys_and_survives_another_run(page):
     run_all(page)
     page.wait_for_function("document.querySelectorAll('.te-bertviz[data-ready=true]:not([data-old])').length === 2")
     assert page.locator(".te-bertviz svg").count() == 2
+
+
+def test_models_come_from_the_kernel_and_run_in_the_page(page):
+    for name in FIGURES:
+        figure, german = page.locator(f".te-{name}"), name == "sentence-translator"
+        sentence, written = ("Ein Hund schläft.", "dog") if german else ("my cow sees the red house", "voit")
+        expect(figure.locator(".te-stage"), name).not_to_contain_text(written)
+        line = figure.get_by_label("German sentence" if german else "English sentence")
+        line.click()
+        if german:  # too large to come with a touch
+            figure.get_by_role("button", name="Load the model").click()
+        page.wait_for_selector(f".te-{name}[data-engine=ready]")
+        line.fill(sentence)
+        expect(figure.locator(".te-stage"), name).to_contain_text(written)
+    assert run_last_cell(page).splitlines()[1] == "9 Ein Hund schläft."

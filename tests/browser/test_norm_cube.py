@@ -49,7 +49,7 @@ def test_evaluation_uses_running_statistics_and_an_edit_moves_one_output(page, b
     for _ in range(batches):
         norm(batch(SENTENCES[0], SENTENCES[1], positions=3).flatten(0, 1))
     norm.eval()
-    act(page, "combobox batch norm in = evaluation", f"combobox after = {batches}")
+    act(page, "click .te-details summary", "combobox batch norm in = evaluation", f"combobox after = {batches}")
     x = batch(SENTENCES[0], edited(), positions=3)
     assert_shows(page, x, norm(x.flatten(0, 1)).detach().view_as(x))
     assert shared(page) == []
@@ -86,23 +86,30 @@ def test_batch_norm_carries_an_edit_into_the_other_sentence_and_layer_norm_does_
 
 def test_padding_is_averaged_in_by_batch_norm_alone_until_it_is_left_out(show):
     page = show(NormCube(edits=[]))
-    play(page, "No output of the sentences moved.", "> button Add padding")
+    before = page.locator(".te-stage").bounding_box()
+    play(page, "nothing changed, no word moved", "No output moved.", "> click .te-details summary; button Add padding")
+    assert page.locator(".te-stage").bounding_box() == before, "padding makes the picture grow"
     assert counts(page) == [0, 24, 0]
     act(page, "button Add padding")
     x = batch(SENTENCES[0], SENTENCES[1], positions=5)
     assert_shows(page, x, batch_norm(x))
-    play(page, "24 outputs of all 6 tokens moved, in both sentences.", "all 10 positions, 4 of them padding")
+    play(
+        page,
+        "nobody changed a word, and yet all 6 words moved, in both sentences",
+        "24 outputs moved.",
+        "all 10 positions, 4 of them padding",
+    )
     page.get_by_role("button", name="Add padding").dispatch_event("click")  # no room for a sixth
     act(page, "checkbox leave padding out = on")
     real = batch_norm(x[:, :3])
     assert_shows(page, x, torch.cat([real, real.new_zeros(2, 2, 4)], dim=1))
-    play(page, "No output of the sentences moved.", "> button Remove padding")
+    play(page, "No output moved.", "> button Remove padding")
     assert len(shown(page, "input-0")) == 4
 
 
 def test_company_changes_a_sentence_under_batch_norm(show):
     page = show(NormCube(edits=[]))
-    act(page, "combobox sentence 2 = 2")
+    act(page, "click .te-details summary", "combobox sentence 2 = 2")
     x = batch(SENTENCES[0], SENTENCES[2], positions=4)
     assert_shows(page, x, batch_norm(x))
     play(page, "Sentence 2 is another one. Sentence 1 gets 1 position of padding.", "> combobox sentence 2 = null")
@@ -119,7 +126,7 @@ def test_slider_and_typing_edit_and_nonsense_does_not(page):
     field.fill("7")
     x[0, 1, 2] = 7
     assert_shows(page, x, batch_norm(x))
-    play(page, "You changed 2 numbers.")
+    play(page, "2 numbers changed, all 6 words moved")
     field.fill("warm")
     assert field.get_attribute("aria-invalid") == "true"
     assert_shows(page, x, batch_norm(x))

@@ -29,7 +29,7 @@ def model_counts(config):
             layer = next(part for part in path if part.isdigit())
             counts[f"{stack}.{layer}.{cross}{projection}"] += parameter.numel()
         elif stack in ("encoder", "decoder"):
-            counts[f"{stack}.rest"] += parameter.numel()
+            counts["norms" if "norm" in path else "forward"] += parameter.numel()
         else:
             counts["tables"] += parameter.numel()
     return counts
@@ -44,7 +44,8 @@ def assert_counts(page, **fields):
     config = TransformerConfig(**(PAPER | {"tie_embeddings": "all"} | fields))
     expected, parts = model_counts(config), shown_parts(page)
     assert sorted(parts) == sorted(part_names(config))
-    assert number(page, "[data-total]") == sum(parts.values()) == expected["total"]
+    assert number(page, "[data-total]") == sum(parts.values()) + expected["norms"] == expected["total"]
+    assert number(page, "[data-kind=forward]") == expected["forward"]
     for name in expected:
         if name.count(".") > 1:
             assert parts[name] == expected[name], name
@@ -75,12 +76,11 @@ def boxes(page):
 @pytest.mark.parametrize("width", [800, 390])
 def test_areas_are_proportional_to_the_weights(width, show):
     page = show(ParameterMap(d_ff=3000, tie_embeddings="none", target_vocab_size=9000), width=width)
-    areas = page.locator("[role=option]:not(.te-pm-norm)").evaluate_all(
-        "nodes => nodes.map(node => [node.dataset.part, (node.matches('.te-pm-table') ? [...node.children] : [node])"
-        ".map(n => n.getBoundingClientRect()).reduce((sum, box) => sum + box.width * box.height, 0)])"
+    names = page.locator("[role=option]").evaluate_all(
+        "nodes => nodes.map(node => node.dataset.part.split('.').at(-1))"
     )
     columns = {"w_1": 3000, "w_2": 3000, "source": 37_000, "target": 9000, "projection": 9000}
-    scale = [area / columns.get(name.split(".")[-1], 512) for name, area in areas]
+    scale = [w * h / columns.get(name, 512) for name, (_, _, w, h) in zip(names, boxes(page), strict=True)]
     assert max(scale) / min(scale) == pytest.approx(1, abs=0.02)
 
 
@@ -90,7 +90,7 @@ def test_presets_and_every_number(page):
     assert number(page, "[data-total]") == 214_245_376
     act(page, "radio book")
     assert number(page, "[data-total]") == sum(group_sizes(ParameterMap("book").config()).values())
-    act(page, "button Reset")
+    act(page, "radio base")
     now = {}
     for step, changed in (
         ("button double: d model", {"d_model": 1024, "d_ff": 4096}),
@@ -113,9 +113,21 @@ def test_more_heads_move_nothing(page):
 
 def test_arrow_keys_walk_the_map(page):
     page.locator("[data-part='encoder.0.w_q']").click()
-    for key, part in (("ArrowRight", "w_k"), ("ArrowDown", "w_1"), ("ArrowUp", "w_k"), ("ArrowLeft", "w_q")):
+    for key, part in (("ArrowRight", "w_k"), ("ArrowDown", "w_v"), ("ArrowUp", "w_k"), ("ArrowLeft", "w_q")):
         act(page, f"key {key}")
         assert page.evaluate("document.activeElement.dataset.part") == f"encoder.0.{part}"
     assert page.locator("[aria-selected=true]").get_attribute("data-part") == "encoder.0.w_q"
     act(page, "key End")
-    assert page.evaluate("document.activeElement.dataset.part") == "encoder.5.norms"
+    assert page.evaluate("document.activeElement.dataset.part") == "decoder.5.w_2"
+
+
+def test_what_was_there_before_is_outlined_on_the_same_scale(page):
+    act(page, "button double: d model")
+    was = page.locator(".te-pm-layer").first.evaluate(
+        "one => [one, one.lastChild].map(n => getComputedStyle(n, n === one ? '::after' : null).width)"
+    )
+    tables, layer = (page.locator(f".te-pm-{name}.te-pm-changed").count() for name in ("tables", "layer"))
+    assert (tables, layer) == (1, 12)
+    assert 2 * float(was[0][:-2]) == pytest.approx(float(was[1][:-2]), abs=0.1)
+    act(page, "button one more: layers")  # no matrix is larger, and one layer is new
+    assert page.locator(".te-pm-changed").count() == 0

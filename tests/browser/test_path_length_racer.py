@@ -41,15 +41,18 @@ def assert_shows(page, n, d, dilated, step):
         assert [int(count) for count in attribute(page, lane, "heard").split()] == expected
         assert attribute(page, lane, "done") == str(paths[lane] <= step).lower()
         assert (expected[-1] == n) == (paths[lane] <= step)
-        assert points(page, lane)[-1][1] == rows
-    table = numbers(page.locator(".te-race-table [role=cell]")).tolist()
-    assert table == [n, 1, 1, *(paths[lane] for lane in LANES), *(multiply_adds(n, d)[lane] for lane in LANES)]
+        assert len(places(page, lane)) == rows + 1
+        kinds = page.locator(f"[data-lane={lane}] rect").evaluate_all("all => all.map((one) => one.dataset.kind)")
+        assert (kinds.count("heard"), kinds.count("none")) == (expected[-1], 64 - n)
+    table = numbers(page.locator(".te-race-table [role=cell]")).view(5, 3).tolist()
+    layers = {"recurrent": n, "GRU": n, "LSTM": n, "convolution": 1, "attention": 1}
+    costs = multiply_adds(n, d)
+    assert table == [[wait, paths.get(name, n), costs[name]] for name, wait in layers.items()]
 
 
-def points(page, lane):
-    """(token, row) along the drawn path, both from 0."""
-    text = page.locator(f"[data-lane={lane}] .te-race-path").get_attribute("points")
-    return [(int(float(x)), int(float(y))) for x, y in (pair.split(",") for pair in text.split())]
+def places(page, lane):
+    """Where the path is after 0, 1, … steps, tokens counted from 0."""
+    return [int(place) for place in attribute(page, lane, "path").split()]
 
 
 @pytest.mark.parametrize("dilated", [False, True])
@@ -68,10 +71,12 @@ def test_the_path_leads_from_token_1_to_token_n_over_links_that_exist(page, dila
     for n in (4, 16, 37, 64):
         act(page, f"slider tokens, n = {n}", f"slider steps = {n}")
         for lane in LANES:
-            path = points(page, lane)
-            assert [row for _, row in path] == list(range(path_lengths(n, dilated)[lane] + 1))
-            assert (path[0][0], path[-1][0]) == (0, n - 1)
-            moves = [after - before for (before, _), (after, _) in pairwise(path)]
+            path = places(page, lane)
+            assert len(path) == path_lengths(n, dilated)[lane] + 1
+            assert (path[0], path[-1]) == (0, n - 1)
+            ends = page.locator(f"[data-lane={lane}] .te-race-runner").get_attribute("d").removeprefix("M").split()
+            assert float(ends[0]) == pytest.approx((n - 0.5) * 640 / n)
+            moves = [after - before for before, after in pairwise(path)]
             if lane == "convolution":
                 assert all(move in (0, 2**layer if dilated else 1) for layer, move in enumerate(moves))
             if lane == "recurrent":
@@ -79,19 +84,19 @@ def test_the_path_leads_from_token_1_to_token_n_over_links_that_exist(page, dila
 
 
 def test_how_much_more_attention_costs_is_said(page):
+    act(page, "slider steps = 16", "click .te-details summary")
     for n, d in ((16, 64), (64, 64), (64, 32), (5, 512)):
         act(page, f"slider tokens, n = {n}", f"combobox size of a vector, d = {d}")
-        ratio, share = attention_price(n, d)
-        percent = f"{100 * share:.0f}" if share >= 0.01 else "less than 1"
-        play(page, f"For n = {n} and d = {d}, a layer of attention takes {ratio:.2f} times")
-        play(page, f"is {percent} % of attention’s work")
+        play(page, f"Attention pays {attention_price(n, d)[0]:.2f} times the multiply-adds of this recurrent layer")
         assert_shows(page, n, d, False, n)
 
 
-def test_a_finished_race_stays_finished_when_n_changes_and_the_button_steps(page):
+def test_a_finished_race_stays_finished_when_n_changes_and_it_can_be_played_and_stepped(page):
+    act(page, "button Play")
+    page.wait_for_selector("[data-lane=recurrent][data-done=true]")
     for step, n, at in (
         ("slider tokens, n = 30", 30, 30),
-        ("button Start again", 30, 0),
+        ("slider steps = 0", 30, 0),
         ("button One step", 30, 1),
         ("button One step", 30, 2),
         ("slider steps = 25", 30, 25),

@@ -5,19 +5,27 @@ import math
 
 import pytest
 import torch
+from playwright.sync_api import expect
 
 from tests.browser.figure_page import act, close, numbers
 from tests.unit.test_search_tree import BOS_ID, EOS_ID, MAX_LEN, TOKENS, small_model
 from transformer_edu.decoding.beam import beam_search
 from transformer_edu.widgets import SearchTree
-from transformer_edu.widgets.search_tree_data import ALPHAS, BEAM_SIZES, HAND_LANGUAGE
+from transformer_edu.widgets.search_tree_data import ALPHAS, BEAM_SIZES, HAND_LANGUAGE, LONGEST
+from transformer_edu.widgets.sentence_data import opening
 
-CLOSE = 1e-4
+OTHER = "these foxes want a hat"
+BOXES = """all => all.map((one) =>
+    [one.dataset.step, one.offsetLeft, one.offsetTop, one.offsetWidth, one.offsetHeight].map(Number))"""
 
 
 def set_to(page, beam, alpha):
     page.get_by_role("radiogroup", name="Beam size").get_by_role("radio", name=str(beam), exact=True).click()
     page.get_by_role("radiogroup", name="Length penalty").get_by_role("radio", name=f"{alpha:g}", exact=True).click()
+
+
+def small_tree():
+    return SearchTree.from_model(small_model(1), [4, 5, 6], BOS_ID, EOS_ID, TOKENS, MAX_LEN)
 
 
 def candidates(page):
@@ -27,12 +35,12 @@ def candidates(page):
     return [(fate, text) for fate, text in texts]
 
 
-def assert_found(page, expected):
+def assert_found(page, expected, tokens=TOKENS):
     """The list of finished sentences begins with these, all their numbers included."""
     rows = page.locator(".te-srch-results [data-value]")
     count = len(expected)
     told = rows.evaluate_all("all => all.map(one => one.firstChild.firstChild.textContent)")
-    words = [[TOKENS[token] for token in one.ids if token not in (BOS_ID, EOS_ID)] for one in expected]
+    words = [[tokens[token] for token in one.ids if token not in (BOS_ID, EOS_ID)] for one in expected]
     assert told[:count] == [" ".join(one) for one in words]
     found = torch.stack([numbers(rows, key)[:count] for key in ("length", "logprob", "value")], dim=1)
     close(found, [[len(one.ids) - 1, one.log_prob, one.score] for one in expected])
@@ -49,31 +57,49 @@ def test_every_beam_and_penalty_finds_what_beam_search_finds(seed, show):
         assert_found(page, beam_search(model, torch.tensor([[4, 5, 6]]), BOS_ID, EOS_ID, MAX_LEN, beam, alpha)[0])
 
 
+@pytest.mark.parametrize("sentence", ["", "my cow sees the red house"])
+def test_the_translator_searches_as_beam_search_does_for_any_sentence(sentence, show):
+    page, of = show(SearchTree(sentence=sentence)), opening(OTHER)
+    line = page.get_by_label("English sentence")
+    before = page.locator(".te-words").inner_text()
+    line.fill(OTHER)
+    source = torch.tensor([of.vocabularies[0].encode(OTHER)])
+    words = [of.vocabularies[1].word(index) for index in range(len(of.vocabularies[1]))]
+    page.locator("summary").click()
+    for beam, alpha in [(1, 0.0), (2, 1.0), (5, 0.0), (5, 0.6)]:
+        set_to(page, beam, alpha)
+        assert_found(page, beam_search(of.model, source, BOS_ID, EOS_ID, LONGEST, beam, alpha)[0], words)
+    set_to(page, 2, 0.6)
+    page.get_by_role("button", name="Start again").click()
+    expect(line).to_have_value(sentence)
+    assert page.locator(".te-words").inner_text() == before
+
+
 def test_tree_marks_every_fate_without_colour(page):
     for fate, mark in (("dropped", "✗"), ("finished", "■")):
         marked = page.locator(f".te-srch-tree [data-fate={fate}]")
         assert marked.count() >= 2
         assert set(marked.locator(".te-srch-mark").all_text_contents()) == {mark}
-    line = "one => getComputedStyle(one).textDecorationLine"
-    assert page.locator("[data-fate=dropped] .te-srch-word").first.evaluate(line) == "line-through"
 
 
-def test_every_prefix_stands_below_its_parent_row_and_beside_the_others(page):
+@pytest.mark.parametrize("make", [SearchTree, small_tree])
+@pytest.mark.parametrize("width", [720, 390])
+def test_every_prefix_of_a_step_has_room_beside_the_others(make, width, show):
+    page = show(make(), width=width)
     for beam in BEAM_SIZES:
         set_to(page, beam, 0.6)
-        for row in page.locator(".te-srch-row").all():
-            boxes = [one.bounding_box() for one in row.locator(".te-srch-node").all()]
-            edges = sorted((box["x"], box["x"] + box["width"]) for box in boxes if box)
-            assert len(edges) == len(boxes)
-            assert all(left[1] < right[0] for left, right in itertools.pairwise(edges))
-            frame = page.locator(".te-srch-tree").bounding_box()
-            assert frame["x"] <= edges[0][0]
-            assert edges[-1][1] <= frame["x"] + frame["width"]
+        steps = {}
+        for step, *box in page.locator(".te-srch-tree .te-srch-node").evaluate_all(BOXES):
+            steps.setdefault(step, []).append(box)
+        assert len(steps) >= 3
+        for boxes in steps.values():
+            for one, other in itertools.combinations(boxes, 2):
+                assert any(abs(one[i] - other[i]) + 1 >= (one[i + 2] + other[i + 2]) / 2 for i in (0, 1))
 
 
 def test_step_by_step(page):
     shown = page.locator(".te-srch-candidates [data-fate]")
-    act(page, "button Start again")
+    act(page, "button To the start")
     assert candidates(page) == []
     act(page, "button Next step")
     assert candidates(page) == [("kept", "a"), ("kept", "the"), ("dropped", "black")]
@@ -95,3 +121,5 @@ def test_the_winner_is_marked_from_the_start_to_the_end(page):
     close(numbers(page.locator(".te-srch-results [data-value]"))[:1], [math.log(0.162) / 1.5**0.6])
     won = page.locator(".te-srch-node.te-srch-won .te-srch-word").all_text_contents()
     assert won == ["start", "the", "cat", "sleeps", "end"]
+    assert page.locator(".te-srch-tag:not(:empty)").all_text_contents() == ["greedy: 0.11", "beam of 2: 0.16"]
+    assert "score −1.43" in page.locator(".te-srch-node.te-srch-finished.te-srch-won").text_content()

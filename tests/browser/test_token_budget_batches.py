@@ -3,9 +3,10 @@
 import json
 
 import pytest
+import torch
 
 from tests.browser.conftest import overflow
-from tests.browser.figure_page import act, play
+from tests.browser.figure_page import act, close, play
 from transformer_edu.data.token_budget import epoch_batches
 from transformer_edu.widgets import TokenBudgetBatches
 from transformer_edu.widgets.token_budget_batches import LIMITS
@@ -22,7 +23,7 @@ EVERY_SIZE = """epochs => {
   for (let size = Number(slider.min); size <= Number(slider.max); size += 1) {
     slider.value = size;
     slider.dispatchEvent(new Event('input'));
-    for (let epoch = 0; epoch < epochs; epoch += 1) {
+    for (let epoch = 0; epoch < epochs; epoch += 1) {  // the button rests where all epochs are the same
       seen.push({ size, epoch, ...document.querySelector('.te-pack-stage').dataset });
       next.click();
     }
@@ -59,14 +60,16 @@ def test_other_seeds_and_sentences_pack_as_python_does(show):
 
 
 @pytest.mark.parametrize("limit", LIMITS)
-def test_rectangles_have_a_square_for_each_token_and_each_padding(page, limit):
+def test_rectangles_are_to_scale_with_a_row_for_each_sentence(page, limit):
     act(page, "radio sorted by length", f"radio of {limit}")
-    for batch, one in zip(batches_shown(page), page.locator(".te-pack-batches button").all(), strict=False):
+    cell = float(page.locator(".te-pack-stage").evaluate("one => parseFloat(one.style.getPropertyValue('--cell'))"))
+    wide = "all => all.map((one) => [one, one.parentNode].map((box) => box.getBoundingClientRect().width))"
+    for batch, one in zip(batches_shown(page), page.locator(".te-pack-batches button").all(), strict=True):
         lengths = [LENGTHS[index] for index in batch]
-        squares = [one.locator(f".te-pack-{kind}").get_attribute("d").count("z") for kind in ("token", "padding")]
-        assert squares == [sum(lengths), max(lengths) * len(lengths) - sum(lengths)]
-        box = one.locator("svg").bounding_box()
-        assert (box["width"], box["height"]) == pytest.approx((10 * max(lengths), 10 * len(lengths)), abs=0.5)
+        rows = one.locator(".te-pack-row")
+        assert [row.get_attribute("title") for row in rows.all()] == [FIGURE.sentences[index] for index in batch]
+        expected = [[cell * length, cell * max(lengths)] for length in lengths]
+        close(torch.tensor(rows.evaluate_all(wide)), expected, atol=0.1)
 
 
 def rows_shown(page):
@@ -79,6 +82,7 @@ def padded(batch):
 
 
 def test_hovering_shows_a_batch_and_clicking_keeps_it(page):
+    act(page, "click .te-details summary")
     shown = batches_shown(page)
     assert rows_shown(page) == padded(shown[0])
     page.locator(".te-pack-batches button").nth(3).hover()
@@ -92,7 +96,7 @@ def test_hovering_shows_a_batch_and_clicking_keeps_it(page):
     assert rows_shown(page) == padded(shown[2])
 
 
-def test_each_size_is_found_again_and_reset_brings_back_the_start(page):
+def test_each_size_is_found_again_and_epochs_differ_where_chance_decides(page):
     size = page.get_by_role("slider")
     for step, value in (
         ("slider sentences a batch = 5", "5"),
@@ -103,5 +107,6 @@ def test_each_size_is_found_again_and_reset_brings_back_the_start(page):
     ):
         act(page, step)
         assert size.input_value() == value
-    act(page, "button Next epoch", "button Reset")
-    assert batches_shown(page) == plan(LENGTHS, "as they come", "sentences", 8).batches
+    assert page.get_by_role("button", name="Next epoch").get_attribute("aria-disabled") == "true"
+    act(page, "radio shuffled", "button Next epoch")
+    assert batches_shown(page) == plan(LENGTHS, "shuffled", "tokens", 30, epoch=1).batches

@@ -22,6 +22,7 @@ from transformer_edu.widgets.bertviz_views import bertviz_head_view, bertviz_mod
 from transformer_edu.widgets.cache_stepper import CacheStepper
 from transformer_edu.widgets.context_explorer import ContextExplorer
 from transformer_edu.widgets.decoder_stepper import DecoderStepper
+from transformer_edu.widgets.head_atlas import HeadAtlas
 from transformer_edu.widgets.head_splitter import HeadSplitter
 from transformer_edu.widgets.mask_lab import MaskLab
 from transformer_edu.widgets.merge_stepper import MergeStepper
@@ -29,8 +30,11 @@ from transformer_edu.widgets.norm_cube import NormCube
 from transformer_edu.widgets.norm_placement import NormPlacement
 from transformer_edu.widgets.parameter_map import ParameterMap
 from transformer_edu.widgets.path_length_racer import PathLengthRacer
+from transformer_edu.widgets.playground import Playground
 from transformer_edu.widgets.position_explorer import PositionExplorer
+from transformer_edu.widgets.residual_stream import ResidualStream
 from transformer_edu.widgets.search_tree import SearchTree
+from transformer_edu.widgets.sentence_translator import SentenceTranslator
 from transformer_edu.widgets.softmax_lab import SoftmaxLab
 from transformer_edu.widgets.token_budget_batches import TokenBudgetBatches
 from transformer_edu.widgets.training_replay import TrainingReplay

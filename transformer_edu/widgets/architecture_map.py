@@ -1,78 +1,80 @@
 """The paper's Figure 1 as a map: every block opens with its shape, formula, parameters and numbers."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import traitlets
+from torch import Tensor
 
-from transformer_edu import recordings
+from transformer_edu.data.examples import RUNNING_SENTENCE
+from transformer_edu.data.vocabulary import Vocabulary
 from transformer_edu.support.validation import check_choice
-from transformer_edu.widgets.architecture_map_data import check_trace, path, record_trace
-from transformer_edu.widgets.attention_weights import first_crossing, mean_row
-from transformer_edu.widgets.base import Figure, spoken
+from transformer_edu.transformer import Transformer
+from transformer_edu.widgets.architecture_map_data import path, trace_of
+from transformer_edu.widgets.attention_weights import first_crossing
+from transformer_edu.widgets.base import spoken
 from transformer_edu.widgets.inputs import check_index
+from transformer_edu.widgets.model_figure import ModelFigure
+from transformer_edu.widgets.sentence_data import opening
 
 
-class ArchitectureMap(Figure):
-    """A clickable map of the whole Transformer, with one sentence's real numbers at every block.
-
-    Without arguments: the shipped model on the book's running sentence, with its right translation as the decoder's
-    input. `ArchitectureMap.of_translator(translator, source)` records any other sentence.
+class ArchitectureMap(ModelFigure):
+    """A clickable map of the whole Transformer, with the real numbers of the reader's sentence at every block.
 
     Args:
-        trace: what `record_trace` collects.
+        sentence: at most twelve words that the model knows; the decoder's input is the model's translation.
         block: the block that is open first, named as in `record_activations` ("encoder.embedding", "decoder.1.cross",
-            "logits", ...) or "softmax"; None is the last layer's cross-attention.
+            "logits", ...) or "softmax".
         source_token, target_token: the words followed through, counted from 0. The target token is the word
             *written*; its row has the word before it as input. None: the first written word at which the two word
             orders cross, and the source word that it looks at.
         source_name, target_name: what the two languages are called.
+        model, vocabularies: a model of one's own with its two vocabularies, in place of the shipped one.
     """
 
     figure_name: ClassVar[str] = "architecture-map"
 
+    sentence = traitlets.Unicode().tag(sync=True)
     trace = traitlets.Dict().tag(sync=True)
     block = traitlets.Unicode().tag(sync=True)
     source_token = traitlets.Int().tag(sync=True)
     target_token = traitlets.Int().tag(sync=True)
     source_name = traitlets.Unicode().tag(sync=True)
     target_name = traitlets.Unicode().tag(sync=True)
+    line = traitlets.Dict().tag(sync=True)
 
     def __init__(
         self,
-        trace: Mapping[str, Any] | None = None,
+        sentence: str = RUNNING_SENTENCE,
         *,
-        block: str | None = None,
+        block: str = "encoder.embedding",
         source_token: int | None = None,
         target_token: int | None = None,
         source_name: str | None = None,
         target_name: str | None = None,
+        model: Transformer | None = None,
+        vocabularies: tuple[Vocabulary, Vocabulary] | None = None,
     ) -> None:
-        names = ("source", "target") if trace is not None else ("English", "French")
-        shown = check_trace(recordings.load("architecture-map")["data"] if trace is None else trace)
-        layers = shown["sizes"]["num_layers"]
-        block = f"decoder.{layers - 1}.cross" if block is None else block
-        check_choice("block", block, path(layers))
-        row, column = meeting(shown)
+        opened = opening(sentence, model, vocabularies)
+        check_choice("block", block, path(opened.model.config.num_layers))
+        trace, cross = trace_of(opened, block)
+        names = ("English", "French") if opened.name else ("source", "target")
+        row, column = meeting(cross)
         if target_token is not None:
-            row = check_index("target_token", target_token, len(shown["target_tokens"]))
+            row = check_index("target_token", target_token, len(trace["target_tokens"]))
         if source_token is not None:
-            column = check_index("source_token", source_token, len(shown["source_tokens"]))
+            column = check_index("source_token", source_token, len(opened.words))
         super().__init__(
-            trace=shown,
+            opened.content,
+            opened.name,
+            sentence=opened.sentence,
+            trace=trace,
             block=block,
             source_token=column,
             target_token=row,
             source_name=names[0] if source_name is None else source_name,
             target_name=names[1] if target_name is None else target_name,
+            line=opened.line,
         )
-
-    @classmethod
-    def of_translator(
-        cls, translator: Any, source: str, target: str | None = None, **options: Any
-    ) -> "ArchitectureMap":
-        """Record a sentence live; `target` None is the translator's own translation, `options` the constructor's."""
-        return cls(record_trace(translator, source, target), **options)
 
     def alt_text(self) -> str:
         """The machine, the block that is open, and the words followed."""
@@ -88,15 +90,10 @@ class ArchitectureMap(Figure):
         )
 
 
-def meeting(trace: Mapping[str, Any]) -> tuple[int, int]:
-    """The written word at which the two word orders cross, and the source word that it looks at."""
-    heads = [
-        [[int(weight) / 10_000 for weight in row.split()] for row in head]
-        for head in trace["weights"][f"decoder.{trace['sizes']['num_layers'] - 1}.cross"]
-    ]
-    row = first_crossing(heads, None)
-    weights = mean_row(heads, None, row)
-    return row, weights.index(max(weights))
+def meeting(cross: Tensor) -> tuple[int, int]:
+    """The written word at which the two word orders cross, and the source word that it looks at: of a last layer."""
+    row = first_crossing(cross.tolist(), None)
+    return row, int(cross.mean(dim=0)[row].argmax())
 
 
 def block_in_words(block: str) -> str:

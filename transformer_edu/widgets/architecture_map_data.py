@@ -5,12 +5,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from transformer_edu.data.vocabulary import EOS
 from transformer_edu.inspection.record import record_activations, record_attention
-from transformer_edu.support.device import device_of
 from transformer_edu.support.modes import evaluation_mode
 from transformer_edu.transformer import Transformer
-from transformer_edu.widgets.inputs import MAX_TOKENS, check_recording, check_sentence, check_translator
+from transformer_edu.widgets.sentence_data import Opening, translate
 
 BEST = 5  # most likely words kept for each position
 WIDEST = 128  # numbers in a row that a heatmap can show
@@ -25,7 +23,6 @@ MODULES = {  # block of a layer -> the module that holds its parameters
     "after_feed_forward": "feed_forward_residual",
 }
 SIZES = ("d_model", "num_heads", "d_ff", "num_layers", "source_vocab_size", "target_vocab_size")
-KEYS = ("source_tokens", "target_tokens", "sizes", "parameters", "activations", "weights", "candidates")
 
 
 def path(num_layers: int) -> list[str]:
@@ -37,38 +34,33 @@ def path(num_layers: int) -> list[str]:
     return [*blocks, "logits", "softmax"]
 
 
-def record_trace(translator: Any, source: str, target: str | None = None) -> dict[str, Any]:
-    """One sentence through the model, with `target` as the decoder's input: all that an architecture map shows.
+def trace_of(opened: Opening, block: str) -> tuple[dict[str, Any], Tensor]:
+    """One sentence through the model, its translation as the decoder's input: what the map shows at first.
 
     Activations are kept in hundredths, attention weights in ten-thousandths, both as rows of whole numbers in one
-    string: exact to 0.005 and 0.00005, small, and readable.
+    string: exact to 0.005 and 0.00005. Of the blocks only `block` and the two before it, of which it is made.
 
-    Args:
-        translator: what `pretrained.load_grammar` gives: a model and its two vocabularies.
-        source, target: sentences of words that the vocabularies know, at most 24 tokens; target None is the
-            translator's own translation.
+    Returns:
+        The trace, and the last layer's cross-attention (heads, tgt_len, src_len).
     """
-    check_translator(translator)
-    model, english, french = translator.model, translator.source_vocabulary, translator.target_vocabulary
+    model, french = opened.model, opened.vocabularies[1]
     check_model(model)
-    words = check_sentence("source", source, english)
-    written = check_sentence(
-        "target", translator.translate(source) if target is None else target, french, MAX_TOKENS - 1
-    )
-    device = device_of(model)
-    ids = torch.tensor([english.encode(words)], device=device)
-    so_far = torch.tensor([french.encode(written, add_bos=True)], device=device)
-    logits, activations, maps = run(model, ids, so_far)
+    source, ids = translate(model, opened.vocabularies, opened.words, opened.line["most"])
+    logits, activations, maps = run(model, source, ids[:, :-1])
     blocks = path(model.config.num_layers)
-    return {
-        "source_tokens": words,
-        "target_tokens": [*written, EOS],  # word i is written after the words before it; the first after <bos>
-        "sizes": {name: getattr(model.config, name) for name in SIZES},
-        "parameters": parameter_counts(model),
-        "activations": {name: whole_rows(activations[name][0], 100) for name in blocks[:-2]},
-        "weights": {name: [whole_rows(head, 10_000) for head in heads[0]] for name, heads in maps.items()},
-        "candidates": [best_words(row, french) for row in logits[0]],
-    }
+    needed = blocks[max(0, blocks.index(block) - 2) : blocks.index(block) + 1]
+    return (
+        {
+            "source_tokens": opened.words,
+            "target_tokens": [french.word(i) for i in ids[0, 1:].tolist()],  # word i is written after those before it
+            "sizes": {name: getattr(model.config, name) for name in SIZES},
+            "parameters": parameter_counts(model),
+            "activations": {name: whole_rows(activations[name][0], 100) for name in needed if name in blocks[:-2]},
+            "weights": {name: [whole_rows(head, 10_000) for head in maps[name][0]] for name in needed if name in maps},
+            "candidates": [best_words(row, french) for row in logits[0]],
+        },
+        maps[f"decoder.{model.config.num_layers - 1}.cross"][0],
+    )
 
 
 def run(model: Transformer, source: Tensor, target: Tensor) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
@@ -117,22 +109,12 @@ def parameter_counts(model: Transformer) -> dict[str, int]:
     return counts
 
 
-def check_model(model: Any) -> None:
-    """Raise unless this is a Transformer as in the paper's figure 1."""
-    if not isinstance(model, Transformer):
-        raise TypeError(f"translator.model must be a Transformer, got {type(model).__name__}")
+def check_model(model: Transformer) -> None:
+    """Raise unless this is a Transformer as in the paper's figure 1, whose numbers can be drawn."""
     if model.config.norm != "post" or model.config.has_final_norm:
         raise ValueError(
-            "translator.model must have its norms as in the paper's figure 1 (norm='post', no final norm), "
+            "model must have its norms as in the paper's figure 1 (norm='post', no final norm), "
             f"got norm={model.config.norm!r}, final_norm={model.config.final_norm!r}"
         )
-
-
-def check_trace(trace: Any) -> dict[str, Any]:
-    """A recorded trace that can be drawn."""
-    shown = check_recording("trace", trace, KEYS, "record_trace")
-    if shown["sizes"]["d_model"] > WIDEST:
-        raise ValueError(
-            f"d_model must be at most {WIDEST} for its numbers to be drawn, got {shown['sizes']['d_model']}"
-        )
-    return shown
+    if model.config.d_model > WIDEST:
+        raise ValueError(f"model must have d_model of at most {WIDEST} to be drawn, got {model.config.d_model}")

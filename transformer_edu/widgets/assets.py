@@ -15,11 +15,13 @@ from functools import cache
 from html import escape
 from pathlib import Path
 
+from transformer_edu.engine.source import engine_source
+from transformer_edu.engine.weights import KNOWN, weight_scripts
+from transformer_edu.support.javascript import joined, without_imports
+
 FOLDER = Path(__file__).parent
 PNG_END = b"IEND\xaeB`\x82"
-IMPORT = re.compile(r'^import \{[^}]*\} from "\./[\w/-]+\.js";\n', re.MULTILINE)
-EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|let|class)\b)", re.MULTILINE)
-REEXPORT = re.compile(r'^export \* from "\./([\w/-]+\.js)";$', re.MULTILINE)
+ENGINE = 'from "../../engine/js/engine.js";'
 
 
 def _read(path: str) -> str:
@@ -43,14 +45,14 @@ def check_figure_name(name: object) -> str:
 @cache
 def core_source() -> str:
     """The shared core as one text without imports and exports."""
-    parts = [_read(f"js/{path}") for path in REEXPORT.findall(_read("js/core.js"))]
-    return "".join(EXPORT.sub("", IMPORT.sub("", part)) for part in parts)
+    return joined(FOLDER / "js" / "core.js")
 
 
 @cache
 def module_source(name: str) -> str:
-    """The figure's whole module: core first, then its own text, with nothing left to import."""
-    return core_source() + IMPORT.sub("", _read(f"js/{check_figure_name(name)}.js"))
+    """The figure's whole module: the engine if it runs a model, the core, its own text; nothing is left to import."""
+    own = _read(f"js/{check_figure_name(name)}.js")
+    return (engine_source() if ENGINE in own else "") + core_source() + without_imports(own)
 
 
 @cache
@@ -79,8 +81,10 @@ def script_json(value: object) -> str:
 
 def figure_html(name: str, state: dict[str, object], alt: str) -> str:
     """The element that a published page holds: state as JSON, and the place of the still picture."""
+    file = state.get("model_file")
+    model = f' data-model="{file["name"]}"' if isinstance(file, dict) and file.get("name") else ""
     return (
-        f'<div class="te-figure" data-widget="{check_figure_name(name)}" data-alt="{escape(alt)}">'
+        f'<div class="te-figure" data-widget="{check_figure_name(name)}"{model} data-alt="{escape(alt)}">'
         f'<script type="application/json">{script_json(state)}</script><!--still--></div>'
     )
 
@@ -119,7 +123,9 @@ def still_image(png: bytes, alt: str, mark: str) -> str:
 def standalone_page(*figures: str, title: str = "Figure") -> str:
     """One HTML file with everything in it that these figures (their HTML) need; it opens from disk, offline."""
     names = sorted({name for html in figures for name in re.findall(r'data-widget="([\w-]+)"', html)})
-    scripts = "".join(f"<script>{text}</script>\n" for text in [*map(figure_script, names), host_script()])
+    models = sorted({name for html in figures for name in re.findall(r'data-model="([\w-]+)"', html)})
+    weights = [text for name in models if name in KNOWN for text in weight_scripts(KNOWN[name]).values()]
+    scripts = "".join(f"<script>{text}</script>\n" for text in [*weights, *map(figure_script, names), host_script()])
     return (
         f'<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{escape(title)}</title>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

@@ -1,26 +1,36 @@
-"""What an attention map shows: the recorded attention of the shipped model, or maps and words of a reader's own."""
+"""What an attention map shows: what a model does with a sentence, or maps and words of a reader's own."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from transformer_edu import recordings
+import torch
+
+from transformer_edu.inspection.record import record_attention
 from transformer_edu.support.validation import check_choice
 from transformer_edu.widgets.attention_weights import KINDS, Weights, map_name
+from transformer_edu.widgets.sentence_data import Opening, translate
+
+BEST = 5  # likeliest words at each place
+DECIMALS = 4
 
 
-def recorded(name: str) -> dict[str, Any]:
-    """What the constructor needs of a recording that has "attention"."""
-    data: dict[str, Any] = recordings.load(name)["data"]
-    if "attention" not in data:
-        raise ValueError(f"name must be a recording with 'attention', got {name!r}, which has {', '.join(data)}")
-    return {
-        "maps": data["attention"],
-        "source_tokens": data["source_tokens"],
-        "target_tokens": data["predicted_tokens"],
-        "candidates": [step["best"] for step in data["steps"]],
-        "source_name": "English",
-        "target_name": "French",
-    }
+@torch.no_grad()
+def attention_of(opened: Opening) -> tuple[dict[str, Any], list[str], list[str], list[list[list[Any]]]]:
+    """All weights (heads, q_len, k_len) on a sentence, its words, what the model writes, the likeliest words there.
+
+    Of what it writes, as much as the figure draws.
+    """
+    model, target_words = opened.model, opened.vocabularies[1]
+    source, ids = translate(model, opened.vocabularies, opened.words, opened.line["most"])
+    with record_attention(model) as maps:
+        logits = model(source, ids[:, :-1])[0]
+    best = logits.softmax(dim=-1).topk(min(BEST, len(target_words)))
+    candidates = [
+        [[target_words.word(i), round(p, DECIMALS)] for i, p in zip(*row, strict=True)]
+        for row in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+    ]
+    written = [target_words.word(i) for i in ids[0, 1:].tolist()]
+    return {name: weights[0] for name, weights in maps.items()}, opened.words, written, candidates
 
 
 def check_candidates(given: Sequence[Any], target: list[str]) -> list[list[list[Any]]]:

@@ -36,6 +36,11 @@ ALT = {
     "word that looks, on the left, to what it looks at.",
 }
 
+SAYS = {
+    "head": ("Each head draws lines of its own", "point at a word on the left; switch heads off by their boxes."),
+    "model": ("Every head of every layer on one sheet", "choose a small picture to enlarge it."),
+}
+
 
 @dataclass(frozen=True, repr=False)
 class BertvizView:
@@ -164,9 +169,11 @@ def compose(kind: str, params: dict[str, Any], code: str, first: str) -> Bertviz
     layers, heads = len(params["attention"][0]["attn"]), len(params["attention"][0]["attn"][0])
     view = script_json({"kind": kind, "params": params})
     alt = escape(alt_text(kind, params, first))
+    says, invite = map(escape, SAYS[kind])
     markup = (
         f'{VIEW} role="group" aria-label="bertviz, {kind} view" data-alt="{alt}">\n'
         f"<style>\n{style}</style>\n"
+        f'<p class="bv-says">{says}</p>\n<p class="bv-invite"><strong>Try:</strong> {invite}</p>\n'
         f'<div id="{params["root_div_id"]}">\n<div class="bv-controls">{menus(kind, titles, TITLES[first])}</div>\n'
         f'<div id="vis" class="bv-scroll"><!--still--><p>{escape(FALLBACK)}</p></div>\n</div>\n'
         f'<p class="bv-words"></p>\n'

@@ -1,82 +1,106 @@
 """One word in two sentences: the same embedding goes into the encoder, two vectors come out."""
 
-import math
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 import traitlets
+from torch import Tensor
+from torch.nn.functional import cosine_similarity
 
-from transformer_edu import recordings
-from transformer_edu.widgets.base import Figure
-from transformer_edu.widgets.context_explorer_data import check_vectors, record_vectors, shared_pairs, vector_at
-from transformer_edu.widgets.inputs import check_index
+from transformer_edu.data.vocabulary import Vocabulary
+from transformer_edu.transformer import Transformer
+from transformer_edu.widgets.context_explorer_data import (
+    SENTENCES,
+    UNIT,
+    levels_of,
+    readings_of,
+    shared_pairs,
+    vectors_of,
+)
+from transformer_edu.widgets.inputs import check_index, check_sentence, check_words
+from transformer_edu.widgets.model_figure import ModelFigure
+from transformer_edu.widgets.sentence_data import MOST, opening
 
 
-class ContextExplorer(Figure):
-    """A word's vector in two sentences, level by level: both vectors, their difference, cosine and distance.
+class ContextExplorer(ModelFigure):
+    """A word's vectors in a sentence and in one that the reader types, level by level; cosine and distance of the two.
 
-    Without arguments: the shipped model on six sentences around the book's running sentence.
+    Without arguments: the shipped model on the book's running sentence and five others around it.
 
     Args:
-        vectors: the vectors of a few sentences, as `record_vectors` makes them.
-        first, second: which two sentences are compared, counts from 0; they may be the same.
+        sentence: the first sentence, of at most twelve words that the model knows.
+        other: the second, which the reader can change.
+        also: more sentences, to choose as the second; the plane is that in which the word differs most in all of them.
         word: the word compared first; None is the one whose two vectors end up furthest apart in direction.
         pair: the word by its places in both sentences, [place in the first, place in the second], instead of `word`.
+        level: how far through the encoder, a count from 0; None is the end.
+        model, vocabularies: a model of one's own with its two vocabularies, in place of the shipped one.
     """
 
     figure_name: ClassVar[str] = "context-explorer"
 
-    vectors = traitlets.Dict().tag(sync=True)
-    first = traitlets.Int().tag(sync=True)
-    second = traitlets.Int().tag(sync=True)
+    sentence = traitlets.Unicode().tag(sync=True)
+    other = traitlets.Unicode().tag(sync=True)
+    also = traitlets.List(traitlets.Unicode()).tag(sync=True)
     pair = traitlets.List(traitlets.Int()).tag(sync=True)
+    level = traitlets.Int().tag(sync=True)
+    levels = traitlets.List(traitlets.List()).tag(sync=True)
+    readings = traitlets.List(traitlets.Dict()).tag(sync=True)
+    unit = traitlets.Float(UNIT).tag(sync=True)
+    line = traitlets.Dict().tag(sync=True)
 
     def __init__(
         self,
-        vectors: Mapping[str, Any] | None = None,
+        sentence: str = SENTENCES[0],
+        other: str = SENTENCES[1],
+        also: Sequence[str] = SENTENCES[2:],
         *,
-        first: int = 0,
-        second: int = 1,
         word: str | None = None,
         pair: Sequence[int] | None = None,
+        level: int | None = None,
+        model: Transformer | None = None,
+        vocabularies: tuple[Vocabulary, Vocabulary] | None = None,
     ) -> None:
-        data = check_vectors(recordings.load("context-vectors")["data"] if vectors is None else vectors)
-        first = check_index("first", first, len(data["sentences"]))
-        second = check_index("second", second, len(data["sentences"]))
-        words = (data["sentences"][first], data["sentences"][second])
-        pairs = [one for one in shared_pairs(*words) if word is None or words[0][one[0]] == word]
+        opened = opening(sentence, model, vocabularies)
+        given = {"other": [other], "also": check_words("also", also, 0, 8)}
+        second, *more = (
+            check_sentence(name, text, opened.vocabularies[0], MOST) for name, texts in given.items() for text in texts
+        )
+        pairs = [one for one in shared_pairs(opened.words, second) if word is None or opened.words[one[0]] == word]
         if not pairs:
-            raise ValueError(
-                f"word must be in both sentences, got {word!r}: {' '.join(words[0])!r}, {' '.join(words[1])!r}"
-            )
+            raise ValueError(f"word must be in both sentences, got {word!r}: {opened.sentence!r}, {other!r}")
         if pair is not None and (not isinstance(pair, Sequence) or list(pair) not in pairs):
             raise ValueError(f"pair must be one of {pairs}, where both sentences have one word, got {pair!r}")
-        level = len(data["levels"]) - 1
-        chosen = pair or min(pairs, key=lambda one: _compare(data, first, second, one, level)[0])
-        super().__init__(vectors=data, first=first, second=second, pair=list(chosen))
-
-    @classmethod
-    def of_translator(cls, translator: Any, sentences: Sequence[str], **options: Any) -> "ContextExplorer":
-        """A translator (as `pretrained.load_grammar` gives) on sentences of your own, recorded now."""
-        return cls(record_vectors(translator, sentences), **options)
+        levels = levels_of(opened.model)
+        vectors = vectors_of(opened, opened.words), vectors_of(opened, second)
+        chosen = list(pair or min(pairs, key=lambda one: _cosines(vectors, one)[-1]))
+        self._alike = _cosines(vectors, chosen)
+        super().__init__(
+            opened.content,
+            opened.name,
+            sentence=opened.sentence,
+            other=" ".join(second),
+            also=[" ".join(words) for words in more],
+            pair=chosen,
+            level=len(levels) - 1 if level is None else check_index("level", level, len(levels)),
+            levels=levels,
+            readings=readings_of(opened, [opened.words, second, *more], opened.words[chosen[0]]),
+            line=opened.line,
+        )
 
     def alt_text(self) -> str:
         """Which word of which sentences, and how alike its two vectors are at each level."""
-        texts = [" ".join(self.vectors["sentences"][i]) for i in (self.first, self.second)]
-        word = self.vectors["sentences"][self.first][self.pair[0]]
-        levels = self.vectors["levels"]
-        alike = [_compare(self.vectors, self.first, self.second, self.pair, level) for level in range(len(levels))]
-        told = ", ".join(
-            f"{name} {cosine:.3f} and {distance:.2f}" for name, (cosine, distance) in zip(levels, alike, strict=True)
-        )
+        word = self.sentence.split()[self.pair[0]]
+        names = [name for _, name in self.levels]
+        told = ", ".join(f"{name} {cosine:.3f}" for name, cosine in zip(names, self._alike, strict=True))
         return (
-            f"The vectors of “{word}”, word {self.pair[0] + 1} of “{texts[0]}” and word {self.pair[1] + 1} of "
-            f"“{texts[1]}”, level by level as two strips of numbers and their difference. Cosine and distance: {told}."
+            f"The vectors of “{word}” in all sentences, as points in a plane, at the level {names[self.level]}. "
+            f"Marked are word {self.pair[0] + 1} of “{self.sentence}” and word {self.pair[1] + 1} of “{self.other}”, "
+            f"a line that can be changed; both start as one point. Their cosine: {told}."
         )
 
 
-def _compare(data: Mapping[str, Any], first: int, second: int, pair: Sequence[int], level: int) -> tuple[float, float]:
-    """(cosine, distance) of a word's two vectors at one level."""
-    one, other = vector_at(data, first, level, pair[0]), vector_at(data, second, level, pair[1])
-    product = sum(p * q for p, q in zip(one, other, strict=True))
-    return product / (math.hypot(*one) * math.hypot(*other)), math.dist(one, other)
+def _cosines(vectors: tuple[Tensor, Tensor], pair: Sequence[int]) -> list[float]:
+    """Likeness of a word's two vectors at each level; `vectors` of both sentences, (levels, seq, d_model)."""
+    one, other = (of[:, place] for of, place in zip(vectors, pair, strict=True))
+    return [float(cosine) for cosine in cosine_similarity(one, other)]

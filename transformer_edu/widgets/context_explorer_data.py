@@ -1,84 +1,66 @@
-"""What a context explorer shows: the vectors of a few sentences on their way through an encoder."""
+"""What a context explorer opens with: one word's vectors in a few sentences, on their way through an encoder."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from transformer_edu.data.examples import RUNNING_SENTENCE
 from transformer_edu.inspection.record import record_activations
-from transformer_edu.support.modes import evaluation_mode
-from transformer_edu.widgets.inputs import check_recording, check_sentence, check_translator
+from transformer_edu.transformer import Transformer
+from transformer_edu.widgets.sentence_data import Opening, translate
 
 UNIT = 1e-4  # all vectors are whole multiples of it
-KEYS = ("levels", "unit", "sentences", "translations", "embeddings", "positions", "layers")
-FIRST_LEVELS = ("embedding", "+ position")
+SENTENCES = (  # the running sentence, then: gender, nothing of the kind, number, one place to the left, in the object
+    RUNNING_SENTENCE,
+    "the small black cow does not sleep",
+    "the small black dog does not sleep",
+    "the small black cats do not sleep",
+    "the black cat does not sleep",
+    "the cow watches the small black cat",
+)
 
 
-def record_vectors(translator: Any, sentences: Sequence[str]) -> dict[str, Any]:
-    """Each word's vector before, between and after the encoder's layers, as plain JSON values.
-
-    Returns:
-        `levels`: their names. `unit`: what the whole numbers of a vector count. `sentences` as lists of words, and
-        their `translations`. `embeddings`: for each word the vector that the lookup gives, already times √d_model.
-        `positions`: what is added at each place. `layers`: [sentence][layer][word] the vectors after each layer.
-    """
-    check_translator(translator)
-    if isinstance(sentences, str) or len(sentences) < 2:
-        raise ValueError(f"sentences must be at least two sentences, got {sentences!r}")
-    recorded = [_activations(translator, sentence) for sentence in sentences]
-    longest = max(recorded, key=lambda one: one["encoder.embedding"].shape[0])
-    names = [name for name in longest if name.endswith("after_feed_forward")]
-    levels = [*FIRST_LEVELS, *(f"layer {number + 1}" for number in range(len(names)))]
-    if translator.model.config.has_final_norm:
-        names, levels = [*names, "encoder.output"], [*levels, "final norm"]
-    words = [sentence.split() for sentence in sentences]
-    embeddings = {
-        word: _units(vector)
-        for row, one in zip(words, recorded, strict=True)
-        for word, vector in zip(row, one["encoder.embedding"], strict=True)
-    }
-    return {
-        "levels": levels,
-        "unit": UNIT,
-        "sentences": words,
-        "translations": [translator.translate(sentence) for sentence in sentences],
-        "embeddings": embeddings,
-        "positions": [_units(row) for row in longest["encoder.positional"] - longest["encoder.embedding"]],
-        "layers": [[[_units(vector) for vector in one[name]] for name in names] for one in recorded],
-    }
+def levels_of(model: Transformer) -> list[list[str]]:
+    """How far a vector has come: [name of the activation, name for a reader], from the embedding to the end."""
+    layers = [[f"encoder.{i}.after_feed_forward", f"layer {i + 1}"] for i in range(model.config.num_layers)]
+    final = [["encoder.output", "final norm"]] if model.config.has_final_norm else []
+    return [["encoder.embedding", "embedding"], ["encoder.positional", "+ position"], *layers, *final]
 
 
-def _activations(translator: Any, sentence: str) -> dict[str, Tensor]:
-    """What every block of the encoder puts out for one sentence, each (seq, d_model)."""
-    words = check_sentence("sentences", sentence, translator.source_vocabulary)
-    source = torch.tensor([translator.source_vocabulary.encode(words)])  # (1, seq)
-    with torch.no_grad(), evaluation_mode(translator.model), record_activations(translator.model) as activations:
-        translator.model.encode(source)
-    return {name: value[0] for name, value in activations.items()}
+@torch.no_grad()
+def vectors_of(opened: Opening, words: Sequence[str]) -> Tensor:
+    """Each word's vector at every level: (levels, seq, d_model)."""
+    source = torch.tensor([opened.vocabularies[0].encode(list(words))])
+    with record_activations(opened.model) as activations:
+        opened.model.encode(source)
+    return torch.stack([activations[name][0] for name, _ in levels_of(opened.model)])
 
 
-def _units(vector: Tensor) -> list[int]:
-    """Numbers as whole multiples of UNIT."""
-    return [round(value / UNIT) for value in vector.tolist()]
+def translation_of(opened: Opening, words: Sequence[str]) -> str:
+    """What the model makes of a sentence."""
+    _, ids = translate(opened.model, opened.vocabularies, words)
+    return opened.vocabularies[1].decode(ids[0].tolist())
 
 
 def shared_pairs(first: Sequence[str], second: Sequence[str]) -> list[list[int]]:
-    """Places (in the first sentence, in the second) of every word that both have, each occurrence with each."""
-    return [[i, j] for i, word in enumerate(first) for j, other in enumerate(second) if word == other]
+    """Places (in the first sentence, in the second) of every word that both have; none with itself."""
+    same = list(first) == list(second)
+    return [
+        [i, j]
+        for i, word in enumerate(first)
+        for j, other in enumerate(second)
+        if word == other and not (same and i == j)
+    ]
 
 
-def vector_at(data: Mapping[str, Any], sentence: int, level: int, place: int) -> list[float]:
-    """The vector of the word at this place of a sentence, (d_model)."""
-    if level >= len(FIRST_LEVELS):
-        numbers = data["layers"][sentence][level - len(FIRST_LEVELS)][place]
-    else:
-        numbers = data["embeddings"][data["sentences"][sentence][place]]
-        if level:
-            numbers = [one + other for one, other in zip(numbers, data["positions"][place], strict=True)]
-    return [number * data["unit"] for number in numbers]
-
-
-def check_vectors(given: Any) -> dict[str, Any]:
-    """A recording with all that the figure needs."""
-    return check_recording("vectors", given, KEYS, "record_vectors")
+def readings_of(opened: Opening, sentences: Sequence[Sequence[str]], word: str) -> list[dict[str, Any]]:
+    """For each sentence its translation, and this word's `vectors` there: [place, [level][number in UNITs]]."""
+    readings = []
+    for words in sentences:
+        levels = vectors_of(opened, words)
+        places = [place for place, other in enumerate(words) if other == word]
+        vectors = [[place, (levels[:, place].double() / UNIT).round().long().tolist()] for place in places]
+        readings.append({"translation": translation_of(opened, words), "vectors": vectors})
+    return readings

@@ -1,107 +1,108 @@
 """A decoder at work, one word at a time: where its newest position looks, and which words may come next."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 import traitlets
 
-from transformer_edu import recordings
-from transformer_edu.widgets.base import Figure, spoken
-from transformer_edu.widgets.decoder_stepper_data import MAX_INPUT, check_branches, record_branches
+from transformer_edu.data.examples import RUNNING_SENTENCE
+from transformer_edu.data.vocabulary import SPECIALS, Vocabulary
+from transformer_edu.support.validation import check_boolean
+from transformer_edu.transformer import Transformer
+from transformer_edu.widgets.base import spoken
+from transformer_edu.widgets.decoder_stepper_data import END, MAX_INPUT, decoder_steps
 from transformer_edu.widgets.inputs import check_index, check_words
+from transformer_edu.widgets.model_figure import ModelFigure
+from transformer_edu.widgets.sentence_data import opening
 
-END = "<eos>"
 DEFAULT_WORDS = 3  # written at the start, so that there is something to look back at
 
 
-class DecoderStepper(Figure):
-    """The decoder writes a translation word by word; the reader lets it, or chooses another word and sees what follows.
-
-    Without arguments: the shipped model on the book's running sentence.
+class DecoderStepper(ModelFigure):
+    """The decoder writes a translation word by word; the reader lets it, or writes another word and sees what follows.
 
     Args:
-        branches: a tree of translations, as `record_branches` makes it.
+        sentence: at most twelve words that the model knows.
         path: the words written at the start: a text or a list. None is the model's own first three words.
         layer: whose attention is shown first, counts from 0; None is the last.
-        source_name, target_name: what the two languages are called.
+        masked: whether the decoder has its causal mask.
+        model, vocabularies: a model of one's own with its two vocabularies, in place of the shipped one.
+
+    Raises:
+        TypeError, ValueError: the sentence or the path has an unknown word, is empty or too long.
     """
 
     figure_name: ClassVar[str] = "decoder-stepper"
 
-    branches = traitlets.Dict().tag(sync=True)
+    sentence = traitlets.Unicode().tag(sync=True)
     path = traitlets.List(traitlets.Unicode()).tag(sync=True)
     layer = traitlets.Int().tag(sync=True)
-    source_name = traitlets.Unicode().tag(sync=True)
-    target_name = traitlets.Unicode().tag(sync=True)
+    masked = traitlets.Bool().tag(sync=True)
+    recorded = traitlets.Dict().tag(sync=True)
+    line = traitlets.Dict().tag(sync=True)
+    words = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    most = traitlets.Int().tag(sync=True)
+    size = traitlets.Int().tag(sync=True)
 
     def __init__(
         self,
-        branches: Mapping[str, Any] | None = None,
-        *,
+        sentence: str = RUNNING_SENTENCE,
         path: str | Sequence[str] | None = None,
         layer: int | None = None,
-        source_name: str = "English",
-        target_name: str = "French",
+        masked: bool = True,
+        *,
+        model: Transformer | None = None,
+        vocabularies: tuple[Vocabulary, Vocabulary] | None = None,
     ) -> None:
-        tree = check_branches(recordings.load("decoder-branches")["data"] if branches is None else branches)
-        layers = len(tree["self"][0])
-        words = tree["translation"].split()[:DEFAULT_WORDS] if path is None else path
-        written = check_words("path", words.split() if isinstance(words, str) else words, 0, MAX_INPUT)
-        find_node(tree, written)
+        check_boolean("masked", masked)
+        opened = opening(sentence, model, vocabularies)
+        layers = opened.model.config.num_layers
+        most = min(MAX_INPUT, opened.model.config.max_len)
+        known = opened.vocabularies[1].words[len(SPECIALS) :]
+        written = [] if path is None else check_path(path, known, most - 1)
+        steps = decoder_steps(opened, written, masked)
         super().__init__(
-            branches=tree,
-            path=written,
+            opened.content,
+            opened.name,
+            sentence=opened.sentence,
+            path=steps["written"][:DEFAULT_WORDS] if path is None else written,
             layer=layers - 1 if layer is None else check_index("layer", layer, layers),
-            source_name=source_name,
-            target_name=target_name,
+            masked=masked,
+            recorded=steps,
+            line=opened.line,
+            words=list(known),
+            most=most,
+            size=opened.model.config.d_model,
         )
-
-    @classmethod
-    def of_translator(
-        cls, translator: Any, sentence: str, *, also: Sequence[str] = (), **options: Any
-    ) -> "DecoderStepper":
-        """A translator (as `pretrained.load_grammar` gives) on one sentence; `also` as in `record_branches`."""
-        return cls(record_branches(translator, sentence, also=also), **options)
 
     def alt_text(self) -> str:
         """What has been written, where the newest position looks, and the likeliest next words."""
-        tree, words = self.branches, self.branches["words"]
-        start = f"Decoding step by step. The model reads “{' '.join(tree['source'])}”"
+        source = self.recorded["source"]
+        start = f"Decoding step by step. The model reads “{' '.join(source)}”"
         if self.path and self.path[-1] == END:
             return f"{start} and has written “{' '.join(self.path[:-1])}” and the end token."
-        node = find_node(tree, self.path)
+        step = self.recorded["steps"][len(self.path)]
         read = [spoken("<bos>"), *self.path]
-        likely = [
-            f"{spoken(words[w])} {p * tree['unit']:.3f}"
-            for w, p in zip(tree["next"][node], tree["p"][node], strict=True)
-        ]
+        likely = ", ".join(f"{spoken(word)} {p:.3f}" for word, p in step["next"])
+        without = "" if self.masked else "Without the causal mask. "
         return (
-            f"{start} and has written {'“' + ' '.join(self.path) + '”' if self.path else 'nothing yet'}. In layer "
-            f"{self.layer + 1} the newest position, {read[-1]}, looks back most at "
-            f"{_strongest(read, tree['self'][node][self.layer], tree['unit'])} and at the {self.source_name} word "
-            f"{_strongest(tree['source'], tree['cross'][node][self.layer], tree['unit'])}. "
-            f"Likeliest next words: {', '.join(likely)}."
+            f"{start} and has written {'“' + ' '.join(self.path) + '”' if self.path else 'nothing yet'}. {without}In "
+            f"layer {self.layer + 1} the newest position, {read[-1]}, looks back most at "
+            f"{_strongest(read, step['self'][self.layer])} and at the English word "
+            f"{_strongest(source, step['cross'][self.layer])}. Likeliest next words: {likely}."
         )
 
 
-def find_node(tree: Mapping[str, Any], path: Sequence[str]) -> int:
-    """The place of the node that has these words as the decoder's input; the end token may follow."""
-    at = 0
-    for step, word in enumerate(path):
-        if word == END and step == len(path) - 1:
-            return at
-        children = [i for i, parent in enumerate(tree["parent"]) if parent == at and _input(tree, i) == word]
-        if not children:
-            raise ValueError(f"path must be recorded in the branches, got {word!r} after {' '.join(path[:step])!r}")
-        at = children[0]
-    return at
+def check_path(path: str | Sequence[str], known: Sequence[str], most: int) -> list[str]:
+    """At most so many words that the model can write; the end token may be the last of them."""
+    written = check_words("path", path.split() if isinstance(path, str) else path, 0, most)
+    unknown = [word for at, word in enumerate(written) if word not in known and (word, at) != (END, len(written) - 1)]
+    if unknown:
+        raise ValueError(f"path must consist of words that the model can write, got {unknown} in {written}")
+    return written
 
 
-def _input(tree: Mapping[str, Any], node: int) -> str:
-    return str(tree["words"][tree["word"][node]])
-
-
-def _strongest(words: Sequence[str], weights: Sequence[int], unit: float) -> str:
+def _strongest(words: Sequence[str], weights: Sequence[float]) -> str:
     """The word looked at most, and its weight."""
     best = max(range(len(weights)), key=lambda i: weights[i])
-    return f"{words[best]} {weights[best] * unit:.2f}"
+    return f"{words[best]} {weights[best]:.2f}"

@@ -9,23 +9,24 @@ import traitlets
 from transformer_edu.attention import scaled_dot_product_attention
 from transformer_edu.data.examples import hand_example
 from transformer_edu.support.shapes import Tensor
-from transformer_edu.support.validation import check_choice
 from transformer_edu.widgets.base import Figure, matrix_trait
 from transformer_edu.widgets.inputs import check_index, check_one_of, check_range, check_words
 
-STEPS = ("project", "split", "scores", "weights", "mix", "merge", "output")
-HEADS = (1, 2, 4)
+STEPS = ("project", "split", "attend", "merge")
+HEADS = (2, 4)
 MATRICES = ("x", "w_q", "w_k", "w_v", "w_o")
 
 
 class HeadSplitter(Figure):
-    """Multi-head attention on the hand example in seven steps, each number marked with its token and its head.
+    """Multi-head attention on the hand example in four steps: project, split, attend, merge.
 
-    The steps are project, split, scores, weights, mix, merge, output; `step` (1 to 7) is the one shown first.
-    d_model is 4, `num_heads` 1, 2 or 4. `token`, `key` and `head` count from 0: the token that is followed, the one
-    it looks at, and the head whose numbers are written out. `part` is the projection of steps 1 and 2 ("q", "k" or
-    "v"). `tokens` gives the three tokens other names. Splitting and merging are shown right, and wrong without the
-    transpose.
+    Each number is tinted with its head. Splitting and merging are shown right, and wrong without the transpose.
+
+    Args:
+        tokens: other names for the three tokens.
+        num_heads: 2 or 4; d_model is 4.
+        step: the one shown first, 1 to 4.
+        token: the one that is followed, counts from 0.
 
     Vaswani et al. 2017, section 3.2.2.
     """
@@ -40,36 +41,21 @@ class HeadSplitter(Figure):
     w_o = matrix_trait()
     num_heads = traitlets.Int().tag(sync=True)
     step = traitlets.Int().tag(sync=True)
-    part = traitlets.Unicode().tag(sync=True)
     token = traitlets.Int().tag(sync=True)
-    key = traitlets.Int().tag(sync=True)
-    head = traitlets.Int().tag(sync=True)
 
     def __init__(
-        self,
-        tokens: Sequence[str] | None = None,
-        *,
-        num_heads: int = 2,
-        step: int = 6,
-        part: str = "q",
-        token: int = 0,
-        key: int = 1,
-        head: int = 0,
+        self, tokens: Sequence[str] | None = None, *, num_heads: int = 2, step: int = 4, token: int = 0
     ) -> None:
         hand = hand_example()
         count = len(hand.tokens)
         words = check_words("tokens", hand.tokens if tokens is None else tokens, count, count)
         check_one_of("num_heads", num_heads, HEADS)
-        check_choice("part", part, ("q", "k", "v"))
         super().__init__(
             tokens=words,
             **{name: getattr(hand, name).int().tolist() for name in MATRICES},
             num_heads=num_heads,
             step=check_range("step", step, 1, len(STEPS)),
-            part=part,
             token=check_index("token", token, len(words)),
-            key=check_index("key", key, len(words)),
-            head=check_index("head", head, num_heads),
         )
 
     def alt_text(self) -> str:
@@ -78,11 +64,11 @@ class HeadSplitter(Figure):
         right = heads.transpose(0, 1).flatten(-2)[self.token].tolist()
         wrong = heads.reshape(len(self.tokens), -1)[self.token].tolist()
         right_text, wrong_text = (", ".join(f"{number:.2f}" for number in row) for row in (right, wrong))
-        word, plural = self.tokens[self.token], "s" * (self.num_heads > 1)
         return (
-            f"Multi-head attention in seven steps on the tokens {', '.join(self.tokens)}, with {self.num_heads} "
-            f"head{plural} of {4 // self.num_heads}; step {self.step}, {STEPS[self.step - 1]}, is shown. Merged with "
-            f"the transpose back, the row of {word} is {right_text}. Reshaped without it, the row is {wrong_text}."
+            f"Multi-head attention in four steps on the tokens {', '.join(self.tokens)}: {self.num_heads} heads take "
+            f"{4 // self.num_heads} of the 4 columns each, attend, and join; step {self.step}, "
+            f"{STEPS[self.step - 1]}, is shown. Merged with the transpose back, the row of {self.tokens[self.token]} "
+            f"is {right_text}. Reshaped without it, the row is {wrong_text}."
         )
 
     def _heads(self) -> Tensor:

@@ -58,16 +58,6 @@ def check_words(name: str, words: Any, least: int = 1, most: int = MAX_TOKENS) -
     return list(words)
 
 
-def check_translator(translator: Any) -> None:
-    """Raise unless this is what `pretrained.load_grammar` gives: a model and its two vocabularies."""
-    missing = [name for name in ("model", "source_vocabulary", "target_vocabulary") if not hasattr(translator, name)]
-    if missing:
-        raise TypeError(
-            "translator must have model, source_vocabulary and target_vocabulary, as pretrained.load_grammar gives, "
-            f"got {type(translator).__name__} without {', '.join(missing)}"
-        )
-
-
 def check_sentence(name: str, sentence: Any, vocabulary: Any, most: int = MAX_TOKENS) -> list[str]:
     """The words of a sentence that a model's vocabulary knows."""
     if not isinstance(sentence, str):

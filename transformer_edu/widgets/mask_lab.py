@@ -33,14 +33,16 @@ PAD = "<pad>"
 
 
 class MaskLab(Figure):
-    """Scores, mask, masked scores, weights, for one sentence of a batch of two, with the right mask or a wrong one.
+    """Attention weights of one sentence of a batch of two: with the right masks, and beside them with a wrong one.
+
+    Without arguments the causal mask is forgotten.
 
     Args:
         kind: "encoder" (self-attention), "decoder" (self-attention) or "cross" (French queries, English keys).
         source_lengths, target_lengths: how many real tokens (0 to 6) the two English and French sentences have; the
             shorter is filled with <pad>.
         sentence: which of the two is shown (0 or 1). query: the position whose row is read out, from 0.
-        padding, causal: which masks are ticked; `causal` None ticks it where it belongs, in the decoder.
+        padding, causal: which masks are in use; `causal` None is False, but True in a decoder that shows a mistake.
         pad_first: fill up in front instead of behind.
         mistake: "none", "flipped", "after", "added", "queries" or "blind" (see MISTAKES).
         source, target: the words, two lists of 6 for each language.
@@ -80,7 +82,7 @@ class MaskLab(Figure):
     ) -> None:
         check_choice("kind", kind, tuple(KINDS))
         check_choice("mistake", mistake, tuple(MISTAKES))
-        causal = kind == "decoder" if causal is None else causal
+        causal = kind == "decoder" and mistake != "none" if causal is None else causal
         for name, value in (("padding", padding), ("causal", causal), ("pad_first", pad_first)):
             check_boolean(name, value)
         _check_fit(kind, padding, causal, mistake)
@@ -105,8 +107,8 @@ class MaskLab(Figure):
         at = min(self.query, len(queries) - 1)
         masks = [name for name, on in (("padding mask", self.padding), ("causal mask", self.causal)) if on]
         start = (
-            f"Mask lab, {KINDS[self.kind]}: scores, mask, masked scores and weights of sentence {self.sentence + 1}, "
-            f"{' '.join(queries)}, with {' and '.join(masks) or 'no mask'}. "
+            f"Mask lab, {KINDS[self.kind]}: the weights of sentence {self.sentence + 1}, {' '.join(queries)}, with the "
+            f"right masks, and beside them with {' and '.join(masks) or 'no mask'}. "
         )
         if self.mistake != "none":
             return f"{start}The mistake shown: {MISTAKES[self.mistake]}."

@@ -19,6 +19,7 @@ from transformer_edu.widgets.norm_placement_data import (
     median_curves,
 )
 
+MEASURES = ("signal", "length", "likeness")
 TITLES = {"post": "post-norm", "pre": "pre-norm", "none": "no residual"}
 
 
@@ -33,8 +34,10 @@ class NormPlacement(Figure):
         placement: "post", LayerNorm(x + Sublayer(x)), the paper; "pre", x + Sublayer(LayerNorm(x)), with one more norm
             after the last layer; or "none", LayerNorm(Sublayer(x)).
         depth: number of layers, 1 to 24. (The paper's encoder has 12 sub-layers.)
-        layer: the one whose vectors are shown, 1 to depth; None is the middle one.
+        layer: the one whose vectors are in the details, 1 to depth; None is the middle one.
         network: which of the 51 networks it belongs to, 1 to 51.
+        measure: what the chart shows: "signal", that which comes back; "length" of the stream; or "likeness" of the
+            two tokens.
         tokens: two words. x: their vectors (2, 8); the first goes through the layer, both through the likeness.
 
     Vaswani et al. 2017, section 3.1; Xiong et al. 2020.
@@ -46,26 +49,30 @@ class NormPlacement(Figure):
     depth = traitlets.Int().tag(sync=True)
     layer = traitlets.Int().tag(sync=True)
     network = traitlets.Int().tag(sync=True)
+    measure = traitlets.Unicode().tag(sync=True)
     tokens = traitlets.List(traitlets.Unicode()).tag(sync=True)
     x = traitlets.List(traitlets.List(traitlets.Float())).tag(sync=True)
 
     def __init__(
         self,
         placement: str = "post",
-        depth: int = 12,
+        depth: int = MOST_LAYERS,
         layer: int | None = None,
         network: int = 1,
+        measure: str = "signal",
         *,
         tokens: Sequence[str] = ("cat", "black"),
         x: Any = (CAT, BLACK),
     ) -> None:
         check_choice("placement", placement, PLACEMENTS)
+        check_choice("measure", measure, MEASURES)
         depth = check_range("depth", depth, 1, MOST_LAYERS)
         super().__init__(
             placement=placement,
             depth=depth,
             layer=(depth + 1) // 2 if layer is None else check_range("layer", layer, 1, depth),
             network=check_range("network", network, 1, NETWORKS),
+            measure=measure,
             tokens=check_words("tokens", tokens, 2, 2),
             x=check_vectors(x),
         )
@@ -82,6 +89,6 @@ class NormPlacement(Figure):
                 f"{' and '.join(self.tokens)} {curves['likeness'][-1]:.2f}"
             )
         return (
-            f"Layer {self.layer} of {self.depth} with {TITLES[self.placement]} as a circuit, eight numbers at each "
-            f"tap, and three charts over the layers, medians of {NETWORKS} random networks. {'; '.join(said)}."
+            f"The wiring of a layer with {TITLES[self.placement]}, and a chart of the {self.measure} over {self.depth} "
+            f"layers, medians of {NETWORKS} random networks. {'; '.join(said)}."
         )

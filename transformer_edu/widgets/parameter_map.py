@@ -39,8 +39,8 @@ class ParameterMap(Figure):
 
     `preset` is "base" or "big" (the paper's models, table 3) or "book" (the small English-French model of this book);
     any field of `TransformerConfig` named in FIELDS replaces the preset's value. `selected` is the matrix described
-    first: "encoder.0.w_q", "decoder.5.cross.w_v", "encoder.0.norms", "table.source", ... `keep_ratio` lets d_ff grow
-    and shrink with d_model when the reader changes that. Norms stand behind the sum ("post"), as in the paper.
+    first: "encoder.0.w_1", "decoder.5.cross.w_v", "table.source", ... `keep_ratio` lets d_ff grow and shrink with
+    d_model when the reader changes that. Norms stand behind the sum ("post"), as in the paper.
     """
 
     figure_name: ClassVar[str] = "parameter-map"
@@ -58,7 +58,7 @@ class ParameterMap(Figure):
     limits = traitlets.Dict().tag(sync=True)
 
     def __init__(
-        self, preset: str = "base", *, keep_ratio: bool = True, selected: str = "encoder.0.w_q", **config_fields: Any
+        self, preset: str = "base", *, keep_ratio: bool = True, selected: str = "encoder.0.w_1", **config_fields: Any
     ) -> None:
         check_choice("preset", preset, tuple(PRESETS))
         check_boolean("keep_ratio", keep_ratio)
@@ -80,22 +80,28 @@ class ParameterMap(Figure):
         return TransformerConfig(**{name: getattr(self, name) for name in FIELDS})
 
     def alt_text(self) -> str:
-        """The total, and the shares of the three groups."""
+        """The total, the shares of the three groups, and of feed-forward networks and attention."""
         c = self.config()
         sizes = group_sizes(c)
         total = sum(sizes.values())
         shares = ", ".join(f"{name} {size:,} ({size / total:.1%})" for name, size in sizes.items())
+        attention, feed_forward, _ = layer_sizes(c)
         return (
-            f"Every matrix of a Transformer drawn to scale: d_model {c.d_model}, {c.num_heads} heads, d_ff {c.d_ff}, "
-            f"{c.num_layers} layers in each stack. {total:,} parameters in all: {shares}."
+            f"Every matrix of a Transformer as a rectangle, its area its count of numbers: d_model {c.d_model}, "
+            f"{c.num_heads} heads, d_ff {c.d_ff}, {c.num_layers} layers in each stack. {total:,} parameters in "
+            f"all: {shares}. Feed-forward networks hold {2 * c.num_layers * feed_forward / total:.1%} of them, "
+            f"attention {3 * c.num_layers * attention / total:.1%}."
         )
+
+
+def layer_sizes(c: TransformerConfig) -> tuple[int, int, int]:
+    """How many numbers one attention, one feed-forward network and one norm hold."""
+    return 4 * (c.d_model**2 + c.d_model), 2 * c.d_model * c.d_ff + c.d_ff + c.d_model, 2 * c.d_model
 
 
 def group_sizes(c: TransformerConfig) -> dict[str, int]:
     """How many numbers the tables, the encoder and the decoder hold; weights with their biases."""
-    attention = 4 * (c.d_model**2 + c.d_model)
-    feed_forward = 2 * c.d_model * c.d_ff + c.d_ff + c.d_model
-    norm = 2 * c.d_model
+    attention, feed_forward, norm = layer_sizes(c)
     words = {"all": 0, "target": c.source_vocab_size, "none": c.source_vocab_size + c.target_vocab_size}
     return {
         "embeddings and projection": (words[c.tie_embeddings] + c.target_vocab_size) * c.d_model,
@@ -105,11 +111,11 @@ def group_sizes(c: TransformerConfig) -> dict[str, int]:
 
 
 def part_names(c: TransformerConfig) -> list[str]:
-    """What can be selected: tables, matrices, and each layer's norms."""
+    """What can be selected: tables and matrices."""
     tables = {"all": ["shared"], "target": ["source", "target"], "none": ["source", "target", "projection"]}
     projections = ("w_q", "w_k", "w_v", "w_o")
-    encoder = [*projections, "w_1", "w_2", "norms"]
-    decoder = [*projections, *(f"cross.{name}" for name in projections), "w_1", "w_2", "norms"]
+    encoder = [*projections, "w_1", "w_2"]
+    decoder = [*projections, *(f"cross.{name}" for name in projections), "w_1", "w_2"]
     layers = range(c.num_layers)
     return (
         [f"table.{name}" for name in tables[c.tie_embeddings]]

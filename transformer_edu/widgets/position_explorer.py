@@ -1,4 +1,4 @@
-"""The sinusoidal positional encoding as a table, as clocks, as waves, and as a dot product."""
+"""The sinusoidal positional encoding as a table, as clocks, and as a dot product."""
 
 import math
 from typing import ClassVar
@@ -23,7 +23,7 @@ class PositionExplorer(Figure):
         base: from 10 to 100,000; the paper has 10,000.
         positions: number of rows: 32, 64 or 128.
         position: p, counts from 0. offset: k, not negative; p + k is a row too.
-        pair: the pair of columns (the clock) whose waves are drawn, counts from 0.
+        pair: the pair of columns (the clock) that is described, counts from 0.
 
     Vaswani et al. 2017, section 3.5.
     """
@@ -70,7 +70,8 @@ class PositionExplorer(Figure):
         product = sum(math.cos(self.offset * theta) for theta in thetas)
         return (
             f"Positional encoding with {self.positions} positions, d_model {self.d_model} and base {self.base:,.0f}: "
-            f"the table as a heatmap with rows {self.position} and {self.position + self.offset} marked, each pair of "
-            f"columns as a clock with a hand for each of the two positions, the waves of pair {self.pair}, and the "
-            f"dot product of the two rows, {product:.2f}, on its curve against the offset {self.offset}."
+            f"the table as a heatmap with rows {self.position} and {self.position + self.offset} marked, pairs of "
+            f"columns as clocks with a hand for each of the two positions, clock {self.pair} also large and for two "
+            f"positions further on; the angle between the hands hangs on their distance "
+            f"{self.offset} alone, and so does the dot product of the two rows, {product:.2f}."
         )

@@ -12,22 +12,25 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from transformer_edu.data.vocabulary import BOS_ID, EOS_ID
 from transformer_edu.decoding.beam import Hypothesis, length_normalizer
 from transformer_edu.support.device import device_of
 from transformer_edu.support.modes import evaluation_mode
 from transformer_edu.support.validation import check_number, check_positive_integer
 from transformer_edu.widgets.inputs import check_index, check_recording
+from transformer_edu.widgets.sentence_data import Opening
 
-BEAM_SIZES = (1, 2, 3, 4)
+BEAM_SIZES = (1, 2, 3, 4, 5)
 ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-TOP = 6  # likeliest next tokens kept of each prefix
+TOP = 7  # likeliest next tokens kept of each prefix
+LONGEST = 18  # tokens of a translation that the page searches for, the begin token counted
 DIGITS = 5  # of a log-probability, after the point
 BOS, EOS = 0, 1  # places of the begin and end token in a tree's list of tokens
 
 FACTS = ("source", "space", "tokens", "max_len", "beam_sizes", "alphas")
 COLUMNS = ("parent", "token", "next", "log_probs", "rest")  # a list each, with an entry for every prefix
 
-# A language of five words, made up: the end of a prefix, and the probabilities of what follows. The longest end counts.
+# A language of six words, made up: the end of a prefix, and the probabilities of what follows. The longest end counts.
 # Greedy search takes "a" (0.5), after which no noun is likely; "the" (0.4) leads to "cat" (0.9) and to more in the end.
 HAND_TOKENS = ("<bos>", "<eos>", "a", "the", "black", "cat", "dog", "sleeps")
 HAND_LANGUAGE: dict[tuple[str, ...], dict[str, float]] = {
@@ -177,6 +180,16 @@ def record_model(
             return logits.log_softmax(dim=-1)
 
         return record_search_tree(next_log_probs, bos_id, eos_id, tokens, max_len, **options)
+
+
+def translation_tree(opening: Opening) -> dict[str, Any]:
+    """What a figure shows of a sentence before the page has its model."""
+    english, french = opening.vocabularies
+    tokens = [french.word(index) for index in range(len(french))]
+    longest = min(LONGEST, opening.model.config.max_len)
+    return record_model(
+        opening.model, english.encode(opening.words), BOS_ID, EOS_ID, tokens, longest, source=opening.sentence
+    )
 
 
 def _rest(pairs: Sequence[tuple[int, float]]) -> float:

@@ -57,16 +57,19 @@ class TrainingReplay(Figure):
         data = self.replay
         run, at = data["runs"][self.run], data["moments"].index(self.step)
         look = run["moments"][at]
-        words = " ".join(spoken(word) for word in look["written"] if word != "<eos>")
         likely = max(range(len(look["p"])), key=lambda i: look["p"][i])
         row = weights_at(data, self.run, at, self.layer, self.head)[likely]
         most = max(range(len(row)), key=lambda i: row[i])
-        word = data["target_tokens"][likely]
         return (
-            f"A training run of {data['moments'][-1]} steps (“{run['name']}”) after {self.step} of them: curves of "
-            f"loss and learning rate, held-out loss {look['loss']:.2f}, {100 * look['exact']:.0f} % of unseen "
-            f"sentences right. For “{' '.join(data['source_tokens'])}” it writes “{words}”. A matrix of "
-            f"cross-attention, layer {self.layer + 1}, head {self.head + 1}, with the probability of each right next "
-            f"word: most for {spoken(word)}, {look['p'][likely]:.2f}, looking at "
-            f"{data['source_tokens'][most]} with {row[most]:.2f}."
+            f"A training run of {data['moments'][-1]} steps (“{run['name']}”) after {self.step} of them: the loss "
+            f"curve, held-out loss {look['loss']:.2f}, {100 * look['exact']:.0f} % of unseen "
+            f"sentences right. For “{' '.join(data['source_tokens'])}” it writes “{_written(look)}”; at the start it "
+            f"wrote “{_written(run['moments'][0])}”, at the end it writes “{_written(run['moments'][-1])}”. Three "
+            f"pictures of cross-attention, layer {self.layer + 1}, head {self.head + 1}, at these moments; to write "
+            f"{spoken(data['target_tokens'][likely])} it now looks most at {data['source_tokens'][most]}, "
+            f"{row[most]:.2f}."
         )
+
+
+def _written(look: Mapping[str, Any]) -> str:
+    return " ".join(spoken(word) for word in look["written"] if word != "<eos>")

@@ -1,9 +1,15 @@
-import { asToken, bold, button, changeAnnouncer, choice, cividis, css, div, diverging, dot, fill, focusedIn, format, h,
-  matrixGrid, mount, paragraph, readable, setOff, span, store, svg, whole } from "./core.js";
+import * as engine from "../../engine/js/engine.js";
+import { asToken, bold, button, choice, clamp, cividis, css, div, diverging, dot, DURATION, fill, format, frame,
+  gliding, h, KEYS, matrixGrid, modelOf, paragraph, player, readable, reducedMotion, sentenceLine, setOff, span, store,
+  svg, uniqueId, whole } from "./core.js";
 
-const TRAITS = ["trace", "block", "source_token", "target_token", "source_name", "target_name"];
+const TRAITS = ["sentence", "trace", "block", "source_token", "target_token", "source_name", "target_name", "line",
+  "model_file"
+];
+const LIKELY = 5; // words with their scores and probabilities
 const SCALE = 3; // activations beyond ±3 get the strongest colour
 const SHOWN = 0.05; // attention weights below this are not named in the sentence
+const SHADES = Array.from({ length: 256 }, (_, i) => diverging(i / 127.5 - 1));
 const CHAPTERS = {
   3: ["03-tokens-and-embeddings", "Tokens and embeddings"],
   4: ["04-positional-encoding", "Positional encoding"],
@@ -18,142 +24,80 @@ const CHAPTERS = {
 };
 const LAYERS = {
   encoder: ["self", "after_self", "feed_forward", "after_feed_forward"],
-  decoder: [
-    "self", "after_self", "cross", "after_cross", "feed_forward", "after_feed_forward",
-  ]
+  decoder: ["self", "after_self", "cross", "after_cross", "feed_forward", "after_feed_forward"],
 };
 
-const ATTENTION = { formula: "softmax(Q K^{T} / √d_{k}) V", sum: "4 × (<d> × <d> + <d>)" };
-const EACH_HEAD = "<heads> heads, d_{k} = <per_head>; side by side, times W_{O}.";
-const ADD_AND_NORM = { note: "γ scales and β shifts each of the d_{model} numbers.", sum: "2 × <d>" };
-
-/**
- * What is always true of a block: name, purpose, formula and a note to it, how its parameters add up, the chapters
- * that build it. <d> and the like stand for the model's sizes and languages.
- */
+/** What is always true of a block: name, purpose, the chapters that build it; <d> and the like are filled in. */
 const BLOCKS = {
-  embedding: {
-    title: "Embedding",
-    purpose: "Looks each word up in a table with a row for each of the <words> <language> words. At this point a " +
-      "word has the same row in every sentence.",
-    formula: "E[word] · √d_{model}",
-    note: "√<d> = <root>",
-    sum: "<words> × <d>",
-    chapters: [3],
-  },
-  positional: {
-    title: "Positional encoding",
-    purpose: "Adds a fixed pattern of sines and cosines, another one for each position: from here on the order is in " +
-      "the numbers.",
-    formula: "x + PE_{pos}",
-    note: "PE_{pos, 2i} = sin(pos · θ_{i}), PE_{pos, 2i+1} = cos(pos · θ_{i})",
-    sum: "",
-    chapters: [4],
-  },
-  "encoder.self": {
-    ...ATTENTION,
-    title: "Self-attention",
-    purpose: "Every word collects what it needs from all words of the sentence, itself included.",
-    note: `Q, K and V come from x. ${EACH_HEAD}`,
-    chapters: [6, 7, 9],
-  },
-  "decoder.self": {
-    ...ATTENTION,
-    title: "Masked self-attention",
-    purpose: "Every position collects from the words written so far. Later words are hidden from it.",
-    note: `Q, K and V come from x; scores of later words are masked. ${EACH_HEAD}`,
-    chapters: [6, 7, 10],
-  },
-  cross: {
-    ...ATTENTION,
-    title: "Cross-attention",
-    purpose: "Here the two halves meet: every position asks the encoder’s output, the memory, for the <source> words " +
-      "that it needs now.",
-    note: `Q comes from x, K and V from the memory. ${EACH_HEAD}`,
-    chapters: [6, 7, 10],
-  },
-  feed_forward: {
-    title: "Feed-forward",
-    purpose: "Works on each row alone: <d> numbers become <ff>, negative ones are set to 0, and back to <d>. No word " +
-      "looks at another here.",
-    formula: "max(0, x W_{1} + b_{1}) W_{2} + b_{2}",
-    note: "",
-    sum: "<d> × <ff> + <ff> + <ff> × <d> + <d>",
-    chapters: [8],
-  },
-  "encoder.after_self": {
-    ...ADD_AND_NORM,
-    title: "Add & norm after self-attention",
-    purpose: "Adds what attention brought to what went into it (the line around it), then normalizes each row.",
-    formula: "LayerNorm(x + Attention(x))",
-    chapters: [8, 5],
-  },
-  "decoder.after_self": {
-    ...ADD_AND_NORM,
-    title: "Add & norm after masked self-attention",
-    purpose: "Adds what attention brought to what went into it (the line around it), then normalizes each row.",
-    formula: "LayerNorm(x + Attention(x))",
-    chapters: [8, 5],
-  },
-  after_cross: {
-    ...ADD_AND_NORM,
-    title: "Add & norm after cross-attention",
-    purpose: "Adds what cross-attention brought to what went into it (the line around it), then normalizes each row.",
-    formula: "LayerNorm(x + Attention(x, memory))",
-    chapters: [8, 5],
-  },
-  "encoder.after_feed_forward": {
-    ...ADD_AND_NORM,
-    title: "Add & norm after feed-forward",
-    purpose: "Adds the feed-forward’s output to what went into it, then normalizes each row. This is the layer’s " +
-      "output; the last layer’s is the memory.",
-    formula: "LayerNorm(x + FFN(x))",
-    chapters: [8, 5, 9],
-  },
-  "decoder.after_feed_forward": {
-    ...ADD_AND_NORM,
-    title: "Add & norm after feed-forward",
-    purpose: "Adds the feed-forward’s output to what went into it, then normalizes each row. This is the layer’s " +
-      "output.",
-    formula: "LayerNorm(x + FFN(x))",
-    chapters: [8, 5, 10],
-  },
-  logits: {
-    title: "Projection",
-    purpose: "Gives each of the <words> <language> words a score: how well does it fit as the next word?",
-    formula: "z = x W",
-    note: "",
-    sum: "<d> × <words>",
-    chapters: [11],
-  },
-  softmax: {
-    title: "Softmax",
-    purpose: "Turns the scores into probabilities, which sum to 1. The likeliest word is written and becomes the " +
-      "next input.",
-    formula: "p_{i} = exp(z_{i}) / Σ_{j} exp(z_{j})",
-    note: "",
-    sum: "",
-    chapters: [6, 11],
-  },
+  embedding: [
+    "Embedding", "Looks each word up in a table of <words> <language> words: the same row in every sentence.", [3],
+  ],
+  positional: [
+    "Positional encoding", "Adds a fixed pattern for each position: from here on the order is in the numbers.", [4],
+  ],
+  "encoder.self": ["Self-attention", "Every word collects what it needs from all words of the sentence.", [6, 7, 9]],
+  "decoder.self": [
+    "Masked self-attention", "Every position collects from the words written so far. Later words are hidden from it.",
+    [6, 7, 10],
+  ],
+  cross: [
+    "Cross-attention", "Here the halves meet: every position asks the encoder’s output, the memory, for words.",
+    [6, 7, 10],
+  ],
+  feed_forward: [
+    "Feed-forward", "Works on each row alone: <d> numbers become <ff>, negative ones become 0, and back to <d>.", [8],
+  ],
+  after: [
+    "Add & norm", "Adds what the <before> brought to what went into it, then normalizes each row.",
+    [8, 5],
+  ],
+  logits: ["Projection", "Scores each of the <words> <language> words: how well does it fit as the next one?", [11]],
+  softmax: [
+    "Softmax", "Turns the scores into probabilities. The likeliest word is written and is the next input.", [6, 11],
+  ],
 };
 
 const quoted = (word) => asToken(readable(word));
 const numbers = (rows, scale) => rows.map((row) => row.split(" ").map((number) => Number(number) / scale));
-/** The root mean square of a row. */
-const rms = (row) => bold(format(Math.sqrt(dot(row, row) / row.length)));
+const mapValues = (values, f) => Object.fromEntries(Object.entries(values).map(([name, value]) => [name, f(value)]));
 
-/** "W_{Q}" and "x^{2}" with real sub- and superscripts. Only for this file's own formulas. */
-function rich(text) {
-  return span("", ...text.split(/([_^]\{[^}]*\})/).map((part) => (
-    /^[_^]\{/.test(part) ? h(part[0] === "_" ? "sub" : "sup", {}, part.slice(2, -1)) : part
-  )));
+/**
+ * One sentence's numbers: `activations[block][row]`, `weights[block][head][row]`, the likeliest words of each row, with
+ * the model's sizes and its counts of parameters.
+ * @typedef {Record<string, any>} Trace
+ */
+
+/** As Python wrote it: of the block that is open at first. @returns {Trace} */
+const readTrace = (trace) => ({
+  ...trace,
+  activations: mapValues(trace.activations, (rows) => numbers(rows, 100)),
+  weights: mapValues(trace.weights, (heads) => heads.map((rows) => numbers(rows, 10000))),
+});
+
+/** Computed here: of all blocks, as many written words as the figure draws. @returns {Trace} */
+function traceOf(model, words, most, { sizes, parameters }) {
+  const { source, ids } = engine.translate(model, words.join(" "), { most });
+  const { activations, maps, logits } = engine.forward(model, source, ids.slice(0, -1));
+  return {
+    source_tokens: words,
+    target_tokens: ids.slice(1).map((id) => model.target.token(id)),
+    sizes,
+    parameters,
+    activations: mapValues(activations, engine.rowsOf),
+    weights: mapValues(maps, (heads) => heads.map(engine.rowsOf)),
+    candidates: engine.rowsOf(logits).map((scores) => {
+      const chances = engine.probabilities(Float32Array.from(scores));
+      return engine.highest(scores, LIKELY).map((id) => [model.target.token(id), scores[id], chances[id]]);
+    }),
+  };
 }
+const rms = (row) => bold(format(Math.sqrt(dot(row, row) / row.length)));
+const cut = (word) => (word.length > 16 ? `${word.slice(0, 15)}…` : word);
 
 /** All blocks in the order of computation. */
 function pathOf(layers) {
   const stack = (name) => [
-    `${name}.embedding`,
-    `${name}.positional`,
+    `${name}.embedding`, `${name}.positional`,
     ...Array.from({ length: layers }, (_, i) => LAYERS[name].map((part) => `${name}.${i}.${part}`)).flat(),
   ];
   return [...stack("encoder"), ...stack("decoder"), "logits", "softmax"];
@@ -171,53 +115,28 @@ function split(block) {
   };
 }
 
-/** What is always true of a block, out of `BLOCKS`, with this model's sizes and languages. */
-function describe(block, { trace, source_name, target_name }) {
-  const { stack, part } = split(block);
-  const { d_model, d_ff, num_heads, source_vocab_size, target_vocab_size } = trace.sizes;
-  const reads = stack === "encoder";
-  const root = Math.sqrt(d_model);
-  const values = {
-    d: d_model,
-    ff: d_ff,
-    heads: num_heads,
-    per_head: d_model / num_heads,
-    root: format(root, Number.isInteger(root) ? 0 : 2),
-    words: reads ? source_vocab_size : target_vocab_size,
-    language: reads ? source_name : target_name,
-    source: source_name,
-  };
-  const { chapters, ...texts } = BLOCKS[`${stack}.${part}`] ?? BLOCKS[part];
-  const filled = (text) => text.replace(/<(\w+)>/g, (_, name) => values[name]);
-  return { chapters, ...Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, filled(text)])) };
-}
+const about = (stack, part) => BLOCKS[`${stack}.${part}`] ?? BLOCKS[part] ?? BLOCKS.after;
 
-const placeOf = ({ stack, layer }) => [stack, layer === null ? "" : `layer ${layer + 1}`].filter(Boolean).join(", ");
+/** Name, place, purpose and chapters of a block, with this model's sizes and languages. */
+function describe(block, { trace, source_name: source, target_name }) {
+  const { stack, part, layer } = split(block);
+  const { d_model: d, d_ff: ff, source_vocab_size, target_vocab_size } = trace.sizes;
+  const [words, language] = stack === "encoder" ? [source_vocab_size, source] : [target_vocab_size, target_name];
+  const before = part.startsWith("after") ? about(stack, part.slice(6))[0].toLowerCase() : "";
+  const values = { d, ff, words, language, source, before };
+  const [title, purpose, chapters] = about(stack, part);
+  const place = [stack, layer === null ? "" : `layer ${layer + 1}`].filter(Boolean).join(", ");
+  return { title, place, chapters, purpose: purpose.replace(/<(\w+)>/g, (_, name) => values[name]) };
+}
 
 /** What a decoder’s position is called: the word just read and the word to write. */
 const steps = (written) => written.map((word, i) => [readable(i ? written[i - 1] : "<bos>"), readable(word)]);
 
-/** The shape in words and as PyTorch says it. */
-function shapeOf(block, { trace }) {
-  const { stack } = split(block);
-  const rows = trace[stack === "encoder" ? "source_tokens" : "target_tokens"].length;
-  const columns = stack ? trace.sizes.d_model : trace.sizes.target_vocab_size;
-  const what = { logits: "scores", softmax: "probabilities" }[block] ?? "numbers";
-  return [`${rows} tokens, ${columns} ${what} each. `, span("te-term te-nowrap", `Tensor: (1, ${rows}, ${columns})`)];
-}
-
-function parametersOf(block, { trace }, { sum }) {
-  const [count, total] = [trace.parameters[block], Object.values(trace.parameters).reduce((a, b) => a + b, 0)];
-  if (!sum) return [h("b", { dataset: { parameters: block, value: count } }, "none"), block === "softmax"
-    ? ""
-    : ": computed, not learned"
-  ];
-  if (!count) return [
-    h("b", { dataset: { parameters: block, value: 0 } }, "none of its own"), ": it shares the table of an embedding",
-  ];
-  return [h("b", { dataset: { parameters: block, value: count } }, whole(count)), ` = ${sum}. `, span(
-    "te-term te-nowrap", `${((100 * count) / total).toFixed(1)} % of all`
-  )];
+/** The words that an attention looks at. */
+function keysOf(block, trace) {
+  const { stack, part } = split(block);
+  const source = stack === "encoder" || part === "cross";
+  return source ? trace.source_tokens : steps(trace.target_tokens).map(([input]) => input);
 }
 
 /** "black 0.98, cat 0.01": the mean of the heads, strongest first. */
@@ -234,11 +153,11 @@ function followed(block, state, path) {
   const reads = stack === "encoder";
   const at = reads ? state.source_token : state.target_token;
   const word = trace[reads ? "source_tokens" : "target_tokens"][at];
-  const [input, output] = steps(trace.target_tokens)[state.target_token];
-  const row = (name) => numbers([trace.activations[name][at]], 100)[0];
+  const [input] = steps(trace.target_tokens)[state.target_token];
+  const row = (name) => trace.activations[name][at];
   const who = reads ? [quoted(word)] : [quoted(input), " → ", quoted(word)];
   if (attends) {
-    const rows = trace.weights[block].map((head) => numbers([head[at]], 10000)[0]);
+    const rows = trace.weights[block].map((head) => head[at]);
     return [
       ...(reads ? [quoted(word)] : ["To write ", quoted(word), ", this layer"]), " looks at ",
       ...looks(rows, keysOf(block, trace)), ` (mean of the ${rows.length} heads).`,
@@ -247,8 +166,8 @@ function followed(block, state, path) {
   if (part === "embedding") return reads
     ? [quoted(word), " is looked up: its numbers are the outlined row."]
     : [
-      ...(at ? ["The word just written, ", quoted(input), ","] : ["The begin token, ", quoted(input), ","]),
-      " is looked up. Its row has to become the next word, ", quoted(output), ".",
+      at ? "The word just written, " : "The begin token, ", quoted(input),
+      ", is looked up. Its row has to become the next word, ", quoted(word), ".",
     ];
   if (part === "positional") return [
     quoted(reads ? word : input), ` stands at position ${at} (counted from 0) and gets that position’s pattern.`,
@@ -260,8 +179,8 @@ function followed(block, state, path) {
     const here = path.indexOf(block);
     const [into, added, after] = [path[here - 2], path[here - 1], block].map((name) => rms(row(name)));
     return [
-      ...who, ": numbers with an RMS of ", into, " went in, of ", added, " were added, of ", after,
-      " came out of the norm (RMS: root mean square).",
+      ...who, ": numbers with an RMS (root mean square) of ", into, " went in, of ", added, " were added, of ", after,
+      " came out of the norm.",
     ];
   }
   const [best, score, probability] = trace.candidates[at][0];
@@ -269,13 +188,6 @@ function followed(block, state, path) {
     "After ", quoted(input), " the ", block === "logits" ? "highest score" : "likeliest word", " is ", quoted(best),
     `, ${format(block === "logits" ? score : probability)}.`,
   ];
-}
-
-/** The words that an attention looks at. */
-function keysOf(block, trace) {
-  const { stack, part } = split(block);
-  return stack === "encoder"
-    || part === "cross" ? trace.source_tokens : steps(trace.target_tokens).map(([input]) => input);
 }
 
 /** A chapter's address: from the published page's own table of contents, or beside a live notebook; null elsewhere. */
@@ -287,16 +199,15 @@ function chapterAddress(el, file) {
 
 function chapterLink(el, number) {
   const [file, title] = CHAPTERS[number];
-  const address = chapterAddress(el, file);
-  const text = `${number} ${title}`;
-  return address
-    ? h("a", { href: address, dataset: { chapter: file }, target: address.endsWith(".ipynb") ? "_blank" : null }, text)
-    : h("span", { dataset: { chapter: file } }, text);
+  const href = chapterAddress(el, file);
+  const props = href ? { href, target: href.endsWith(".ipynb") ? "_blank" : null } : {};
+  return h(href ? "a" : "span", { ...props, dataset: { chapter: file } }, `${number} ${title}`);
 }
 
-// The map: a drawing of 340 x 482 units with the two stacks side by side.
+// The map: a drawing with the two stacks side by side, in units of its viewBox.
 const HALF = { encoder: { left: 4, block: 24, rail: 14 }, decoder: { left: 182, block: 186, rail: 326 } };
-const [WIDE, SUB, NORM, GAP, FLOOR, CENTRE] = [130, 32, 24, 22, 362, 65];
+const [WIDE, SUB, NORM, GAP, FLOOR, CENTRE] = [130, 24, 20, 16, 290, 65];
+const TOP = { encoder: 164, decoder: 104 };
 const KIND = {
   embedding: "table",
   positional: "position",
@@ -304,120 +215,139 @@ const KIND = {
   cross: "attention",
   feed_forward: "forward",
   logits: "table",
-  softmax: "position",
+  softmax: "position"
 };
+const LABEL = { embedding: "Embedding", positional: "+ Position", logits: "Projection", softmax: "Softmax" };
 const kindOf = (part) => KIND[part] ?? "norm";
-const LABEL = {
-  embedding: "Embedding",
-  positional: "+ Position",
-  self: "Self-attention",
-  cross: "Cross-attention",
-  feed_forward: "Feed-forward",
-  logits: "Projection",
-  softmax: "Softmax",
-};
 
-/** Every block's box: { part, stack, x, y, height }; those of a layer stand for the layer that is shown. */
+/**
+ * Every block's box, with the wires that lead into it: { part, stack, x, y, height, wires }; those of a layer stand for
+ * the layer that is shown.
+ */
 function boxes() {
-  const place = (stack, part, y, height) => ({ stack, part, x: HALF[stack || "decoder"].block, y, height });
-  const half = (stack) => {
-    const pairs = LAYERS[stack].flatMap((part, i) => {
-      const bottom = FLOOR - 20 - Math.floor(i / 2) * (SUB + NORM + GAP);
-      return [i % 2 ? place(stack, part, bottom - SUB - NORM, NORM) : place(stack, part, bottom - SUB, SUB)];
-    });
-    return [place(stack, "embedding", 422, 28), place(stack, "positional", 380, 28), ...pairs];
-  };
-  return [...half("encoder"), ...half("decoder"), place("", "logits", 68, 28), place("", "softmax", 26, 28)];
-}
-
-const HEADS = { up: "M -4 6 L 0 0 L 4 6 Z", left: "M 6 -4 L 0 0 L 6 4 Z", right: "M -6 -4 L 0 0 L -6 4 Z" };
-const arrow = (x, y, way) => svg("path", { d: HEADS[way], transform: `translate(${x} ${y})`, class: "te-am-head" });
-const line = (d) => svg("path", { d, class: "te-am-line" });
-
-/** Frames of the stacks, the way up, the lines around each sub-layer, and the memory's way across. */
-function wiring(all) {
-  const drawn = [];
+  const all = [];
   for (const stack of ["encoder", "decoder"]) {
-    const { left, block, rail } = HALF[stack];
-    const own = all.filter((box) => box.stack === stack);
-    const top = Math.min(...own.map((box) => box.y)) - 12;
-    const middle = block + CENTRE;
-    drawn.push(svg("rect", { x: left, y: top, width: 154, height: FLOOR - top, rx: 10, class: "te-am-frame" }));
-    drawn.push(line(`M ${middle} 462 V ${stack === "encoder" ? 174 : 18}`));
-    own.filter((box) => kindOf(box.part) !== "norm").forEach(
-      (box) => drawn.push(arrow(middle, box.y + box.height, "up"))
-    );
-    own.filter((box) => kindOf(box.part) === "norm").forEach((box) => {
-      const [split, into, edge] = [
-        box.y + NORM + SUB + 11, box.y + NORM / 2, stack === "encoder" ? block : block + WIDE,
-      ];
-      drawn.push(line(`M ${middle} ${split} H ${rail} V ${into} H ${edge}`), arrow(
-        edge, into, stack === "encoder" ? "right" : "left"
-      ));
-    });
+    const { block: x, rail } = HALF[stack];
+    const middle = x + CENTRE;
+    const up = (from, to) => `M ${middle} ${from} V ${to}`;
+    const edge = stack === "encoder" ? x : x + WIDE;
+    const put = (part, y, height, ...wires) => all.push({ stack, part, x, y, height, wires });
+    put("embedding", 338, 24, up(370, 362));
+    put("positional", 302, 24, up(338, 326));
+    let below = 302;
+    for (let i = 0; i < LAYERS[stack].length; i += 2) {
+      const bottom = FLOOR - 14 - (i / 2) * (SUB + NORM + GAP);
+      const [split, into] = [bottom + GAP / 2, bottom - SUB - NORM / 2];
+      put(LAYERS[stack][i], bottom - SUB, SUB, up(below, bottom));
+      put(LAYERS[stack][i + 1], bottom - SUB - NORM, NORM, `M ${middle} ${split} H ${rail} V ${into} H ${edge}`);
+      below = bottom - SUB - NORM;
+    }
+    if (stack === "decoder") {
+      put("logits", 58, 24, up(below, 82));
+      put("softmax", 22, 24, up(58, 46), up(22, 18));
+      all.slice(-2).forEach((box) => (box.stack = ""));
+    }
   }
   const cross = all.find((box) => box.part === "cross");
-  const across = cross.y + cross.height / 2;
-  drawn.push(
-    line(`M ${HALF.encoder.block + CENTRE} 174 H 170 V ${across} H ${cross.x}`), arrow(cross.x, across, "right")
-  );
-  all.filter((box) => !box.stack).forEach((box) => drawn.push(arrow(box.x + CENTRE, box.y + box.height, "up")));
-  drawn.push(arrow(HALF.decoder.block + CENTRE, 17, "up"));
-  return drawn;
+  cross.wires.push(`M ${HALF.encoder.block + CENTRE} 174 V 144 H 170 V ${cross.y + SUB / 2} H ${cross.x}`);
+  return all;
+}
+
+/** Words in at most two lines, the chosen one bold; if they are too many, the chosen one alone. */
+function linesOf(words, chosen) {
+  const lines = [
+    []
+  ];
+  let length = 0;
+  words.forEach((word, i) => {
+    if (length && length + word.length > 20)[length] = [0, lines.push([])];
+    length += word.length + 1;
+    lines.at(-1).push(svg("tspan", i === chosen ? { class: "te-am-bold" } : {}, `${cut(word)} `));
+  });
+  return lines.length > 2 ? [
+    [`… ${cut(words[chosen])} …`]
+  ] : lines;
 }
 
 /** The clickable drawing. `onChoose(box)` is told a box; `onKey(event)` gets the keys. */
-function drawing(trace, onChoose, onKey) {
+function drawing(onChoose, onKey) {
   const all = boxes();
   const text = (x, y, kind, ...content) => svg("text", { x, y, class: `te-am-${kind}` }, ...content);
-  const nodes = all.map((box) => {
-    const label = box.stack === "decoder"
-      && box.part === "self" ? "Masked self-attention" : LABEL[box.part] ?? "Add & norm";
-    return svg("g", {
-        role: "radio",
-        class: `te-am-block te-am-${kindOf(box.part)}`,
-        tabindex: -1,
-        ...KEYS,
-        on: {
-          click: () => onChoose(box),
-          keydown: onKey,
-        }
-      },
-      svg("rect", { x: box.x, y: box.y, width: WIDE, height: box.height, rx: 5 }),
-      text(box.x + CENTRE, box.y + box.height / 2 + 4.5, "name", label));
-  });
-  const layers = { encoder: text(96, 190, "small"), decoder: text(260, 112, "small") };
-  const ends = { source: text(89, 476, "word"), input: text(251, 476, "word"), output: text(251, 12, "word") };
-  const memory = text(174, 168, "small te-am-end");
+  const nodes = all.map((box) => svg("g", {
+      role: "radio",
+      class: `te-am-block te-am-${kindOf(box.part)}`,
+      tabindex: -1,
+      ...KEYS,
+      on: { click: () => onChoose(box), keydown: onKey },
+    },
+    svg("rect", { x: box.x, y: box.y, width: WIDE, height: box.height, rx: 5 }),
+    text(box.x + CENTRE, box.y + box.height / 2 + 4.5, "name", LABEL[box.part] ?? about(box.stack, box.part)[0])));
+  const head = uniqueId();
+  const marker = svg("marker", {
+    id: head,
+    viewBox: "0 0 6 8",
+    refX: 6,
+    refY: 4,
+    markerWidth: 6,
+    markerHeight: 8,
+    markerUnits: "userSpaceOnUse",
+    orient: "auto",
+    class: "te-am-head",
+  }, svg("path", { d: "M 0 0 L 6 4 L 0 8 Z" }));
+  const wire = (d, kind) => svg("path", { d, class: kind, pathLength: 1, "marker-end": kind && `url(#${head})` });
+  const flows = all.map((box) => svg("g", { class: "te-am-flow" }, ...box.wires.map((d) => wire(d, ""))));
+  const frames = Object.entries(HALF).map(([stack, { left }]) => svg("rect", {
+    x: left,
+    y: TOP[stack],
+    width: 154,
+    height: FLOOR - TOP[stack],
+    rx: 10,
+    class: "te-am-frame",
+  }));
+  const layers = { encoder: text(96, 158, "small"), decoder: text(260, 98, "small") };
+  const words = {
+    source: [text(89, 381, "word"), text(89, 396, "word")],
+    input: [text(251, 381, "word"), text(251, 396, "word")],
+    output: text(251, 12, "word te-am-bold")
+  };
+  const memory = text(166, 138, "small te-am-end");
   const element = svg("svg", {
-      viewBox: "0 0 340 482",
+      viewBox: "0 0 340 400",
       class: "te-am-drawing",
       role: "radiogroup",
       "aria-label": "Blocks in the order of computation; arrow keys walk along",
     },
-    ...wiring(all), text(6, 190, "stack", "Encoder"),
-    text(184, 112, "stack", "Decoder"), memory, ...Object.values(layers), ...Object.values(ends), ...nodes);
-  const short = (word) => (word.length > 16 ? `${word.slice(0, 15)}…` : word);
+    marker, ...frames, ...all.flatMap((box) => box.wires.map((d) => wire(d, "te-am-line"))), ...flows,
+    text(6, 158, "bold", "Encoder"), text(184, 98, "bold", "Decoder"),
+    memory, ...Object.values(layers), ...Object.values(words).flat(), ...nodes);
+  let open = null;
   return {
     element,
     update(state, layer) {
       const { trace: now, target_token: at } = state;
-      const [input] = steps(now.target_tokens)[at];
+      const inputs = steps(now.target_tokens).slice(0, at + 1).map(([input]) => input);
+      const write = (places, lines) => places.forEach((place, i) => fill(place, ...(lines[i] ?? [])));
       Object.values(layers).forEach((node) => (node.textContent = `layer ${layer + 1} of ${now.sizes.num_layers}`));
       memory.textContent = layer + 1 < now.sizes.num_layers ? `memory, of layer ${now.sizes.num_layers}` : "memory";
-      ends.source.textContent = `… ${short(now.source_tokens[state.source_token])} …`;
-      ends.input.textContent = `… ${short(input)}`;
-      ends.output.textContent = `${short(readable(now.candidates[at][0][0]))} ${format(now.candidates[at][0][2])}`;
+      write(words.source, linesOf(now.source_tokens, state.source_token));
+      write(words.input, linesOf(inputs, at));
+      words.output.textContent = `${cut(readable(now.candidates[at][0][0]))} ${format(now.candidates[at][0][2])}`;
       nodes.forEach((node, i) => {
         const block = blockOf(all[i], layer);
         const on = block === state.block;
+        const { title, place } = describe(block, state);
         node.dataset.block = block;
         node.setAttribute("aria-checked", String(on));
-        node.setAttribute(
-          "aria-label", [describe(block, state).title, placeOf(split(block))].filter(Boolean).join(", ")
-        );
+        node.setAttribute("aria-label", place ? `${title}, ${place}` : title);
         node.setAttribute("tabindex", on ? "0" : "-1");
+        flows[i].classList.toggle("te-am-on", on);
+        if (on && open && open !== block && !reducedMotion()) {
+          [...flows[i].children].forEach((path) => path.animate(
+            [{ strokeDashoffset: 1 }, { strokeDashoffset: 0 }], { duration: DURATION, easing: "ease-out" }
+          ));
+        }
       });
+      open = state.block;
     },
     focus: () => nodes.find((node) => node.getAttribute("aria-checked") === "true")?.focus(),
   };
@@ -427,68 +357,84 @@ const blockOf = ({ stack, part }, layer) => (
   stack === "" ? part : LAYERS[stack].includes(part) ? `${stack}.${layer}.${part}` : `${stack}.${part}`
 );
 
-/** The block's output as coloured cells, a row for each token. Hover or arrow keys read single numbers. */
-function heatmap(rows, width, onRow) {
-  const readout = div("te-note te-am-readout", "Point at a cell to read its number.");
-  const grid = matrixGrid({
-    name: "activations",
-    label: "output of this block",
-    rows,
-    columns: Array.from({
-      length: width,
-    }, (_, j) => String(j)),
-    showRows: true,
-    onSelect: (r, c) => {
-      read(r, c);
-      onRow(r);
-    }
+const heading = (text, note) => div("te-am-heading", text, note);
+
+/** A piece of the colour that numbers below or above 0 have. @param {-1 | 1} side */
+const sign = (side) => h("i", { class: "te-am-sign", style: { background: css(SHADES[side < 0 ? 40 : 215]) } });
+
+/** The block's output as coloured cells, a row for each token; a row can be chosen, a number pointed at. */
+function heatmap(label, rows, width, onRow) {
+  const canvas = h("canvas", { class: "te-am-canvas", role: "img", width, height: rows.length });
+  const mark = div("te-am-mark te-glide");
+  const words = choice({
+    label,
+    class: "te-am-rows",
+    value: 0,
+    onChange: onRow,
+    options: rows.map((row, i) => ({ value: i, content: [row] }))
   });
-  const longest = Math.max(...rows.map((row) => row.length));
-  const box = h("div", { class: "te-am-heat", style: { "--te-label": `${Math.min(longest, 18) * 6.6 + 10}px` } },
-    grid.element
-  );
-  const cellAt = (r, c) => grid.element.querySelector(`[data-row="${r}"][data-column="${c}"]`);
-  let last = null; // the cell whose number is printed
-  function read(r, c) {
-    last = [r, c];
-    fill(readout, bold(rows[r]), `, number ${c}: `, bold(format(Number(cellAt(r, c).dataset.value))));
-  }
-  grid.element.addEventListener("pointerover", (event) => {
-    const cell = event.target.closest(".te-cell");
-    if (cell) read(cell.dataset.row, cell.dataset.column);
+  const readout = span("te-term");
+  const cells = div("te-am-cells", canvas, mark);
+  const element = div("te-am-heat", heading("What comes out", readout), words.element, cells);
+  element.style.setProperty("--rows", rows.length);
+  const picture = new ImageData(width, rows.length);
+  const paint = gliding((now) => {
+    now.forEach((value, i) => picture.data.set(SHADES[clamp(Math.round(127.5 * (value / SCALE + 1)), 0, 255)], 4 * i));
+    canvas.getContext("2d").putImageData(picture, 0, 0);
+  });
+  picture.data.fill(255);
+  let [values, last] = [
+    [], null
+  ];
+  const read = (row, column) => {
+    last = [row, column];
+    fill(readout, bold(rows[row]), `, number ${column}: `, bold(format(values[row][column])));
+  };
+  const pointed = (event) => {
+    const area = canvas.getBoundingClientRect();
+    const at = (offset, length, count) => clamp(Math.floor((offset / length) * count), 0, count - 1);
+    read(at(event.clientY - area.top, area.height, rows.length), at(event.clientX - area.left, area.width, width));
+  };
+  canvas.addEventListener("pointermove", pointed);
+  canvas.addEventListener("click", (event) => {
+    pointed(event);
+    onRow(last[0]);
   });
   return {
-    elements: [box, div("te-am-below", readout, legend())],
-    update(values, row) {
-      grid.update(values, { decimals: 2, colour: (value) => diverging(value / SCALE) });
-      // too narrow for its number: see readout
-      grid.element.querySelectorAll(".te-cell").forEach((cell) => (cell.textContent = ""));
-      grid.highlight({ row });
+    element,
+    update(matrix, row) {
+      values = matrix;
+      paint.to(values.flat());
+      words.set(row);
+      mark.style.transform = `translateY(${100 * row}%)`;
+      canvas.setAttribute("aria-label", `${rows.length} rows of ${width} numbers, from ${
+        format(Math.min(...values.flat()))} to ${format(Math.max(...values.flat()))}`);
       if (last) read(...last);
+      else fill(readout, `${rows.length} × ${width} numbers`, sign(-1), "below 0", sign(1), "above");
     },
   };
 }
 
 /** One attention's weights for the followed word: a row for each head. Hatched: hidden by the mask. */
 function weightsTable(block, trace) {
-  const keys = keysOf(block, trace);
   const grid = matrixGrid({
     name: "weights",
     label: "attention weights of the followed word, a row for each head",
     rows: trace.weights[block].map((_, i) => `head ${i + 1}`),
-    columns: keys,
+    columns: keysOf(block, trace),
     showRows: true,
     showColumns: true,
   });
   const hides = block.startsWith("decoder") && block.endsWith("self");
   return {
-    element: div("te-am-weights", grid.element),
+    element: div("", heading("Where it looks", span("te-term", "each head’s weights sum to 1")),
+      div("te-am-weights", grid.element)),
     update(heads, row) {
-      grid.update(heads, { decimals: 2, colour: cividis });
-      grid.element.querySelectorAll(".te-cell").forEach((cell) => {
-        if (!hides || Number(cell.dataset.column) <= row) return;
+      grid.update(heads, { decimals: 2, colour: cividis, quiet: 0.005 });
+      if (hides) grid.element.querySelectorAll(".te-cell").forEach((cell) => {
+        if (Number(cell.dataset.column) <= row) return;
         cell.classList.replace("te-coloured", "te-blocked");
-        [cell.style.background, cell.textContent] = ["", ""];
+        cell.style.background = "";
         cell.setAttribute("aria-label", cell.getAttribute("aria-label").replace(/:[^:]*$/, ": hidden by the mask, 0"));
       });
     },
@@ -502,169 +448,180 @@ function candidates(block, trace, at) {
   const longest = block === "logits" ? Math.max(...found.map((one) => Math.abs(one[1])), 1e-9) : 1;
   const rest = 1 - found.reduce((sum, one) => sum + one[2], 0);
   const others = trace.sizes.target_vocab_size - found.length;
+  const bar = (share) => h("span", { class: "te-am-bar", "aria-hidden": "true" },
+    h("i", { style: { width: `${100 * share}%` } }));
   return div("te-am-best", ...found.flatMap((one) => [
-    span("te-am-candidate", readable(one[0])),
-    h("span", { class: "te-am-bar", "aria-hidden": "true" },
-      h("i", { style: { width: `${(100 * Math.abs(one[index])) / longest}%` } })
-    ),
-    h("span", { class: "te-am-number", dataset: { candidate: one[0], value: one[index] } },
-      format(one[index], decimals)
-    ),
+    span("", readable(one[0])), bar(Math.abs(one[index]) / longest),
+    h("span", { dataset: { candidate: one[0], value: one[index] } }, format(one[index], decimals)),
   ]), span("te-note te-am-rest", block === "softmax"
     ? `The other ${others} words together: ${format(Math.max(rest, 0), 4)}`
-    : `The other ${others} words score less. Scores may have any size and sign.`));
+    : `The other ${others} words score less.`));
 }
 
-function legend() {
-  const stops = Array.from({ length: 7 }, (_, i) => css(diverging(i / 3 - 1)));
-  return span("te-am-legend",
-    format(-SCALE, 0), h("i", { style: { background: `linear-gradient(to right, ${stops.join(", ")})` } }), `+${SCALE}`
-  );
-}
-
-function render({ model, el }) {
-  const root = mount(el, "architecture-map", "Map of the Transformer");
-  const announce = changeAnnouncer(root);
-  const state = store(model, TRAITS, draw);
+function render({ model: widget, el }) {
+  const figure = frame(el, {
+    name: "architecture-map",
+    label: "Map of the Transformer",
+    says: [""],
+    invite: ["press Play, type another sentence, or click a row to follow its word."],
+  });
+  const state = store(widget, TRAITS, draw);
+  const running = modelOf(figure.root, () => engine.loadModel(widget, state.model_file), draw);
   const kept = new Map(); // heatmaps and tables, made when first needed
-  let path = pathOf(state.trace.sizes.num_layers),
-    shownTrace = state.trace;
-  let layer = split(state.block).layer ?? state.trace.sizes.num_layers - 1;
+  const begun = { trace: readTrace(state.trace), sentence: state.sentence };
+  const { sizes, parameters } = begun.trace;
+  const path = pathOf(sizes.num_layers);
+  let { trace } = begun;
+  let [computed, built] = ["", null];
+  let layer = split(state.block).layer ?? 0;
 
+  const line = sentenceLine({
+    opened: begun.trace.source_tokens,
+    ...state.line,
+    wordsOf: engine.wordsOf,
+    onChange: (sentence) => set({ sentence }),
+    onAgain() {
+      line.set(begun.sentence);
+      set({ sentence: begun.sentence });
+    },
+  });
   const keep = (key, make) => kept.get(key) ?? kept.set(key, make()).get(key);
-  const open = (block) => block !== state.block && state.set({ block });
-  const walk = (by) => open(path[Math.min(path.length - 1, Math.max(0, path.indexOf(state.block) + by))]);
-  const follow = (name, at) => at !== state[name] && state.set({
-    [name]: at
+  const open = (block) => block !== state.block && set({ block });
+  const at = () => path.indexOf(state.block);
+  const walk = (by) => open(path[clamp(at() + by, 0, path.length - 1)]);
+  const follow = (name, row) => row !== state[name] && set(Object.fromEntries([
+    [name, row]
+  ]));
+  const link = (number) => keep(`chapter ${number}`, () => chapterLink(el, number));
+
+  function set(changes) {
+    state.set(changes);
+    running.wake();
+  }
+
+  /** The sentence's numbers, computed once; what is wrong with it, or null. */
+  function compute() {
+    const { words, wrong } = line.read(state.sentence);
+    const key = words.join(" ");
+    if (wrong || key === computed) return wrong;
+    if (running.model)[trace, computed] = [traceOf(running.model, words, state.line.most, begun.trace), key];
+    else if (key === begun.trace.source_tokens.join(" ")) trace = begun.trace;
+    return null;
+  }
+
+  /** What is shown: the state, with the words that this sentence has. */
+  const view = () => ({
+    trace,
+    block: state.block,
+    source_token: Math.min(state.source_token, trace.source_tokens.length - 1),
+    target_token: Math.min(state.target_token, trace.target_tokens.length - 1),
+    source_name: state.source_name,
+    target_name: state.target_name,
   });
 
   function byKey(event) {
-    const by = {
-      ArrowUp: 1,
-      ArrowRight: 1,
-      ArrowDown: -1,
-      ArrowLeft: -1,
-      Home: -path.length,
-      End: path.length,
-    }[event.key];
+    const far = path.length;
+    const by = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1, Home: -far, End: far }[event.key];
     if (by === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     walk(by);
     map.focus();
   }
-  const map = drawing(state.trace, (box) => {
-    open(blockOf(box, layer));
+  const map = drawing((box) => {
+    const here = blockOf(box, layer) === state.block; // once more: the same block in the next layer
+    open(blockOf(box, here ? (layer + 1) % sizes.num_layers : layer));
     map.focus();
   }, byKey);
   const previous = button("← Previous", () => walk(-1), { "aria-label": "Previous block" });
   const next = button("Next →", () => walk(1), { class: "te-button te-primary", "aria-label": "Next block" });
-  const counter = span("te-note");
-  const top = div("te-am-words");
-  const total = div("te-note");
-  const switches = div("te-am-switch");
-  const panel = div();
-  const facts = h("dl", { class: "te-am-facts" });
-  let choices = [];
+  const play = player({ figure: figure.root, at, last: () => path.length - 1, go: (to) => open(path[to]), wait: 900 });
+  const [counter, title, purpose] = [span("te-note"), div("te-am-title"), paragraph("te-am-purpose")];
+  const [body, corner] = [div(), div("te-am-corner")];
+  const facts = paragraph("te-note te-am-facts");
+  const words = figure.words(2);
+  const total = Object.values(parameters).reduce((a, b) => a + b, 0);
+  const inLayers = LAYERS.encoder.length + LAYERS.decoder.length;
+  const own = h("b", { dataset: { parameters: "" } });
+  const all = h("b", { dataset: { total: "", value: total } }, whole(total));
+  fill(corner, all, " learned numbers, ", own, " in this box. ",
+    `${inLayers + 6} boxes, ${inLayers} of them in each of ${sizes.num_layers} layers: ${path.length} steps.`);
+  figure.stage.style.setProperty("--panel", `${sizes.num_heads * 20 + 262}px`);
 
-  /** The rows of words and the layer switch; made again only when another sentence arrives. */
-  function build() {
-    const { source_tokens: source, target_tokens: target, parameters, sizes } = state.trace;
-    const words = (label, name, tokens) => choice({
-      label,
-      class: "te-am-tokens",
-      value: state[name],
-      options: tokens.map((word, i) => ({ value: i, content: [readable(word)] })),
-      onChange: (at) => follow(name, at),
-    });
-    choices = [words(`Follow a word that is read (${state.source_name})`, "source_token", source), words(
-      `Follow a word that is written (${state.target_name})`, "target_token", target
-    )];
-    const lines = [
-      ["reads", choices[0]],
-      ["writes", choices[1]]
-    ];
-    fill(top, ...lines.flatMap(([verb, one]) => [span("te-label", verb), one.element]));
-    const layers = choice({
-      label: "Layer",
-      value: layer,
-      options: Array.from({ length: sizes.num_layers }, (_, i) => ({ value: i, content: [String(i + 1)] })),
-      onChange: showLayer,
-    });
-    choices.push(layers);
-    fill(switches, span("te-label", "Layer"), layers.element);
-    const sum = Object.values(parameters).reduce((a, b) => a + b, 0);
-    fill(total, h("b", {
-      dataset: { total: "", value: sum },
-    }, whole(sum)), " parameters in all blocks together, learned in chapter ", chapterLink(el, 13), ".");
-  }
-
-  function showLayer(to) {
-    layer = to;
-    const now = split(state.block);
-    if (now.layer === null) draw();
-    else open(`${now.stack}.${to}.${now.part}`);
-  }
-
-  function picture() {
-    const { stack } = split(state.block);
-    if (!stack) return [
-      div("te-am-heading", "The five likeliest words"), candidates(state.block, state.trace, state.target_token),
-    ];
-    const [name, rows] = stack === "encoder"
-      ? ["source_token", state.trace.source_tokens.map(readable)]
-      : ["target_token", steps(state.trace.target_tokens).map((pair) => pair.join(" → "))];
-    const heat = keep(stack, () => heatmap(rows, state.trace.sizes.d_model, (at) => follow(name, at)));
-    heat.update(numbers(state.trace.activations[state.block], 100), state[name]);
-    return [
-      div("te-am-heading", "What comes out", span(
-        "te-term", stack === "encoder" ? "a row for each word" : "each row: word just read → word to write"
-      )),
-      ...heat.elements,
-    ];
-  }
-
-  function weights() {
-    const { stack, part, attends } = split(state.block);
-    if (!attends) return [];
-    const at = stack === "encoder" ? state.source_token : state.target_token;
-    const table = keep(`${stack} ${part}`, () => weightsTable(state.block, state.trace));
-    table.update(state.trace.weights[state.block].map((head) => numbers([head[at]], 10000)[0]), at);
-    return [div("te-am-heading", "Where it looks", span("te-term", "each head’s weights sum to 1")), table.element];
+  /** What comes out of the block, and where an attention looks. */
+  function picture({ stack, part, attends }, now) {
+    const { block } = state;
+    if (!stack) return [heading("The five likeliest words", ""), candidates(block, trace, now.target_token)];
+    if (!trace.activations[block]) return [];
+    const name = stack === "encoder" ? "source_token" : "target_token";
+    const reads = stack === "encoder";
+    const tokens = reads ? trace.source_tokens.map(readable) : steps(trace.target_tokens).map((two) => two.join(" → "));
+    const label = reads ? `read (${state.source_name})` : `read → to write (${state.target_name})`;
+    const make = () => heatmap(`Follow a word: ${label}`, tokens, sizes.d_model, (row) => follow(name, row));
+    const heat = keep(stack, make);
+    heat.update(trace.activations[block], now[name]);
+    if (!attends) return [heat.element];
+    const table = keep(`${stack} ${part}`, () => weightsTable(block, trace));
+    table.update(trace.weights[block].map((head) => head[now[name]]), now[name]);
+    return [heat.element, table.element];
   }
 
   function draw() {
-    if (state.trace !== shownTrace) {
-      [path, shownTrace] = [pathOf(state.trace.sizes.num_layers), state.trace, kept.clear(), build()];
-    }
+    const wrong = compute();
+    if (trace !== built) kept.clear();
+    built = trace;
+    const now = view();
     const place = split(state.block);
-    if (place.layer !== null) layer = place.layer;
-    [state.source_token, state.target_token, layer].forEach((value, i) => choices[i].set(value));
-    map.update(state, layer);
-    const [at, about] = [path.indexOf(state.block), describe(state.block, state)];
-    setOff(previous, at === 0);
-    setOff(next, at === path.length - 1);
-    counter.textContent = `block ${at + 1} of ${path.length}`;
-    const said = followed(state.block, state, path);
-    const fact = (name, ...content) => [h("dt", {}, name), h("dd", {}, ...content)];
-    const focused = focusedIn(panel); // a heatmap's cell: it comes back with its heatmap
-    fill(panel,
-      div("te-am-title", bold(about.title), span("te-term", placeOf(place))),
-      paragraph("te-am-purpose", about.purpose), paragraph("te-am-followed", ...said), ...weights(), ...picture());
-    if (focused?.isConnected) focused.focus({ preventScroll: true });
-    fill(facts, ...fact("Output", ...shapeOf(state.block, state)),
-      ...fact("Parameters", ...parametersOf(state.block, state, about)),
-      ...fact("Formula", rich(about.formula), about.note ? div("te-term", rich(about.note)) : null),
-      ...fact("Built in", ...about.chapters.flatMap((number, i) => [i ? ", " : "chapter ", chapterLink(el, number)])));
-    const text = `${about.title}, ${placeOf(place)}. ${panel.querySelector(".te-am-followed").textContent}`;
-    announce(text);
+    layer = place.layer ?? layer;
+    map.update(now, layer);
+    const told = describe(state.block, now);
+    const rows = place.stack === "encoder" ? "source_token" : "target_token";
+    const count = parameters[state.block];
+    setOff(previous, at() === 0);
+    setOff(next, at() === path.length - 1);
+    counter.textContent = `step ${at() + 1} of ${path.length}`;
+    figure.says(`In ${path.length} steps from ${state.source_name} words to the next ${state.target_name} word: `,
+      asToken(readable(trace.candidates[now.target_token][0][0])));
+    fill(title, bold(told.title), span("te-term", told.place));
+    fill(purpose, told.purpose);
+    Object.assign(own.dataset, { parameters: state.block, value: count });
+    fill(own, count ? whole(count) : "none");
+    const parts = picture(place, now);
+    if (parts.length !== body.children.length || parts.some((one, i) => one !== body.children[i])) fill(body, ...parts);
+    const isOpened = state.sentence === begun.sentence;
+    line.update(state.sentence, Boolean(wrong), isOpened);
+    const known = !place.stack || Boolean(trace.activations[state.block]);
+    const instead = running.instead(wrong, !known || !isOpened);
+    fill(words, ...(instead ?? followed(state.block, now, path)));
+    fill(facts, "Built in chapter ", ...told.chapters.flatMap((number, i) => [i ? ", " : "", link(number)]),
+      "; its numbers are learned in ", link(13), ". ", known && place.stack ? "The outlined row: " : "",
+      ...(known && place.stack ? trace.activations[state.block][now[rows]] : []).flatMap(
+        (value) => [h("span", { dataset: { value } }, format(value)), " "]));
+    figure.tell(`${told.title}, ${told.place}. ${words.textContent}${isOpened ? "" : ` ${state.sentence}`}`);
   }
 
-  build();
-  root.append(
-    paragraph("te-am-hint te-label", "Choose a block, or walk through with Next. Choose a word to follow it."), top,
-    div("te-am-columns", div("te-am-map", map.element, div("te-am-corner", switches, total)),
-      div("te-am-side", div("te-am-walk", previous, next, counter), panel)), facts);
+  figure.stage.append(div("te-am-map", map.element, corner), div("te-am-side", title, purpose, body));
+  figure.root.insertBefore(line.element, figure.stage);
+  figure.controls.append(play.element, previous, next, counter);
   draw();
+  const word = trace.source_tokens[state.source_token];
+  figure.ask([{
+    ask: ["find the first block in which ", quoted(word), " hears of other words"],
+    done: () => state.block === "encoder.0.self",
+    tell: ["Only attention carries numbers from one word to another."],
+    show: () => open("encoder.0.self"),
+  }, {
+    ask: [`find where the ${state.target_name} half looks at the ${state.source_name} one`],
+    done: () => split(state.block).part === "cross",
+    tell: ["Cross-attention is the only way across."],
+    show: () => open(`decoder.${sizes.num_layers - 1}.cross`),
+  }, {
+    ask: ["find a block in which nothing is learned"],
+    done: () => parameters[state.block] === 0,
+    tell: ["The positions’ pattern and the softmax are formulas without numbers to learn."],
+    show: () => open("encoder.positional"),
+  }]);
+  figure.details("Chapters and numbers of this block", facts, paragraph("te-note",
+    "Point at a cell to read its number."));
   return state.dispose;
 }
 

@@ -1,20 +1,45 @@
-import { bold, changeAnnouncer, choice, cividis, div, fill, format, h, mapMatrix, matrixGrid, mount, named, paragraph,
-  readable, select, span, store, sumOf, svg, wordSpan } from "./core.js";
+import * as engine from "../../engine/js/engine.js";
+import { bold, choice, cividis, div, eachCell, fill, format, frame, h, linkedWords, listed, mapMatrix, matrixGrid,
+  modelOf, named, paragraph, plural, readable, select, sentenceLine, span, store, sumOf, toggle,
+  VISIBLE } from "./core.js";
 
-const TRAITS = [
-  "maps", "source_tokens", "target_tokens", "candidates", "attention", "layer", "head", "token", "source_name",
-  "target_name",
-];
+const ANSWER = ["maps", "source_tokens", "target_tokens", "candidates"];
+const VIEW = ["attention", "layer", "head", "token", "key", "source_name", "target_name"];
+const TRAITS = [...ANSWER, ...VIEW, "sentence", "line", "heads", "blocked", "model_file"];
 const KINDS = { "cross": "Cross", "encoder self": "Encoder self", "decoder self": "Decoder self" };
-const START = "<bos>";
-const SHOWN = 0.005; // weights below this print as 0.00: no number, no mention
+const BEGIN = "<bos>";
+const END = "<eos>";
+const SHARED = 0.25; // from here on a second word is looked at, too
+const BEST = 5; // likeliest words
+const IN_TITLE = 7; // words of an answer in the title
+// Pixels for all words of a row beside the matrix, and for a letter of the usual and of the small size.
+const [ROOM, LETTER, SMALL] = [340, 7.6, 6.6];
+const FITS = 6; // letters of a word beside a row of the matrix
 
 const PLACES = { "cross": "decoder cross", "encoder self": "encoder self", "decoder self": "decoder self" };
 
 const mapName = (kind, layer) => PLACES[kind].replace(" ", `.${layer}.`);
+/** This attention in all layers. */
+const roadOf = (kind) => PLACES[kind].replace(" ", ".");
+
+/** Translate, and keep all that an attention looked at; of what is written as many words as the figure draws. */
+function attentionOf(model, words, changes, most) {
+  const { source, ids } = engine.translate(model, words.join(" "), { changes, most });
+  const { maps, logits } = engine.forward(model, source, ids.slice(0, -1), changes);
+  return {
+    maps: Object.fromEntries(Object.entries(maps).map(([name, heads]) => [name, heads.map(engine.rowsOf)])),
+    source_tokens: words,
+    target_tokens: ids.slice(1).map(model.target.token),
+    candidates: ids.slice(1).map((_, i) =>
+      engine.likeliestWords(model, engine.probabilities(engine.rowOf(logits, i)), BEST)),
+  };
+}
+
+/** What is written, without the end. */
+const textOf = ({ target_tokens: words }) => words.filter((word) => word !== END);
 
 /** The layers that have this kind of attention. */
-function layersOf(maps, kind) {
+function layersWith(maps, kind) {
   const pattern = new RegExp(`^${mapName(kind, "(\\d+)").replaceAll(".", "\\.")}$`);
   return Object.keys(maps).flatMap((name) => pattern.exec(name)?.[1] ?? []).map(Number).sort((a, b) => a - b);
 }
@@ -30,27 +55,27 @@ function weightsOf(heads, head) {
  * The words that look, the words looked at, and what the rows mean. A decoder row is labelled by the word it writes.
  */
 function sides({ attention, source_tokens: source, target_tokens: target, source_name: from, target_name: to }) {
-  const written = [START, ...target.slice(0, -1)];
+  const written = [BEGIN, ...target.slice(0, -1)];
   return {
     "cross": {
       queries: target,
       keys: source,
       above: `${from}: what it can look at`,
-      below: `${to}: what it writes. Choose a word`,
+      below: `${to}: what it writes`,
       verb: "writes",
     },
     "decoder self": {
       queries: target,
       keys: written,
       above: `${to}: already written`,
-      below: `${to}: what it writes. Choose a word`,
+      below: `${to}: what it writes`,
       verb: "writes",
     },
     "encoder self": {
       queries: source,
       keys: source,
       above: `${from}: what it can look at`,
-      below: `${from}: what it reads. Choose a word`,
+      below: `${from}: what it reads`,
       verb: "reads",
     },
   }[attention];
@@ -58,7 +83,7 @@ function sides({ attention, source_tokens: source, target_tokens: target, source
 
 /** "While it writes noir it looks at black 1.00." */
 function sentence({ queries, keys, verb }, weights, query) {
-  const ranked = keys.map((word, j) => [word, weights[j]]).filter(([, weight]) => weight >= SHOWN).sort(
+  const ranked = keys.map((word, j) => [word, weights[j]]).filter(([, weight]) => weight >= VISIBLE).sort(
     (a, b) => b[1] - a[1]
   );
   const told = ranked.length > 5 ? ranked.slice(0, 4) : ranked;
@@ -74,69 +99,20 @@ function sentence({ queries, keys, verb }, weights, query) {
 /** What stands at the row's place, in one plain line. */
 function note({ attention, target_tokens: target }, query) {
   if (attention === "encoder self") return ["Every word may look at every word, earlier or later."];
-  const input = named(query ? target[query - 1] : START);
+  const input = named(query ? target[query - 1] : BEGIN);
   const given = query
     ? ["Its input here is ", input, attention === "cross" ? ", the word just written" : ", just written"]
     : ["Its input here is the sign ", input, ": nothing is written yet"];
   return [...given, attention === "cross" ? "." : "; later words are hidden."];
 }
 
-/** Two rows of words with lines between them: the chosen word's lines strong, all others faint. */
-function drawing({ queries, keys, above, below }, token, onChoose, onHover) {
-  const shares = keys.map(() => span("te-share"));
-  const top = h("div", { class: "te-map-keys", "aria-hidden": "true", style: { "--count": keys.length } },
-    ...keys.map((word, j) => span("te-map-key", shares[j], wordSpan("te-word", word))));
-  const rows = choice({
-    label: below,
-    class: "te-map-queries",
-    value: token,
-    onChange: onChoose,
-    options: queries.map((word, i) => ({ value: i, content: [wordSpan("te-word", word)] })),
-  });
-  rows.element.style.setProperty("--count", queries.length);
-  rows.buttons.forEach((one, i) => {
-    one.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && onHover(i));
-    one.addEventListener("pointerleave", () => onHover(null));
-  });
-  const lines = svg("svg", {
-    class: "te-map-lines",
-    viewBox: "0 0 100 100",
-    preserveAspectRatio: "none",
-    "aria-hidden": "true",
-    focusable: "false",
-  });
-  const path = (i, j) => {
-    const [from, to] = [(100 * (i + 0.5)) / queries.length, (100 * (j + 0.5)) / keys.length];
-    return `M ${from} 100 C ${from} 45, ${to} 55, ${to} 0`;
-  };
-  const line = (i, j, weight, chosen) => svg("path", {
-    d: path(i, j),
-    class: chosen ? "te-map-line te-map-chosen" : "te-map-line",
-    "vector-effect": "non-scaling-stroke",
-    "stroke-width": (chosen ? 1 + 8 * weight : 0.5 + 3.5 * weight).toFixed(2),
-    "stroke-opacity": (chosen ? 0.4 + 0.6 * weight : 0.5 * weight).toFixed(3),
-  });
-  const element = div("te-map-drawing", div("te-label", above), top, lines, rows.element, div("te-label", below));
-  return {
-    element,
-    update(weights, chosen, marked) {
-      rows.set(chosen);
-      rows.buttons.forEach((one, i) => one.classList.toggle("te-map-hovered", i === marked && i !== chosen));
-      shares.forEach((share, j) => {
-        const weight = weights[marked][j];
-        share.textContent = weight >= SHOWN ? format(weight) : "\u00a0";
-        share.parentNode.classList.toggle("te-map-seen", weight >= 0.2);
-      });
-      const order = [...queries.keys()].filter((i) => i !== marked).concat(marked);
-      fill(lines, ...order.flatMap(
-        (i) => keys.map((_, j) => (weights[i][j] >= SHOWN ? line(i, j, weights[i][j], i === marked) : null))
-      ));
-    },
-  };
+/** The places of the largest and the second largest weight. */
+function firstTwo(row) {
+  return [...row.keys()].sort((a, b) => row[b] - row[a]);
 }
 
 /** The matrix of weights. In decoder self-attention what is not yet written is hatched. */
-function heatmap({ queries, keys }, attention, onSelect) {
+function heatmap({ queries, keys }, attention, onSelect, onHover) {
   const grid = matrixGrid({
     name: "weights",
     label: "attention weights, a row for each word that looks",
@@ -146,89 +122,275 @@ function heatmap({ queries, keys }, attention, onSelect) {
     showColumns: true,
     onSelect,
   });
+  grid.element.querySelectorAll(".te-cell").forEach((cell) => {
+    const row = Number(cell.dataset.row);
+    cell.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && onHover(row));
+  });
+  grid.element.addEventListener("pointerleave", () => onHover(null));
+  let drawn = "";
   return {
     element: grid.element,
-    update(weights, row) {
-      grid.update(weights, { decimals: 2, colour: cividis });
+    /** @param {number[][]} blocked  pairs that the reader has taken away */
+    update(weights, row, blocked) {
       grid.highlight({ row });
-      if (attention === "decoder self") grid.element.querySelectorAll(".te-cell").forEach(hideFuture);
+      const look = JSON.stringify([weights, blocked]);
+      if (look === drawn) return;
+      drawn = look;
+      grid.update(weights, { decimals: 2, colour: cividis, quiet: VISIBLE });
+      eachCell(grid, (cell, i, j) => {
+        if (blocked.some(([query, key]) => query === i && key === j)) hatch(cell, "blocked, 0");
+        else if (attention === "decoder self" && j > i && weights[i][j] === 0) hatch(cell, "not yet written, 0");
+      });
     },
   };
 }
 
-function hideFuture(/** @type {HTMLElement} */ cell) {
-  const { row, column, value } = cell.dataset;
-  if (Number(column) <= Number(row) || Number(value) !== 0) return;
+function hatch(/** @type {HTMLElement} */ cell, why) {
   cell.classList.replace("te-coloured", "te-blocked");
   cell.style.background = "";
   cell.textContent = "";
-  cell.setAttribute("aria-label", cell.getAttribute("aria-label").replace(/:.*$/, ": not yet written, 0"));
+  cell.setAttribute("aria-label", cell.getAttribute("aria-label").replace(/:.*$/, `: ${why}`));
 }
 
 /** The likeliest next words of the chosen row. */
 function candidateLine({ candidates, attention, target_tokens: target }, query) {
   const words = attention === "encoder self" ? undefined : candidates[query];
   if (!words) return [];
-  return ["Likeliest words here: ", ...words.flatMap(([word, probability], i) => [i ? " · " : "", h("span", {
+  return ["Likeliest words: ", ...words.flatMap(([word, probability], i) => [i ? " · " : "", h("span", {
     class: `te-nowrap te-candidate${word === target[query] ? " te-map-said" : ""}`,
     dataset: { value: probability },
   }, `${readable(word)} ${format(probability, 3)}`)])];
 }
 
-function render({ model, el }) {
-  const root = mount(el, "attention-map", "Where the model looks");
-  const announce = changeAnnouncer(root);
-  const state = store(model, TRAITS, draw);
-  const kinds = Object.keys(KINDS).filter((kind) => layersOf(state.maps, kind).length);
-  let hovered = null,
-    built = "",
-    parts, picture, matrix;
+/** Questions about the map that is open at first; those that it does not answer are left out. */
+function questions(state, read, change, blocks) {
+  const start = read();
+  const word = start.parts.queries[state.token];
+  const usual = firstTwo(start.weights[state.token])[0];
+  const divided = (row) => row[firstTwo(row)[1]] >= SHARED;
+  const example = start.weights.findIndex((row, i) => i !== state.token && divided(row));
+  const name = mapName(state.attention, state.layer);
+  const other = state.maps[name].findIndex((head) => firstTwo(head[state.token])[0] !== usual);
+  const [attention, layer, token] = [state.attention, state.layer, state.token];
+  return [example >= 0 && !divided(start.weights[state.token]) && {
+    ask: ["find a word that divides its attention between two words"],
+    done: () => divided(read().weights[read().row]),
+    tell: ["A weight is a share, not a choice: each row adds up to 1."],
+    show: () => change({ attention, layer, head: null, token: example }),
+  }, state.head === null && other >= 0 && {
+    ask: ["find a single head in which ", named(word), " looks elsewhere"],
+    done: () => {
+      const { parts, weights, row } = read();
+      const seen = parts.queries[row] === word ? weights[row] : null;
+      return state.head !== null && state.attention === attention && seen && firstTwo(seen)[0] !== usual;
+    },
+    tell: ["Heads look at different words; the mean hides it."],
+    show: () => change({ attention, layer, head: other, token }),
+  }, blocks && {
+    ask: ["keep one word from looking, so that the translation changes"],
+    done: () => blocks.matters(),
+    tell: ["What it may not look at, it cannot write."],
+    show: blocks.show,
+  }].filter(Boolean);
+}
 
-  const lead = paragraph("te-map-lead", "Where a small trained Transformer looks while it translates ", span(
-    "te-label te-nowrap", "The thicker a line, the more attention."
-  ));
+function render({ model: widget, el }) {
+  const state = store(widget, TRAITS, draw);
+  const runs = Boolean(state.model_file.sha256);
+  const figure = frame(el, {
+    name: "attention-map",
+    label: "Where the model looks",
+    says: [""],
+    invite: runs ? ["choose another French word. Then type another sentence, or keep a word from looking."]
+      : ["choose another word below, or point at a row of numbers. The thicker a line, the more attention."],
+  });
+  const running = runs ? modelOf(figure.root, () => engine.loadModel(widget, state.model_file), draw) : null;
+  const kinds = Object.keys(KINDS).filter((kind) => layersWith(state.maps, kind).length);
+  const answers = new Map();
+  const taken = new Map(); // of a look that may not be: its two words when it was taken away
+  let answer = opened(),
+    whole = answer, // with nothing taken away
+    hovered = null,
+    [builtWords, builtLists] = ["", ""],
+    parts, picture, matrix, lists;
+
+  const first = { ...opened(), sentence: state.sentence, token: state.token };
+  const line = runs ? sentenceLine({
+    opened: first.source_tokens,
+    ...state.line,
+    wordsOf: engine.wordsOf,
+    onChange: (sentence) => change({ sentence, blocked: [], key: null }),
+    onAgain: () => startAgain({}),
+  }) : null;
   const pictureBox = div();
-  const words = paragraph("te-sentence");
+  const words = h("p", { class: "te-sentence te-words" });
   const remark = paragraph("te-note");
   const likely = paragraph("te-note te-candidates");
-  const caption = div("te-caption");
-  const matrixBox = div();
+  const caption = div("te-caption", bold("weights"), span("", "a row for each word"));
+  const matrixBox = div("te-map-matrix");
   const kindList = kinds.length > 1 ? choice({
     label: "Which attention",
     value: state.attention,
-    onChange: (attention) => change({ attention }),
+    onChange: (attention) => change({ attention, key: null }),
     options: kinds.map((kind) => ({ value: kind, content: [KINDS[kind]] })),
   }) : null;
   const layerBox = div(),
     headBox = div();
+  const how = select({
+    label: "heads shown",
+    value: "",
+    options: [
+      ["", "as trained"],
+      ["off", "off"],
+      ["uniform", "look at all alike"]
+    ].map(
+      ([value, label]) => ({ value, label })
+    ),
+    onChange: (kind) => {
+      const heads = Object.fromEntries(Object.entries(state.heads).filter(([name]) => !headsShown().includes(name)));
+      change({ heads: kind ? { ...heads, ...Object.fromEntries(headsShown().map((name) => [name, kind])) } : heads });
+    },
+  });
+  const block = toggle({
+    label: [],
+    value: false,
+    onChange: (on) => {
+      const [query, key] = pair();
+      const { queries, keys } = parts;
+      if (on) taken.set(String([roadOf(state.attention), query, key]), [queries[query], keys[key]]);
+      change(blocking(query, key, on));
+    },
+  });
+
+  function opened() {
+    return Object.fromEntries(ANSWER.map((name) => [name, state[name]]));
+  }
+  const isChanged = () => state.blocked.length > 0 || Object.keys(state.heads).length > 0;
+  const isOpened = () => state.sentence === first.sentence && !isChanged();
+
+  function headsShown() {
+    const name = mapName(state.attention, state.layer);
+    return answer.maps[name].map((_, i) => `${name}.${i}`).filter((_, i) => state.head === null || state.head === i);
+  }
+
+  /** The changed state in which one query may not look at one key, or may again. */
+  function blocking(query, key, on) {
+    const road = roadOf(state.attention);
+    const others = state.blocked.filter(([name, i, j]) => name !== road || i !== query || j !== key);
+    return { key, blocked: on ? [...others, [road, query, key]] : others };
+  }
+  const blockedHere = () => state.blocked.filter(([road]) => road === roadOf(state.attention)).map(
+    ([, query, key]) => [query, key]
+  );
+
+  /** The chosen word, and the one of which the switch speaks: clicked, or blocked, or looked at most. */
+  function pair() {
+    const { weights, row } = read();
+    const may = (key) => key !== null && key < weights[row].length
+      && (state.attention !== "decoder self" || key <= row);
+    const gone = blockedHere().find(([query]) => query === row);
+    return [row, may(state.key) ? state.key : gone ? gone[1] : firstTwo(weights[row])[0]];
+  }
+
+  /** The two words of a look that was taken away: without it, another word may stand in its place. */
+  function wordsOf(query, key) {
+    const { queries, keys } = sides({ ...now(), ...whole });
+    return taken.get(String([roadOf(state.attention), query, key])) ?? [queries[query] ?? "?", keys[key] ?? "?"];
+  }
 
   /** Change the state, and keep layer, head and word within what there is. */
   function change(changes) {
-    const next = { ...Object.fromEntries(TRAITS.map((name) => [name, state[name]])), ...changes };
-    const layers = layersOf(next.maps, next.attention);
+    const next = { ...Object.fromEntries(VIEW.map((name) => [name, state[name]])), ...changes };
+    const layers = layersWith(state.maps, next.attention);
     if (!layers.includes(next.layer)) changes.layer = next.layer = layers.at(-1);
-    const heads = next.maps[mapName(next.attention, next.layer)];
+    const heads = answer.maps[mapName(next.attention, next.layer)];
     if (next.head !== null && next.head >= heads.length) changes.head = null;
-    if (next.token >= heads[0].length) changes.token = heads[0].length - 1;
+    if (!("sentence" in changes) && next.token >= heads[0].length) changes.token = heads[0].length - 1;
     hovered = null;
+    if ("sentence" in changes) taken.clear();
     state.set(changes);
+    running?.wake();
   }
-  const choose = (token) => token !== state.token && change({ token });
+
+  /** What it opened with, with some changes. */
+  function startAgain(changes) {
+    line.set(first.sentence);
+    change({ sentence: first.sentence, heads: {}, blocked: [], key: null, token: first.token, ...changes });
+  }
+
+  const choose = (token, key = null) => (token !== state.token || key !== state.key) && change({ token, key });
   const hover = (token) => {
+    if (hovered === token) return;
     hovered = token;
     show();
   };
+  const read = () => {
+    const weights = weightsOf(answer.maps[mapName(state.attention, state.layer)], state.head);
+    return { parts: sides(now()), weights, row: Math.min(state.token, weights.length - 1) };
+  };
+  const now = () => ({ ...answer, ...Object.fromEntries(VIEW.map((name) => [name, state[name]])) });
 
-  function rebuild(heads) {
-    const layers = layersOf(state.maps, state.attention);
-    const shape = JSON.stringify([state.attention, state.source_tokens, state.target_tokens, layers, heads.length]);
-    if (shape === built) return;
-    built = shape;
-    parts = sides(state);
-    picture = drawing(parts, state.token, choose, hover);
-    matrix = heatmap(parts, state.attention, choose);
+  /** Computed once, however often it is drawn; null while there is no model to do it. */
+  function answerTo(words, heads, blocked) {
+    if (words.join(" ") === first.source_tokens.join(" ") && !blocked.length && !Object.keys(heads).length) {
+      return opened();
+    }
+    const key = JSON.stringify([words, heads, blocked]);
+    if (running.model && !answers.has(key)) {
+      answers.set(key, attentionOf(running.model, words, { heads, blocked }, state.line.most));
+    }
+    return answers.get(key) ?? null;
+  }
+
+  function compute() {
+    if (!runs) {
+      answer = whole = opened();
+      return null;
+    }
+    const { words, wrong } = line.read(state.sentence);
+    const found = wrong ? null : answerTo(words, state.heads, state.blocked);
+    if (found)[answer, whole] = [found, answerTo(words, {}, [])];
+    return wrong;
+  }
+
+  function rebuild() {
+    parts = sides(now());
+    const layers = layersWith(answer.maps, state.attention);
+    const heads = answer.maps[mapName(state.attention, state.layer)];
+    const ofWords = JSON.stringify([state.attention, parts.queries, parts.keys]);
+    const ofLists = JSON.stringify([state.attention, layers, heads.length]);
+    if (ofWords !== builtWords) buildWords();
+    if (ofLists !== builtLists) buildLists(layers, heads);
+    [builtWords, builtLists] = [ofWords, ofLists];
+  }
+
+  function buildWords() {
+    const { queries, keys } = parts;
+    picture = linkedWords(parts, {
+      chosen: state.token,
+      onChoose: (token) => choose(token),
+      onHover: hover,
+      onKey: (j) => (line && state.attention !== "decoder self" ? line.choose(answer.source_tokens, j)
+        : choose(firstTwo(read().weights.map((row) => row[j]))[0])),
+    });
+    const longest = (row) => Math.max(...row.map((word) => readable(word).length));
+    const tooWide = (row, letter) => row.length > 8 || letter * longest(row) > ROOM / row.length;
+    for (const [row, kind] of [
+        [keys, "keys"],
+        [queries, "queries"]
+      ]) {
+      const { classList } = picture.element.querySelector(`.te-link-${kind}`);
+      classList.toggle("te-map-crowded", tooWide(row, SMALL));
+      classList.toggle("te-map-small", tooWide(row, LETTER));
+    }
+    matrix = heatmap(parts, state.attention, choose, hover);
+    matrix.element.classList.toggle("te-map-narrow", tooWide(keys, LETTER) || longest(queries) > FITS);
+    matrixBox.style.setProperty("--rows", String(queries.length));
     fill(pictureBox, picture.element);
     fill(matrixBox, matrix.element);
+  }
+
+  function buildLists(layers, heads) {
     const layerList = select({
       label: "layer",
       value: String(state.layer),
@@ -245,40 +407,97 @@ function render({ model, el }) {
     });
     fill(layerBox, layers.length > 1 ? layerList.element : null);
     fill(headBox, heads.length > 1 ? headList.element : null);
-    parts.lists = [layerList, headList];
+    lists = [layerList, headList];
   }
+
+  /** What the model computes without, in a few words. */
+  function without() {
+    const kindsOf = Object.entries(state.heads);
+    const off = kindsOf.filter(([, kind]) => kind === "off").length;
+    const even = kindsOf.length - off;
+    if (state.blocked.length === 1 && !kindsOf.length && state.blocked[0][0] === roadOf(state.attention)) {
+      const [query, key] = wordsOf(...state.blocked[0].slice(1));
+      return ["Without ", named(query), " → ", named(key)];
+    }
+    const gone = [off && plural(off, "head"), state.blocked.length && plural(state.blocked.length, "look")];
+    const told = listed(gone.filter(Boolean).map((one) => [one]));
+    return [...(told.length ? ["Without ", ...told] : []),
+      ...(even ? [`${told.length ? ", " : "With "}${plural(even, "head")} looking at all alike`] : [])
+    ];
+  }
+
+  function finding(weights, row) {
+    const written = textOf(answer);
+    if (isChanged() && running.model) {
+      if (written.join() === textOf(whole).join()) return [...without(), ", it writes the same"];
+      const some = written.slice(0, IN_TITLE).join(" ") + (written.length > IN_TITLE ? " …" : "");
+      return [...without(), ": ", h("i", {}, some || "nothing")];
+    }
+    const [most] = firstTwo(weights[row]);
+    return [named(parts.queries[row]), " looks at ", weights[row][most] ? named(parts.keys[most]) : "nothing"];
+  }
+
   /** Everything that depends on the word pointed at. */
   function show() {
-    const weights = weightsOf(state.maps[mapName(state.attention, state.layer)], state.head);
-    const row = hovered ?? state.token;
-    picture.update(weights, state.token, row);
-    matrix.update(weights, row);
-    fill(words, ...sentence(parts, weights[row], row));
-    fill(remark, ...note(state, row));
-    fill(likely, ...candidateLine(state, row));
+    const { weights, row: chosen } = read();
+    const row = Math.min(hovered ?? chosen, weights.length - 1);
+    figure.says(...finding(weights, row));
+    picture.update(weights, chosen, row);
+    matrix.update(weights, row, blockedHere());
+    fill(words, ...(running?.instead(trouble, !isOpened()) ?? sentence(parts, weights[row], row)));
+    fill(remark, ...(isChanged() && running.model
+      ? ["With all its parts: ", h("i", {}, textOf(whole).join(" ")), "."] : note(now(), row)));
+    fill(likely, ...candidateLine(now(), row));
   }
+
+  let trouble = null; // with what the reader typed
 
   function draw() {
-    const name = mapName(state.attention, state.layer);
-    rebuild(state.maps[name]);
+    trouble = compute();
+    rebuild();
     show();
     kindList?.set(state.attention);
-    parts.lists[0].set(String(state.layer));
-    parts.lists[1].set(String(state.head));
-    fill(caption, bold("weights"), span("", "a row for each word"));
+    lists[0].set(String(state.layer));
+    lists[1].set(String(state.head));
+    if (runs) drawChanges();
     const text = `${KINDS[state.attention]} attention, layer ${state.layer + 1}, ` +
       `${state.head === null ? "mean of heads" : `head ${state.head + 1}`}. ${words.textContent}`;
-    announce(text);
+    const title = isChanged() ? `${figure.root.querySelector(".te-says").textContent}. ` : "";
+    figure.tell(`${isOpened() ? "" : `${textOf(answer).join(" ")}. `}${title}${text}`);
   }
 
-  root.append(
-    lead,
-    div("te-map-body", div("te-map-left", pictureBox, div("te-map-words", words, remark)), div(
+  function drawChanges() {
+    line.update(state.sentence, Boolean(trouble), isOpened());
+    const of = new Set(headsShown().map((name) => state.heads[name] ?? ""));
+    how.set(of.size === 1 ? [...of][0] : null);
+    const [query, key] = pair();
+    const isGone = blockedHere().some(([i, j]) => i === query && j === key);
+    const [who, whom] = isGone ? wordsOf(query, key) : [parts.queries[query], parts.keys[key]];
+    block.set(isGone);
+    fill(block.element.lastChild, named(who), " may not look at ", named(whom));
+  }
+
+  /** For the question: the first look without which something else is written. */
+  const blocks = runs && layersWith(state.maps, "cross").length && {
+    matters: () => running.model && state.blocked.length > 0 && textOf(answer).join() !== textOf(whole).join(),
+    show: () => running.whenReady(() => {
+      const weights = weightsOf(first.maps[mapName("cross", layersWith(first.maps, "cross").at(-1))], null);
+      const found = weights.map((row, i) => ["decoder.cross", i, firstTwo(row)[0]]).find((look) =>
+        textOf(answerTo(first.source_tokens, {}, [look])).join() !== textOf(first).join());
+      if (found) startAgain({ attention: "cross", token: found[1], key: found[2], blocked: [found] });
+    }),
+  };
+
+  figure.stage.append(...[line?.element].filter(Boolean), div("te-map-body",
+    div("te-map-left", pictureBox, div("te-map-words", words, remark)), div(
       "te-map-right", caption, matrixBox, likely
-    )),
-    div("te-foot", div("te-group", kindList?.element), div("te-group", layerBox, headBox)),
-  );
+    )));
+  figure.controls.append(...[
+    kindList?.element, div("te-group", layerBox, headBox), runs && div("te-group te-map-changes", how.element,
+      block.element)
+  ].filter(Boolean));
   draw();
+  figure.ask(questions(state, read, runs ? startAgain : change, blocks));
   return state.dispose;
 }
 

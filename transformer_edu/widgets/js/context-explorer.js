@@ -1,228 +1,572 @@
-import { asToken, bold, changeAnnouncer, choice, div, diverging, dot, fill, format, h, matrixGrid, mount, paragraph,
-  select, span, store, svg } from "./core.js";
+import * as engine from "../../engine/js/engine.js";
+import { asToken, bold, choice, clamp, div, diverging, dot, fill, format, frame, gliding, h, mapMatrix, matmul,
+  matrixGrid, meanOf, modelOf, paragraph, player, sentenceLine, span, store, sumOf, svg, transpose } from "./core.js";
 
-const TRAITS = ["vectors", "first", "second", "pair"];
+const TRAITS = ["sentence", "other", "also", "pair", "level", "levels", "readings", "unit", "line", "model_file"];
 const GIVEN = 2; // levels before the first layer: embedding, + position
 const FAR = 0.9; // a cosine below this: two directions
 const NEAR = 0.98; // above: hardly moved
-const STRIP = 24; // height of a strip in its own units, a number is one unit wide
-const TALLEST = 2; // a number of this size, or larger, reaches the edge of its strip
+const [WIDE, HIGH, EDGE] = [340, 206, 30]; // the plane in pixels; no point is nearer to its edge
+const ROOM = 24; // more on the right, for labels
+const CLOSEST = 5; // a plane shows at least this distance, so that small differences look small
+const LINE = 15; // height of a label
+const [DISC, RING] = [8, 4]; // radius of a compared point, and of another
+const FRENCH = { the: ["le", "la", "les"], a: ["un", "une"] }; // articles, one for each of the English ones
 
-const textOf = (state, which) => state.vectors.sentences[state[which]];
-const quoted = (words) => `“${words.join(" ")}”`;
+/**
+ * Sentences, and what a model makes of them.
+ * @typedef {object} Vectors
+ * @property {string[][]} sentences  the first one, the others that were given, and last the reader's own if it is none
+ *   of them
+ * @property {string[]} translations
+ * @property {string[]} levels  their names
+ * @property {(where: {sentence: number, place: number}, level: number) => number[]} at  a word's vector
+ */
 
-/** The vector of the word at this place of a sentence. */
-function vectorAt({ vectors: { embeddings, positions, layers, sentences, unit } }, sentence, level, place) {
-  if (level >= GIVEN) return layers[sentence][level - GIVEN][place].map((number) => number * unit);
-  return embeddings[sentences[sentence][place]].map((number, i) => (number + (level ? positions[place][i] : 0)) * unit);
-}
-
-/** A word's two vectors at one level, and how far they are apart. */
-function compare(state, [a, b], level) {
-  const [one, other] = [vectorAt(state, state.first, level, a), vectorAt(state, state.second, level, b)];
-  const [lengthOne, lengthOther] = [Math.hypot(...one), Math.hypot(...other)];
-  const difference = one.map((value, i) => value - other[i]);
-  const distance = Math.hypot(...difference);
+/** Read a sentence. */
+function readingOf(model, words, levels) {
+  const [ids, record] = [model.source.encode(words.join(" ")), engine.recording()];
+  engine.encode(model, ids, { record });
   return {
-    one,
-    other,
-    difference,
-    distance,
-    cosine: dot(one, other) / (lengthOne * lengthOther),
-    relative: (2 * distance) / (lengthOne + lengthOther),
+    translation: model.target.decode(engine.greedySearch(model, ids).ids),
+    at: (place, level) => [...engine.rowOf(record.activations[levels[level][0]], place)],
   };
 }
 
-/** Places of every word that both sentences have, each occurrence with each. */
-function pairsOf(first, second) {
-  return first.flatMap((word, a) => second.flatMap((other, b) => (word === other ? [
-    [a, b]
-  ] : [])));
-}
-
-const same = (one, other) => one[0] === other[0] && one[1] === other[1];
-
-/** "the", or "the 1|4" where it stands at different places. */
-function pairLabel(words, [a, b]) {
-  return a === b ? words[a] : `${words[a]} ${a + 1}|${b + 1}`;
-}
-
-/** A strip of numbers as small bars, up for plus and down for minus. */
-function strip(label) {
-  const drawing = svg(
-    "svg", { class: "te-ctx-bars", preserveAspectRatio: "none", "aria-hidden": "true", focusable: "false" }
-  );
+/** What was read before the page: of one word. */
+function readingBefore({ translation, vectors }, unit) {
+  const known = new Map(vectors);
   return {
-    element: h("div", { class: "te-ctx-strip", dataset: { strip: label } }, span("te-ctx-name", label), drawing),
-    update(values) {
-      drawing.setAttribute("viewBox", `0 0 ${values.length} ${STRIP}`);
-      fill(drawing, svg("rect", {
-        class: "te-ctx-axis",
-        x: 0,
-        y: STRIP / 2 - 0.3,
-        width: values.length,
-        height: 0.6,
-      }), ...values.flatMap((value, i) => {
-        const share = Math.min(Math.abs(value) / TALLEST, 1),
-          size = (share * STRIP) / 2;
-        const sign = value < 0 ? "te-ctx-minus" : "te-ctx-plus";
-        return [
-          svg("rect", { class: sign, x: i, width: 1, y: 0, height: STRIP, "fill-opacity": (0.5 * share).toFixed(3) }),
-          svg("rect", {
-            class: sign,
-            x: i + 0.1,
-            width: 0.8,
-            y: value < 0 ? STRIP / 2 : STRIP / 2 - size,
-            height: size,
-            "data-value": value,
-          }),
-        ];
-      }));
-    },
+    translation,
+    knows: (place) => known.has(place),
+    at: (place, level) => known.get(place)[level].map((number) => number * unit),
   };
 }
 
-/** One level: both vectors, their difference, and three measures. */
-function levelBlock(name) {
-  const strips = [strip("first"), strip("second"), strip("difference")];
-  const measure = (key, text) => {
-    const value = h("b", { dataset: { measure: key } });
-    return { element: div("te-ctx-measure", span("te-label", text), value), value };
-  };
-  const [cosine, distance] = [measure("cosine", "cosine"), measure("distance", "distance")];
-  const share = div("te-label te-ctx-share");
-  return {
-    element: h("div", { class: "te-ctx-level", role: "group", "aria-label": name },
-      div("te-ctx-title", bold(name)), div("te-ctx-strips", ...strips.map((one) => one.element)),
-      div("te-ctx-measures", cosine.element, distance.element, share)),
-    update(values) {
-      strips[0].update(values.one);
-      strips[1].update(values.other);
-      strips[2].update(values.difference);
-      [cosine.value.dataset.value, distance.value.dataset.value] = [values.cosine, values.distance];
-      fill(cosine.value, format(values.cosine, 3));
-      fill(distance.value, format(values.distance));
-      fill(share, `${format(100 * values.relative, 0)} % of length`);
-    },
-  };
+/** Two occurrences of a word at one level. */
+function compare(vectors, one, other, level) {
+  const [a, b] = [one, other].map((where) => vectors.at(where, level));
+  const [lengthA, lengthB] = [Math.hypot(...a), Math.hypot(...b)];
+  const distance = Math.hypot(...a.map((value, i) => value - b[i]));
+  return { distance, cosine: dot(a, b) / (lengthA * lengthB), relative: (2 * distance) / (lengthA + lengthB) };
 }
 
-/** What one sees, in words. */
-function story(state, values) {
-  const [first, second] = [textOf(state, "first"), textOf(state, "second")];
-  const [a, b] = state.pair;
-  const word = asToken(first[a]);
-  const last = values.at(-1);
-  if (state.first === state.second && a === b) {
-    return ["Both strips are the same ", word, " of the same sentence: nothing differs. Choose another sentence."];
+/** Every occurrence of a word in all sentences. */
+const occurrences = (sentences, word) => sentences.flatMap((words, sentence) =>
+  words.flatMap((other, place) => (other === word ? [{ sentence, place }] : [])));
+
+const same = (a, b) => a.sentence === b.sentence && a.place === b.place;
+
+/** The unit vector that a symmetric matrix stretches most: it alone is left when the matrix is squared and squared. */
+function principal(matrix) {
+  let power = matrix;
+  for (let round = 0; round < 10; round += 1) {
+    const largest = Math.max(...power.flat().map(Math.abs)) || 1;
+    const scaled = mapMatrix(power, (value) => value / largest);
+    power = matmul(scaled, scaled);
   }
-  const start = ["In both sentences ", word, " starts from one embedding. "];
-  const place = a === b ? "It stands at the same place, so adding the position changes nothing. " :
-    `It is word ${a + 1} here and word ${b + 1} there: the position alone takes the cosine to ` +
+  const row = power.reduce((best, one) => (Math.hypot(...one) > Math.hypot(...best) ? one : best));
+  const length = Math.hypot(...row) || 1;
+  const extreme = row.reduce((best, value) => (Math.abs(value) > Math.abs(best) ? value : best));
+  return row.map((value) => (extreme < 0 ? -value : value) / length);
+}
+
+/**
+ * The plane in which the states of a word (these occurrences, at every level) differ most: principal components of the
+ * states, each less the mean of its level. `shares`: their part of the variance; `of(state, level)` is [x, y].
+ */
+function planeOf(vectors, found) {
+  const means = [];
+  const rows = vectors.levels.flatMap((_, level) => {
+    const states = found.map((where) => vectors.at(where, level));
+    means[level] = transpose(states).map(meanOf);
+    return states.map((state) => state.map((value, i) => value - means[level][i]));
+  });
+  let gram = rows.map((a) => rows.map((b) => dot(a, b)));
+  const all = sumOf(gram.map((row, i) => row[i])) || 1;
+  const axes = [0, 1].map(() => {
+    const unit = principal(gram);
+    const size = Math.max(0, dot(unit, gram.map((row) => dot(row, unit))));
+    gram = mapMatrix(gram, (value, i, j) => value - size * unit[i] * unit[j]);
+    const direction = matmul([unit], rows)[0].map((value) => value / (Math.sqrt(size) || 1));
+    return { share: size / all, direction };
+  });
+  return {
+    shares: axes.map(({ share }) => share),
+    of: (state, level) =>
+      axes.map(({ direction }) => dot(state.map((value, i) => value - means[level][i]), direction)),
+  };
+}
+
+/** A function from the plane to pixels, the same for all levels. */
+function scaleOf({ at }) {
+  const [xs, ys] = transpose(at.flat());
+  const ends = [xs, ys].map((values) => [Math.min(...values), Math.max(...values)]);
+  const [spanX, spanY] = ends.map(([low, high]) => Math.max(high - low, CLOSEST));
+  const scale = Math.min((WIDE - 2 * EDGE - ROOM) / spanX, (HIGH - 2 * EDGE) / spanY);
+  const [middleX, middleY] = ends.map(([low, high]) => (low + high) / 2);
+  return ([x, y]) => [(WIDE - ROOM) / 2 + (x - middleX) * scale, HIGH / 2 - (y - middleY) * scale];
+}
+
+/**
+ * Where the labels of these points stand: to the right or left, or a line or more below or above, wherever is room. The
+ * `chosen` ones come first.
+ */
+function labelPlaces(points, names, chosen, ways) {
+  const radius = (i) => (chosen.includes(i) ? DISC : RING);
+  const taken = points.map(([x, y], i) => [x - radius(i), y - radius(i), x + radius(i), y + radius(i)]);
+  const own = taken.length;
+  const around = ([x, y], half) => taken.push([x - half, y - half, x + half, y + half]);
+  const [startX, startY] = ways[0][0];
+  if (ways.length > 1)[around([startX, startY], 12), around([startX, startY - 21], 16)]; // with its name
+  const trail = (i) => ways.slice(1).flatMap((step, level) => [0.2, 0.4, 0.6, 0.8].map(
+    (share) => between(ways[level][i], step[i], share)));
+  chosen.filter((i) => i >= 0).flatMap(trail).forEach((point) => around(point, 3));
+  const places = [];
+  const order = [...chosen, ...points.keys()].filter((i, at, all) => i >= 0 && all.indexOf(i) === at);
+  for (const i of order) {
+    const [x, y] = points[i];
+    const width = 7.6 * names[i].length + 3;
+    const boxAt = ([left, top]) => [left, top - LINE / 2, left + width, top + LINE / 2];
+    const free = ([left, top, right, bottom]) => left > 1 && right < WIDE && top > 1 && bottom < HIGH - 17
+      && taken.every((other, j) => left >= other[2] || right <= other[0] || top >= other[3] || bottom <= other[1]
+        || (j < own && Math.hypot(points[j][0] - x, points[j][1] - y) < 1));
+    const tries = [0, 1, -1, 2, -2, 3, -3, 4, -4].flatMap((rows) => [x + 11, x - 10 - width].map(
+      (left) => [left, y + rows * LINE]));
+    places[i] = tries.find((place) => free(boxAt(place))) ?? tries[0];
+    taken.push(boxAt(places[i]));
+  }
+  return places;
+}
+
+/** The place of the word nearest to this one that the other sentence has not, else of a neighbour. */
+const markPlace = (mine, other, place) => mine.map((word, at) => ({ word, at, far: Math.abs(at - place) }))
+  .filter(({ word }) => !other.includes(word)).sort((a, b) => a.far - b.far)[0]?.at
+  ?? (place + 1 < mine.length ? place + 1 : place - 1);
+
+/** Where the French of this word stands in the translation: known of articles only, -1 of other words. */
+function frenchPlace({ sentences, translations }, { sentence, place }) {
+  const words = sentences[sentence];
+  const articles = FRENCH[words[place]] ?? [];
+  const count = words.slice(0, place).filter((word) => word === words[place]).length;
+  const places = translations[sentence].split(" ").flatMap((word, i) => (articles.includes(word) ? [i] : []));
+  return places[count] ?? -1;
+}
+
+/** A word in its sentence, told from another one: "the … cat → le". */
+function inContext(vectors, where, other) {
+  const { sentence, place } = where;
+  const words = vectors.sentences[sentence];
+  const at = markPlace(words, vectors.sentences[other.sentence], place);
+  const gap = Math.abs(at - place) > 1 ? " … " : " ";
+  const french = vectors.translations[sentence].split(" ")[frenchPlace(vectors, where)];
+  const text = (at < 0 ? [words[place]] : at < place ? [words[at], words[place]] : [words[place], words[at]]).join(gap);
+  return {
+    side: at < 0 ? "alone" : `${at < place ? "after" : "before"} ${words[at]}`,
+    text: french ? `${text} → ${french}` : text,
+  };
+}
+
+const between = (from, to, share) => from.map((value, i) => value + (to[i] - value) * share);
+
+/**
+ * The number of each occurrence’s sentence, with a letter where the word stands there twice.
+ */
+const numbersOf = (found) => found.map(({ sentence }, i) => {
+  const twins = found.flatMap((other, j) => (other.sentence === sentence ? [j] : []));
+  return `${sentence + 1}${twins.length > 1 ? "abcdefgh"[twins.indexOf(i)] : ""}`;
+});
+
+/** Compared ones show their words, and which others lie under them; of others that coincide the first says all. */
+function labelsOf(points, names, numbers, chosen) {
+  const near = (i, reach) => points.flatMap((point, j) => (
+    !chosen.includes(j) && Math.hypot(point[0] - points[i][0], point[1] - points[i][1]) < reach ? [j] : []));
+  return points.map((_, i) => {
+    const others = near(i, chosen.includes(i) ? DISC + RING : 3 * RING);
+    const list = others.map((j) => numbers[j]).join(" · ");
+    if (chosen.includes(i)) return `${numbers[i]} ${names[i]}${list && others.length < 4 ? ` (with ${list})` : ""}`;
+    return others[0] === i ? list : "";
+  });
+}
+
+/** The plane: a point for every occurrence, with the way that the two compared ones have come. */
+function pictureOf(onChoose) {
+  const layer = svg("g", {});
+  const element = svg("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, class: "te-ctx-plane", role: "img" }, layer);
+  let points = [];
+  let trails = [];
+  let ways = [];
+  let labels = [];
+  let compared = [];
+  return {
+    element,
+    build(plane, found) {
+      const toPixels = scaleOf(plane);
+      ways = plane.at.map((states) => states.map(toPixels));
+      points = found.map((where, i) => {
+        const [dots, text] = [svg("circle", { r: 7 }), svg("text", { class: "te-ctx-label" })];
+        return { dots, text, group: svg("g", { class: "te-ctx-point", on: { click: () => onChoose(i) } }, dots, text) };
+      });
+      trails = [0, 1].map((i) => svg("path", { class: `te-ctx-trail te-ctx-${i ? "second" : "first"}` }));
+      const [x, y] = ways[0][0];
+      fill(layer, svg("circle", { cx: x, cy: y, r: 12, class: "te-ctx-start" }),
+        svg("text", { x, y: y - 16, class: "te-ctx-label te-ctx-from" }, "start"),
+        svg("text", { x: WIDE / 2, y: HIGH - 6, class: "te-ctx-axes" },
+          "near means alike; no axis has a meaning of its own"), ...trails,
+        ...points.map(({ group }) => group));
+    },
+    /** Which points are compared, and what stands beside each. */
+    show(plane, level, chosen, words, numbers, label) {
+      element.setAttribute("aria-label", label);
+      element.dataset.level = level;
+      const names = ways.map((points) => labelsOf(points, words, numbers, chosen));
+      points.forEach(({ dots, text, group }, i) => {
+        const role = ["first", "second"][chosen.indexOf(i)] ?? "other";
+        group.setAttribute("class", `te-ctx-point te-ctx-${role}`);
+        [group.dataset.x, group.dataset.y] = plane.at[level][i];
+        fill(text, names[level][i]);
+        dots.setAttribute("r", role === "other" ? RING : DISC);
+      });
+      compared = chosen;
+      labels = ways.map((states, at) => labelPlaces(states, names[at], chosen, ways.slice(0, at + 1)));
+      chosen.forEach((i) => points[i] && layer.append(points[i].group));
+      trails.forEach((trail, i) => (trail.dataset.of = chosen[i]));
+    },
+    /** The name of a point that is not compared. */
+    hint: (i, on) => points[i]?.group.classList.toggle("te-ctx-hint", on),
+    /** Everything at the moment `t`: 1.5 is half of the way from level 1 to level 2. */
+    move(t) {
+      const [from, to] = [Math.floor(t), Math.ceil(t)];
+      const now = (steps, i) => between(steps[from][i], steps[to][i], t - from);
+      const discs = compared.map((i) => now(ways, i));
+      points.forEach(({ dots, text, group }, i) => {
+        const [
+          [x, y],
+          [left, top]
+        ] = [now(ways, i), now(labels, i)];
+        dots.setAttribute("cx", x);
+        dots.setAttribute("cy", y);
+        text.setAttribute("x", left);
+        text.setAttribute("y", top + 4.5);
+        const under = discs.some((disc) => Math.hypot(disc[0] - x, disc[1] - y) < DISC + RING);
+        group.toggleAttribute("data-under", under && !compared.includes(i));
+      });
+      trails.forEach((trail) => {
+        const i = Number(trail.dataset.of);
+        const past = i >= 0 ? [...ways.slice(0, from + 1).map((step) => step[i]), now(ways, i)] : [];
+        trail.setAttribute("d", past.map((point, step) => `${step ? "L" : "M"}${point.join(" ")}`).join(""));
+      });
+    },
+  };
+}
+
+/** A sentence with one of its words marked. */
+const withWord = (words, place) => span("te-ctx-text",
+  ...words.flatMap((word, i) => [i ? " " : "", i === place ? bold(word) : word]));
+
+/** What has happened to the word, in words. */
+function story(word, [one, other], values, level) {
+  const start = ["Every ", asToken(word), " starts from one embedding. "];
+  const place = one.place === other.place ? "These two stand at one place, so the position does not part them. "
+    : `Word ${one.place + 1} here, word ${other.place + 1} there: the position alone takes the likeness to ` +
     `${format(values[1].cosine, 3)}. `;
-  const through = "After the layers the cosine is " +
-    `${values.slice(GIVEN).map(({ cosine }) => format(cosine, 3)).join(", then ")}. `;
-  const verdict = last.cosine < FAR ? "The encoder has made two vectors of one word." : last.cosine > NEAR
-    ? "For this word the other sentence hardly makes a difference."
-    : "The other sentence has moved it a little.";
-  return [...start, place, through, bold(verdict)];
+  const what = one.place === other.place ? "their likeness" : "it";
+  const verb = values[level].cosine > NEAR ? `left ${what} at` : `taken ${what} to`;
+  const layers = level < GIVEN ? ""
+    : `The layers, which see the other words, have ${verb} ${format(values[level].cosine, 3)}.`;
+  return [...start, place, layers];
 }
 
-function render({ model, el }) {
-  const root = mount(el, "context-explorer", "One word in two sentences");
-  const announce = changeAnnouncer(root);
-  const state = store(model, TRAITS, draw);
-  const { levels, sentences, translations } = state.vectors;
-  let built = "",
-    grid, chooser, pairs = [];
-  const options = sentences.map((words, i) => ({ value: String(i), label: words.join(" ") }));
-  const lists = ["first", "second"].map((which) => select({
-    label: `${which} sentence`,
-    value: String(state[which]),
-    options,
-    onChange: (value) => changeSentence(which, Number(value)),
+/** Questions that some word in some sentence answers; the first state is none of their answers. */
+function questions(read, all, change) {
+  const begin = read();
+  const cosine = ({ vectors, one, other }, level) => compare(vectors, one, other, level).cosine;
+  const last = begin.vectors.levels.length - 1;
+  return [{
+    ask: ["find a word that the other sentence hardly moves"],
+    fits: (now) => now.word !== begin.word && cosine(now, last) > NEAR,
+    tell: ["Its likeness stays near 1: what differs there does not matter to it."],
+  }, {
+    ask: ["find a sentence that leaves ", asToken(begin.word), " nearly as it was"],
+    fits: (now) => now.word === begin.word && now.other.sentence !== 0 && cosine(now, last) > 0.95,
+    tell: ["Compare the translations: there the word is said in the same way."],
+  }, {
+    ask: ["find a word that has moved before the first layer"],
+    fits: (now) => cosine(now, 1) < 0.99,
+    tell: ["It stands at another place: the position alone moves it."],
+  }].filter(({ fits }) => !fits(begin)).map(({ ask, fits, tell }) => ({
+    ask,
+    tell,
+    done: () => fits(read()),
+    show: () => change(() => all().find(fits)),
   }));
-  const french = ["first", "second"].map(() => span("te-note"));
-  const chooserBox = div(),
-    gridBox = div();
-  const blocks = levels.map(levelBlock);
-  const words = paragraph("te-sentence");
+}
 
-  /** Another sentence: keep the word if both have it, else take the one that ends up furthest apart. */
-  function changeSentence(which, value) {
-    const next = { vectors: state.vectors, first: state.first, second: state.second, [which]: value };
-    const word = textOf(state, "first")[state.pair[0]];
-    const found = pairsOf(sentences[next.first], sentences[next.second]);
-    const kept = found.filter(([a]) => sentences[next.first][a] === word);
-    const end = (pair) => compare(next, pair, levels.length - 1).cosine;
-    const pair = (kept.length ? kept : found).reduce((best, one) => (end(one) < end(best) ? one : best));
-    state.set({
-      [which]: value,
-      pair
-    });
+const textOf = (words) => words.join(" ");
+
+function render({ model: widget, el }) {
+  const figure = frame(el, {
+    name: "context-explorer",
+    label: "One word in two sentences",
+    says: [""],
+    invite: ["press Play, and follow the points. Then type another noun: which words does it move?"],
+    rest: 500,
+  });
+  const state = store(widget, TRAITS, draw);
+  const levels = state.levels.map(([, name]) => name);
+  const last = levels.length - 1;
+  const given = [state.sentence, state.other, ...state.also].map((text) => text.split(" "));
+  const first = given[0];
+  const begun = { other: state.other, pair: state.pair, level: state.level };
+  const readings = new Map(given.map((words, i) => [textOf(words), readingBefore(state.readings[i], state.unit)]));
+  const running = modelOf(figure.root, () => engine.loadModel(widget, state.model_file), draw);
+  const planes = {};
+  let own = []; // the reader's sentence, if it is none of those
+  let view = viewOf(given[1], state.pair);
+  let built, builtWords, rows, wordList, plane, found, details;
+
+  const line = sentenceLine({
+    opened: given[1],
+    ...state.line,
+    wordsOf: engine.wordsOf,
+    onChange: (text) => change({ other: text }),
+    onAgain() {
+      own = [];
+      line.set(begun.other);
+      change(begun);
+    },
+  });
+  const picture = pictureOf(choose);
+  const movement = gliding(([t]) => picture.move(clamp(t, 0, last)), 400);
+  const listBox = div("te-ctx-list");
+  const wordBox = div();
+  const cosines = levels.map(() => h("b", { dataset: { measure: "cosine" } }));
+  const steps = choice({
+    label: "How far through the encoder",
+    class: "te-ctx-levels",
+    value: state.level,
+    options: levels.map((name, i) => ({ value: i, content: [span("", name), cosines[i]] })),
+    onChange: (level) => level !== state.level && change({ level }),
+  });
+  const play = player({
+    figure: figure.root,
+    at: () => state.level,
+    last: () => last,
+    go: (level) => change({ level }),
+    wait: 1100,
+  });
+  const words = figure.words(2);
+  const [gridBox, apart] = [div("te-ctx-grid"), paragraph("te-note")];
+
+  function change(changes) {
+    state.set(changes);
+    running.wake();
   }
-  const choosePair = (index) => !same(pairs[index], state.pair) && state.set({ pair: pairs[index] });
 
-  function rebuild() {
-    const key = `${state.first} ${state.second}`;
+  /** What the model makes of a sentence: known before, or computed once. */
+  function reading(sentence) {
+    const key = textOf(sentence);
+    if (running.model && readings.get(key)?.knows) readings.delete(key); // of one word only
+    if (running.model && !readings.has(key)) readings.set(key, readingOf(running.model, sentence, state.levels));
+    return readings.get(key);
+  }
+
+  /** A word in the first sentence and in another one. */
+  function viewOf(second, [place, there]) {
+    const isIn = (words) => textOf(words) === textOf(second);
+    if (!given.some(isIn)) own = [second];
+    const sentences = [...given, ...own];
+    const vectors = {
+      sentences,
+      levels,
+      get translations() {
+        return sentences.map((words) => reading(words).translation);
+      },
+      at: ({ sentence, place: where }, level) => reading(sentences[sentence]).at(where, level),
+    };
+    const sentence = sentences.findIndex(isIn);
+    return { vectors, word: first[place], one: { sentence: 0, place }, other: { sentence, place: there } };
+  }
+
+  /** Whether all vectors of the word are there. */
+  const isKnown = ({ vectors, word }) => running.model || occurrences(vectors.sentences, word).every(
+    ({ sentence, place }) => readings.get(textOf(vectors.sentences[sentence]))?.knows?.(place)
+  );
+
+  /** Places of a word that both sentences have, the nearest to those compared now. */
+  function pairIn(second) {
+    const same = textOf(second) === textOf(first);
+    const pairs = first.flatMap((word, i) => second.flatMap((one, j) => (one === word && !(same && i === j) ? [
+      [i, j]
+    ] : [])));
+    const word = first[state.pair[0]];
+    const far = ([i, j]) => 100 * (first[i] !== word) + 10 * (i !== state.pair[0]) + (j !== state.pair[1]);
+    return pairs.sort((a, b) => far(a) - far(b))[0];
+  }
+
+  /** What is to be shown, and what is wrong with the sentence. */
+  function compute() {
+    const { words: second, wrong } = line.read(state.other);
+    if (wrong) return wrong;
+    const pair = pairIn(second);
+    if (!pair) return ["It shares no word with ", h("i", {}, state.sentence), ", so there is nothing to compare."];
+    const next = viewOf(second, pair);
+    if (isKnown(next)) view = next;
+    return null;
+  }
+
+  /** Another occurrence of the word: it brings its sentence into the line. */
+  function choose(i) {
+    if (!same(found[i], view.one)) goTo({ ...view, other: found[i] });
+  }
+
+  function goTo({ vectors, one, other }) {
+    const text = textOf(vectors.sentences[other.sentence]);
+    line.set(text);
+    change({ other: text, pair: [one.place, other.place] });
+  }
+
+  function changeWord(word) {
+    const second = view.vectors.sentences[view.other.sentence];
+    const place = first.indexOf(word);
+    const there = second.flatMap((one, j) => (one === word && (view.other.sentence || j !== place) ? [j] : []));
+    change({ pair: [place, there.includes(place) ? place : there[0]] });
+  }
+
+  /** Every word of the first sentence beside each of the same in the given ones. */
+  const everyPair = () => given.flatMap((second) => first.flatMap((word, i) => second.flatMap((one, j) =>
+    (one === word && (second !== first || i !== j) ? [viewOf(second, [i, j])] : []))));
+
+  function rebuild({ vectors, word, one }) {
+    const key = JSON.stringify([vectors.sentences, word, one]);
     if (key === built) return;
     built = key;
-    const first = textOf(state, "first");
-    pairs = pairsOf(first, textOf(state, "second"));
-    const names = pairs.map((pair) => pairLabel(first, pair));
-    chooser = choice({
-      label: "Word in both sentences",
-      value: 0,
-      onChange: choosePair,
-      options: names.map(
-        (name, i) => ({ value: i, content: [name] })
-      )
+    found = occurrences(vectors.sentences, word);
+    const fixed = found.filter(({ sentence }) => sentence < given.length);
+    const axes = fixed.length > 1 ? planes[word] ??= planeOf(vectors, fixed) : planeOf(vectors, found);
+    plane = {
+      ...axes,
+      at: levels.map((_, level) => found.map((where) => axes.of(vectors.at(where, level), level)))
+    };
+    picture.build(plane, found);
+    const { sentences, translations } = vectors;
+    const numbers = numbersOf(found);
+    const row = ({ sentence, place }, number) => [span("te-ctx-number", number), withWord(sentences[sentence], place),
+      h("i", {}, withWord(translations[sentence].split(" "), frenchPlace(vectors, { sentence, place }))),
+    ];
+    const told = ({ sentence, place }) => `${sentence + 1} ${textOf(sentences[sentence])}, word ${place + 1}`;
+    const others = found.flatMap((where, i) => (same(where, one) ? [] : [i]));
+    rows = choice({
+      label: `Compared with sentence ${one.sentence + 1}`,
+      class: "te-ctx-rows",
+      value: null,
+      options: others.map((i) => ({ value: i, content: row(found[i], numbers[i]), label: told(found[i]) })),
+      onChange: choose,
     });
-    grid = matrixGrid({
+    rows.buttons.forEach((button, at) => {
+      const hint = (on) => () => picture.hint(others[at], on);
+      ["pointerenter", "focus"].forEach((event) => button.addEventListener(event, hint(true)));
+      ["pointerleave", "blur"].forEach((event) => button.addEventListener(event, hint(false)));
+    });
+    const mine = numbers[found.findIndex((each) => same(each, one))];
+    fill(listBox, div("te-ctx-row", ...row(one, mine)), div("te-label", "compared with"), rows.element);
+  }
+
+  /** The words that both sentences have. */
+  function rebuildWords(second) {
+    const both = [...new Set(first)].filter((word) => second.some(
+      (one, j) => one === word && (textOf(second) !== textOf(first) || first.indexOf(word) !== j)
+    ));
+    if (both.join() === builtWords) return;
+    builtWords = both.join();
+    wordList = choice({
+      label: "Word",
+      class: "te-ctx-words",
+      value: "",
+      options: both.map((word) => ({ value: word, content: [word] })),
+      onChange: (word) => word !== view.word && changeWord(word),
+    });
+    fill(wordBox, wordList.element);
+  }
+
+  /** Cosines of every word that both sentences have. */
+  function table() {
+    if (!running.model) return;
+    const { vectors, other: { sentence } } = view;
+    const second = vectors.sentences[sentence];
+    const pairs = first.flatMap((word, a) => second.flatMap((one, b) => (word === one ? [
+      [a, b]
+    ] : [])));
+    const grid = matrixGrid({
       name: "cosines",
       label: "cosine of each word's two vectors, by level",
-      rows: names,
+      rows: pairs.map(([a, b]) => (a === b ? first[a] : `${first[a]} ${a + 1}|${b + 1}`)),
       columns: levels,
       showRows: true,
       showColumns: true,
-      onSelect: choosePair,
     });
-    const cosines = pairs.map((pair) => levels.map((_, level) => compare(state, pair, level).cosine));
-    grid.update(cosines, { decimals: 2, colour: (cosine) => diverging(Math.min(1, 2 * (1 - cosine))) });
-    fill(chooserBox, chooser.element);
+    const values = pairs.map(([a, b]) => levels.map((_, level) =>
+      compare(vectors, { sentence: 0, place: a }, { sentence, place: b }, level).cosine));
+    grid.update(values, { decimals: 3, colour: (cosine) => diverging(Math.min(1, 2 * (1 - cosine))) });
     fill(gridBox, grid.element);
   }
 
   function draw() {
-    rebuild();
-    const chosen = pairs.findIndex((pair) => same(pair, state.pair));
-    const values = levels.map((_, level) => compare(state, state.pair, level));
-    lists.forEach((list, i) => list.set(String([state.first, state.second][i])));
-    french.forEach((note, i) => fill(note, "→ ", h("i", {}, translations[[state.first, state.second][i]])));
-    chooser.set(chosen);
-    grid.highlight({ row: chosen });
-    blocks.forEach((block, level) => block.update(values[level]));
-    fill(words, ...story(state, values));
-    const text = `${pairLabel(textOf(state, "first"), state.pair)}, in ${quoted(textOf(state, "first"))} and ` +
-      `${quoted(textOf(state, "second"))}. ${words.textContent}`;
-    announce(text);
+    const wrong = compute();
+    const { vectors, word, one, other } = view;
+    rebuild(view);
+    rebuildWords(vectors.sentences[other.sentence]);
+    const values = levels.map((_, level) => compare(vectors, one, other, level));
+    const end = values[last].cosine;
+    const chosen = [one, other].map((where) => found.findIndex((each) => same(where, each)));
+    const names = found.map((where, i) => inContext(vectors, where, i === chosen[0] ? other : one));
+    const shown = format(100 * sumOf(plane.shares), 0);
+    const out = end < FAR ? "two out" : end > NEAR ? "nearly one out" : "two near ones out";
+    figure.says(asToken(word), ` ${chosen.map((i) => names[i].side).join(" and ")}: one vector in, ${out}`);
+    const at = `${levels[state.level]}: likeness (cosine) ${format(values[state.level].cosine, 3)}`;
+    picture.show(plane, state.level, chosen, names.map(({ text }) => text), numbersOf(found),
+      `“${word}” in all sentences, as points; ${at}. The plane shows ${shown} % of the variance.`);
+    movement.to([state.level]);
+    values.forEach(({ cosine }, level) => {
+      cosines[level].dataset.value = cosine;
+      cosines[level].textContent = format(cosine, 3);
+    });
+    steps.set(state.level);
+    wordList.set(word);
+    rows.set(chosen[1]);
+    const { distance, relative } = values[state.level];
+    fill(apart, `At the level ${levels[state.level]} the two are `, h("b", {
+        dataset: { measure: "distance", value: distance },
+      }, format(distance)), ` apart, ${format(100 * relative, 0)} % of their length. Directions of the plane: → the ` +
+      `first, ${format(100 * plane.shares[0], 0)} % of the variance; ↑ the second, ` +
+      `${format(100 * plane.shares[1], 0)} %. A ring under one of the two points is left out: “with 5”.`);
+    const isOpened = state.other === begun.other && state.pair.join() === begun.pair.join();
+    line.update(state.other, Boolean(wrong), isOpened);
+    fill(words, ...(running.instead(wrong, !isOpened) ?? story(word, [one, other], values, state.level)));
+    if (details?.open) table();
+    const which = `sentences ${one.sentence + 1} and ${other.sentence + 1}`;
+    figure.tell(`${word}, ${which}, ${at}. ${words.textContent}${isOpened ? "" : ` ${state.other}`}`);
   }
 
-  root.append(
-    paragraph("te-ctx-lead", "One word in two sentences: one embedding goes in, two vectors come out ", span(
-      "te-label te-nowrap", "Choose a word."
-    )),
-    div("te-ctx-sentences", ...lists.flatMap((list, i) => [list.element, french[i]])),
-    div("te-ctx-words", span("te-label", "word in both"), chooserBox),
-    div("te-ctx-body", div("te-ctx-levels", ...blocks.map((one) => one.element)),
-      div("te-ctx-right", div("te-caption", bold("cosine"), span("", "of every shared word")), gridBox, words,
-        paragraph("te-note",
-          `A strip shows the ${state.vectors.positions[0].length} numbers of a vector: up is plus, down is minus, ` +
-          `the edge is ${TALLEST} or more. “Of length”: the distance divided by the mean length of the two vectors.`,
-        ))),
-  );
+  const playing = div("te-ctx-play", play.element, span("te-label", "likeness of the two (cosine; 1 is alike):"));
+  figure.stage.append(line.element,
+    div("te-ctx-body", div("", picture.element, playing, steps.element), listBox));
+  figure.controls.append(div("te-ctx-choose", span("te-label", "word"), wordBox));
   draw();
-  return state.dispose;
+  figure.ask(questions(() => view, everyPair, (find) => running.whenReady(() => {
+    const answer = find();
+    if (answer) goTo(answer);
+  })));
+  details = figure.details("All cosines, and how the plane is chosen", gridBox, apart, paragraph("te-note",
+    "The plane is the same for all levels: the two principal components of the word’s states in the sentences given " +
+    "with the figure, each less the mean of its level, so that what moves all alike does not show. What differs " +
+    "outside the plane is not seen; cosine and distance are of the whole vectors."));
+  details.addEventListener("toggle", () => details.open && running.whenReady(table));
+  return () => {
+    movement.stop();
+    play.stop();
+    state.dispose();
+  };
 }
 
 export default { render };

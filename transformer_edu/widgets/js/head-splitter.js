@@ -1,12 +1,28 @@
-import { asToken, bold, button, changeAnnouncer, choice, cividis, decimalsFor, div, diverging, dot, eachCell, fill,
-  format, h, inBrackets, listed, mapMatrix, matmul, matrixGrid, mount, numbered, paragraph, snapshot, softmax, span,
-  stepper, store, sub, transpose, uniqueId } from "./core.js";
+import { bold, choice, cividis, decimalsFor, div, eachCell, fill, format, frame, h, listed, mapMatrix, matmul,
+  matrixGrid, named, numbered, paragraph, player, setOff, softmax, span, store, sub, button, transpose,
+  uniqueId } from "./core.js";
 
-const TITLES = ["Project", "Split", "Scores", "Weights", "Mix", "Merge", "Output"];
-const TRAITS = ["tokens", "x", "w_q", "w_k", "w_v", "w_o", "num_heads", "step", "part", "token", "key", "head"];
-const PARTS = { q: "query", k: "key", v: "value" };
+const STEPS = ["Project", "Split", "Attend", "Merge"];
+const [PROJECT, SPLIT, ATTEND, MERGE] = [1, 2, 3, 4];
+const HEADS = [2, 4];
+/** At which steps a matrix is seen, and at which of its places it then lies (css/head-splitter.css has the places). */
+const SHEETS = {
+  "q": { seen: [PROJECT, SPLIT, ATTEND], place: (step) => Math.min(step, ATTEND) },
+  "k": { seen: [PROJECT, SPLIT, ATTEND], place: (step) => Math.min(step, ATTEND) },
+  "v": { seen: [PROJECT, SPLIT, ATTEND], place: (step) => Math.min(step, ATTEND) },
+  "w_q": { seen: [PROJECT], place: () => PROJECT },
+  "w_k": { seen: [PROJECT], place: () => PROJECT },
+  "w_v": { seen: [PROJECT], place: () => PROJECT },
+  "wrong-split": { seen: [SPLIT], place: (step) => Math.min(step, SPLIT) },
+  "out": { seen: [ATTEND, MERGE], place: (step) => Math.max(step, ATTEND) },
+  "right": { seen: [MERGE], place: (step) => Math.max(step, ATTEND) },
+  "wrong": { seen: [MERGE], place: (step) => Math.max(step, ATTEND) },
+};
+/** Where a cell goes that is not in its own row and column; a percent is one of its own width or height. */
+const moved = (right, down, lane) =>
+  `translate(${100 * right}%, ${lane ? `calc(${100 * down}% + ${lane} * var(--lane))` : `${100 * down}%`})`;
+const TRAITS = ["tokens", "x", "w_q", "w_k", "w_v", "w_o", "num_heads", "step", "token"];
 const code = (text) => h("code", {}, text);
-const vector = (row) => `(${row.map((value) => format(value, decimalsFor([row]))).join(",\u00a0")})`;
 
 /* The four reshapes, on anything: numbers, or the marks that say where a number came from. */
 const chunk = (list, size) => Array.from({ length: list.length / size }, (_, i) => list.slice(
@@ -23,530 +39,322 @@ const merge = (heads) => heads[0].map((_, token) => heads.flatMap((head) => head
 /** The same reshape, nothing swapped. */
 const mergeWrong = (heads) => chunk(heads.flat(2), heads.length * heads[0][0].length);
 
-/** Every matrix, and for those that are cut and merged the token and head that each number belongs to. */
-function attend({ tokens, x, w_q, w_k, w_v, w_o, num_heads }) {
-  const whole = { q: matmul(x, w_q), k: matmul(x, w_k), v: matmul(x, w_v) };
-  const size = w_q[0].length / num_heads;
-  const marks = tokens.map((_, token) => w_q[0].map((_, column) => ({ token, head: Math.floor(column / size) })));
-  const [q, k, v] = ["q", "k", "v"].map((name) => split(whole[name], num_heads));
-  const products = q.map((one, head) => matmul(one, transpose(k[head])));
-  const scores = products.map((one) => mapMatrix(one, (value) => value / Math.sqrt(size)));
-  const weights = scores.map((one) => one.map(softmax));
-  const outputs = weights.map((one, head) => matmul(one, v[head]));
-  const merged = { right: merge(outputs), wrong: mergeWrong(outputs) };
+/** Every matrix, (seq, d_model) or one (seq, seq) for each head; and where the numbers of each come from. */
+function attend({ tokens, x, w_q, w_k, w_v, w_o, num_heads: heads }) {
+  const size = w_q[0].length / heads;
+  const [q, k, v] = [w_q, w_k, w_v].map((w) => matmul(x, w));
+  const marks = tokens.map((_, token) => w_q.map((_, column) => ({ token, column, head: Math.floor(column / size) })));
+  const keys = split(k, heads).map(transpose);
+  const scores = split(q, heads).map((one, head) => matmul(one, keys[head]));
+  const weights = scores.map((one) => mapMatrix(one, (value) => value / Math.sqrt(size)).map(softmax));
+  const outputs = split(v, heads).map((one, head) => matmul(weights[head], one));
+  const [right, wrong] = [merge(outputs), mergeWrong(outputs)];
   return {
-    ...whole,
-    heads: { q, k, v },
-    wrongHeads: Object.fromEntries(Object.entries(whole).map(([name, one]) => [name, splitWrong(one, num_heads)])),
     size,
-    products,
-    scores,
     weights,
-    outputs,
-    merged,
-    output: { right: matmul(merged.right, w_o), wrong: matmul(merged.wrong, w_o) },
+    values: {
+      w_q,
+      w_k,
+      w_v,
+      q,
+      k,
+      v,
+      "wrong-split": merge(splitWrong(q, heads)),
+      "out": right,
+      right,
+      wrong,
+      "final-right": matmul(right, w_o),
+      "final-wrong": matmul(wrong, w_o),
+    },
     marks: {
-      whole: marks,
-      heads: split(marks, num_heads),
-      wrongHeads: splitWrong(marks, num_heads),
-      right: merge(split(marks, num_heads)),
-      wrong: mergeWrong(split(marks, num_heads)),
+      "whole": marks,
+      "wrong-split": merge(splitWrong(marks, heads)),
+      "wrong": mergeWrong(split(marks, heads)),
     },
   };
 }
 
-/** Stripes "head 1", "head 2", … along the columns (or, `side`, the rows) of a matrix that holds all heads. */
-function bands(heads, size, side = false) {
-  const band = (_, head) => span(`te-band te-head-${head}`, span("", "head "), head + 1);
-  const names = Array.from({ length: heads }, band);
-  const style = { "--heads": heads, "--size": size };
-  return h("div", { class: `te-bands${side ? " te-side" : ""}`, "aria-hidden": "true", style }, ...names);
+/** Where a cell lies at a place of its matrix: in its row and column, in the lane of a head, or where it comes from. */
+function cellPlace(name, place, r, c, size, { token, column, head }) {
+  const lane = moved(c % size - c, 0, Math.floor(c / size));
+  if (name === "out") return lane;
+  if (name === "right") return place === MERGE ? "" : lane;
+  if (name === "wrong") return place === MERGE ? "" : moved(column % size - c, token - r, head);
+  if (place !== PROJECT) return lane;
+  return name === "wrong-split" ? moved(column - c, token - r, 0) : "";
 }
 
-/**
- * A matrix with its caption. `marks` tint each cell by its head; with `origins` the cell also prints token and head.
- * @param {{name: string, symbol: any, note?: string, values: Matrix, marks?: any[][], rows: string[], columns:
- *   string[],
- * showRows?: boolean, showColumns?: boolean, origins?: boolean, band?: any, side?: any, colour?: any, kind?: string,
- * decimals?: number}} spec
- */
-function block(spec, state, onSelect) {
-  const { name, symbol, note, values, marks, rows, columns, band, side } = spec;
-  const grid = matrixGrid({
-    name,
-    label: spec.label,
-    rows,
-    columns,
-    showRows: spec.showRows,
-    showColumns: spec.showColumns,
-    onSelect: (r, c) => onSelect(spec, r, c),
-  });
-  grid.update(values, { decimals: spec.decimals ?? decimalsFor(values), colour: spec.colour });
-  if (marks) eachCell(grid, (cell, r, c) => mark(cell, marks[r][c], state.tokens, spec.origins, r));
-  const body = side ? div("te-sided", side, grid.element) : grid.element;
-  const caption = symbol ? div("te-caption", bold(symbol), note ? span("", note) : null) : null;
-  const element = div(`te-block${spec.showRows ? " te-labelled" : ""}`, caption, band ?? null, body);
-  element.dataset.columns = columns.length;
-  return { element, grid, spec };
-}
-
-/** Tint a cell with its head, and print and say where its number came from. */
-function mark(cell, { token, head }, tokens, origins, row) {
-  cell.classList.add(`te-head-${head}`);
-  if (!origins) return;
-  cell.dataset.origin = `${tokens[token]} h${head + 1}`;
-  cell.classList.toggle("te-foreign", token !== row);
-  cell.setAttribute("aria-label", `${cell.getAttribute("aria-label")}, from ${tokens[token]}, head ${head + 1}`);
-}
-
-const headName = (head) => span(`te-chip te-head-${head}`, `head ${head + 1}`);
-const spokenColumns = (heads, size) => Array.from({
-  length: heads * size,
-}, (_, i) => `${i + 1} of head ${Math.floor(i / size) + 1}`);
-const scoreColour = (values) => {
-  const largest = Math.max(...values.flat(2).map(Math.abs), 1e-9);
-  return (value) => diverging((0.8 * value) / largest);
-};
-
-/** What a matrix shows; `more` is what `block` takes besides. */
-const matrix = (name, symbol, label, values, rows, columns, more = {}) =>
-  ({ name, symbol, label, values, rows, columns, ...more });
-
-/** X times W_Q: the columns of W_Q, and so those of Q, belong to the heads. */
-function projectScene(state, values) {
-  const { tokens, x, num_heads, part } = state;
-  const [w, columns, letter] = [state[`w_${part}`], spokenColumns(num_heads, values.size), part.toUpperCase()];
-  const note = "one row per token";
-  const learned = {
-    note: "learned",
-    marks: w.map((row) => row.map((_, column) => ({ head: Math.floor(column / values.size) }))),
-    band: bands(num_heads, values.size),
-  };
-  const marks = values.marks.whole;
+/** A matrix that moves about the stage, and its cells within it. */
+function sheet(name, label, caption, rows, columns, onToken = null) {
+  let from, size, lain = 0;
+  const grid = matrixGrid({ name, label, rows, columns, onSelect: (r, c) => onToken?.(from[r][c].token) });
+  const words = div("te-sheet-words", ...rows.map((word, token) => h("span", { dataset: { token } }, word)));
+  words.setAttribute("aria-hidden", "true");
+  const sign = span("");
+  const element = h("div", { class: "te-sheet", dataset: { sheet: name } },
+    div("te-sheet-name", sign, ...caption), onToken ? words : null, grid.element);
   return {
-    kind: "falk",
-    left: matrix("x", "X", `X, ${note}`, x, tokens, numbered(x[0].length), { note, showRows: true }),
-    top: matrix(`w_${part}`, sub("W", letter), `W ${part}, learned`, w, numbered(w.length), columns, learned),
-    result: matrix(part, letter, `${PARTS[part]} vectors of all heads`, values[part], tokens, columns, { marks }),
-  };
-}
-
-/** One small matrix for each head. */
-function perHead(state, name, list, options) {
-  const { tokens } = state;
-  const { label, labels, tokenColumns, marks, decimals = decimalsFor(list.flat()), ...more } = options;
-  return list.map((values, head) => {
-    const columns = tokenColumns ? tokens : numbered(values[0].length);
-    const own = { head, decimals, marks: marks?.[head], showRows: labels === "all" || head === 0 };
-    const look = { ...more, ...own, showColumns: tokenColumns };
-    return matrix(`${name}-${head + 1}`, headName(head), `${label}, head ${head + 1}`, values, tokens, columns, look);
-  });
-}
-
-function splitScene(state, values) {
-  const { num_heads: heads, part, tokens } = state;
-  const letter = part.toUpperCase();
-  const pieces = (name, all, marks) =>
-    perHead(state, name, all[part], { label: `${letter}, ${name} split`, marks, origins: true });
-  const look = { note: "all heads", marks: values.marks.whole, showRows: true, band: bands(heads, values.size) };
-  const columns = spokenColumns(heads, values.size);
-  return {
-    kind: "sides",
-    source: [matrix(part, letter, `${PARTS[part]} vectors of all heads`, values[part], tokens, columns, look)],
-    right: {
-      title: "right",
-      code: `${letter}.view(3, ${heads}, ${values.size}).transpose(0, 1)`,
-      blocks: pieces("right", values.heads, values.marks.heads),
+    element,
+    /** @param {Matrix} values @param {{token: number, column: number, head: number}[][]} marks */
+    show(values, marks, parts) {
+      [from, size, lain] = [marks, parts, 0];
+      grid.update(values, { decimals: decimalsFor(values) });
+      eachCell(grid, (cell, r, c) => {
+        const { token, head } = marks[Math.min(r, marks.length - 1)][c];
+        cell.dataset.head = head;
+        if (!onToken) return;
+        cell.dataset.token = token;
+        cell.dataset.origin = rows[token];
+        cell.classList.toggle("te-foreign", token !== r);
+        cell.classList.toggle("te-piece-end", c % size === size - 1);
+        cell.setAttribute("aria-label", `${cell.getAttribute("aria-label")}, from ${rows[token]}, head ${head + 1}`);
+      });
     },
-    wrong: {
-      title: "wrong: no transpose",
-      code: `${letter}.view(${heads}, 3, ${values.size})`,
-      blocks: pieces("wrong", values.wrongHeads, values.marks.wrongHeads),
+    move(step) {
+      const { seen, place } = SHEETS[name];
+      element.classList.toggle("te-seen", seen.includes(step));
+      sign.textContent = step === ATTEND ? { v: "× ", out: "= " }[name] ?? "" : "";
+      const at = place(step);
+      if (at === lain) return;
+      lain = at;
+      element.style.transform = `translate(var(--at-${name}-${at}))`;
+      if (!onToken) return;
+      element.classList.toggle("te-laned", at !== PROJECT && at !== MERGE);
+      const gone = step === ATTEND && (name === "q" || name === "k"); // on a phone, where they turn into the weights
+      element.style.opacity = gone ? "var(--shown-3, 1)" : "";
+      element.style.visibility = gone ? "var(--seen-3, visible)" : "";
+      eachCell(grid, (cell, r, c) => (cell.style.transform = cellPlace(name, at, r, c, size, from[r][c])));
     },
   };
 }
 
-function mergeScene(state, values) {
-  const { tokens, num_heads: heads } = state;
-  const columns = numbered(heads * values.size);
-  const merged = (name) => {
-    const look = { marks: values.marks[name], showRows: true, origins: true };
-    return [matrix(name, undefined, `merged, ${name}`, values.merged[name], tokens, columns, look)];
-  };
-  return {
-    kind: "sides",
-    source: perHead(state, "output", values.outputs, { label: "output", marks: values.marks.heads }),
-    right: { title: "right", code: "heads.transpose(0, 1).reshape(3, 4)", blocks: merged("right") },
-    wrong: { title: "wrong: no transpose", code: "heads.reshape(3, 4)", blocks: merged("wrong") },
-  };
+/** The rows of all heads, one head under the other. */
+function lanes(name, tokens) {
+  const lane = (_, head) => h("div", { class: "te-lane", dataset: { head }, style: { "--h": head } },
+    div("te-stripe", `head ${head + 1}`),
+    ...tokens.map((word, token) => h("span", { dataset: { token } }, word)));
+  return h("div", { class: "te-lanes", "aria-hidden": "true", dataset: { lanes: name } },
+    ...Array.from({ length: Math.max(...HEADS) }, lane));
 }
 
-function mixScene(state, values) {
-  const { tokens, head } = state;
-  const [numbers, of] = [numbered(values.size), `of head ${head + 1}`];
-  const [note, marks] = [`head ${head + 1}`, values.marks.heads[head]];
-  const shares = { note, showRows: true, colour: cividis, decimals: 3 };
-  return {
-    kind: "falk",
-    left: matrix("weights", "weights", `weights ${of}`, values.weights[head], tokens, tokens, shares),
-    top: matrix("v", "V", `values ${of}`, values.heads.v[head], tokens, numbers, { note, marks, showRows: true }),
-    result: matrix("output", "output", `output ${of}`, values.outputs[head], tokens, numbers, { marks }),
-  };
+/** The other tokens whose numbers the wrong merge puts into this token's row. */
+function strangers({ wrong }, token) {
+  return [...new Set(wrong[token].map((mark) => mark.token))].filter((one) => one !== token).sort();
 }
 
-function outputScene(state, values, after) {
-  const { tokens, num_heads: heads, w_o } = state;
-  const numbers = numbered(w_o.length);
-  const merged = { note: `the ${after} merge`, marks: values.marks[after], showRows: true, origins: true };
-  const learned = {
-    note: "learned",
-    marks: w_o.map((row, r) => row.map(() => ({ head: Math.floor(r / values.size) }))),
-    side: bands(heads, values.size, true),
-  };
-  const rows = spokenColumns(heads, values.size);
-  return {
-    kind: "falk",
-    left: matrix("merged", "merged", `merged, ${after}`, values.merged[after], tokens, numbers, merged),
-    top: matrix("w_o", sub("W", "O"), "W O, learned; its rows meet the heads", w_o, rows, numbers, learned),
-    result: matrix("final", "output", "output", values.output[after], tokens, numbers),
-  };
+const list = (tokens, which) => listed(which.map((token) => [named(tokens[token])]));
+const headName = (head) => h("span", { class: "te-chip", dataset: { head } }, `head ${head + 1}`);
+
+/** The finding of each step. */
+function title({ step, tokens, token }, { marks }) {
+  if (step === PROJECT) return ["Each head owns some columns of Q, K and V"];
+  if (step === SPLIT) return ["A head takes a few numbers of every token"];
+  if (step === ATTEND) return ["Each head attends on its own"];
+  const others = strangers(marks, token);
+  return ["Without the transpose ", named(tokens[token]), " gets numbers of ", ...list(tokens, others)];
 }
 
-function scene(state, values, after) {
-  const grids = { tokenColumns: true, labels: "all", kind: "attention" };
-  const scores = { ...grids, label: "scores", colour: scoreColour(values.scores) };
-  const weights = { ...grids, label: "weights", colour: cividis, decimals: 3 };
-  return [
-    () => projectScene(state, values),
-    () => splitScene(state, values),
-    () => ({ kind: "row", blocks: perHead(state, "scores", values.scores, scores) }),
-    () => ({ kind: "row", blocks: perHead(state, "weights", values.weights, weights) }),
-    () => mixScene(state, values),
-    () => mergeScene(state, values),
-    () => outputScene(state, values, after),
-  ][state.step - 1]();
-}
-
-/** The shapes that a step goes through; the batch dimension is left out. */
-function shapes({ step, num_heads: heads, part }, { size }) {
-  const seq = 3,
-    d_model = heads * size,
-    letter = part.toUpperCase();
-  const cut = `(${heads}, ${seq}, ${size})`,
-    flat = `(${seq}, ${d_model})`,
-    view = `(${seq}, ${heads}, ${size})`;
-  const names = {
-    [cut]: "heads, seq, d_head",
-    [flat]: "seq, d_model",
-    [view]: "seq, heads, d_head"
-  };
-  const shape = (text, note = names[text]) => span("te-shape", bold(text), span("", note));
-  const arrow = (...text) => span("te-arrow", ...text, " →");
-  const times = (index) => arrow("times ", sub("W", index), `, (${d_model}, ${d_model})`);
-  const square = `(${heads}, ${seq}, ${seq})`;
-  return [
-    [shape(flat), times(letter), shape(flat)],
-    [shape(flat), arrow(`${letter}: view`), shape(view), arrow("transpose"), shape(cut)],
-    [shape(cut), arrow("every query · every key"), shape(square, "heads, queries, keys")],
-    [shape(square, "heads, queries, keys"), arrow("softmax of each row"), shape(square, "heads, queries, keys")],
-    [shape(square, "heads, queries, keys"), arrow("times the values"), shape(cut)],
-    [shape(cut), arrow("transpose back"), shape(view), arrow("reshape"), shape(flat)],
-    [shape(flat), times("O"), shape(flat)],
-  ][step - 1];
-}
-
-/** What this step shows for the followed token, with its numbers. */
-function sentence(state, values, after) {
-  const { tokens, num_heads: heads, token, key, head, part } = state;
-  const [me, you, row, plural] = [
-    asToken(tokens[token]), token === key ? "itself" : asToken(tokens[key]), values[part][token], heads > 1,
+function sentence({ step, tokens, token, num_heads: heads }, { size, weights, marks }) {
+  const me = named(tokens[token]);
+  const each = (say) => listed(Array.from({ length: heads }, (_, head) => say(head)));
+  if (step === PROJECT) return [
+    sub("W", "Q"), ", ", sub("W", "K"), " and ", sub("W", "V"),
+    ` stay 4 × 4, however many heads share them: ${size === 1 ? "a column" : `${size} columns`} each. `,
+    me, "’s rows hold numbers for ", ...each((head) => [headName(head)]), " side by side.",
   ];
-  const letter = part.toUpperCase();
-  const each = (f) => listed(Array.from({ length: heads }, (_, one) => [headName(one), " ", ...f(one)]));
-  switch (state.step) {
-    case 1:
-      return [
-        plural ? `The columns of ` : "One head has all columns of ", sub("W", letter),
-        plural
-        ? ` are dealt out to the heads, ${values.size} each. It stays ${heads * values.size} × ` +
-        `${heads * values.size}, however many heads there are. `
-        : ". ",
-        me, `’s row of ${letter} is ${vector(row)}.`,
-      ];
-    case 2:
-      return [
-        me, "’s row is cut: ", ...each((one) => [`gets ${vector(values.heads[part][one][token])}`]), ". ",
-        ...splitWarning(state, values),
-      ];
-    case 3:
-      return [
-        headName(head), ": ", me, `’s query ${vector(values.heads.q[head][token])} · `, token === key ? "its own" : you,
-        token === key ? "" : "’s",
-        ` key ${vector(values.heads.k[head][key])} = ${format(values.products[head][token][key], 0)}, divided by √d`,
-        h("sub", {}, "head"), ` = √${values.size}: `, bold(format(values.scores[head][token][key])), ".",
-      ];
-    case 4:
-      return [me, " gives ", you, " ", ...listed(Array.from({ length: heads }, (_, one) => [
-          bold(format(values.weights[one][token][key], 3)), " in ", headName(one),
-        ])),
-        plural
-        ? ". Each head has its own rows of weights, each summing to 1."
-        : ". One head has one row of weights for it."
-      ];
-    case 5:
-      return [
-        headName(head), " mixes its own values for ", me, ": ",
-        ...listed(tokens.map((text, j) => [
-          `${format(values.weights[head][token][j], 3)} of ${vector(values.heads.v[head][j])}`,
-        ])),
-        ". The sum is ", bold(vector(values.outputs[head][token])), ".",
-      ];
-    case 6:
-      return mergeSentence(state, values, me);
-    default:
-      return outputSentence(values, me, token, after, plural);
+  if (step === SPLIT) {
+    const first = marks["wrong-split"].map((row) => row[0].token);
+    const unseen = [...tokens.keys()].filter((one) => !first.includes(one));
+    return [
+      bold("✓ "), me, ` gives ${size === 1 ? "one number" : `${size} numbers`} to each head. `,
+      bold("✗ "), "Without the transpose, ", headName(0), " holds pieces of ", ...list(tokens, first),
+      ", as if they were three tokens", ...(unseen.length ? [", and never sees ", ...list(tokens, unseen)] : []), ".",
+    ];
   }
-}
-
-function splitWarning({ num_heads: heads, token, tokens }, { marks }) {
-  if (heads === 1) return ["One head: nothing is cut, both ways give the same."];
-  const holds = marks.wrongHeads[0].map((row) => row[0].token);
-  const unseen = tokens.flatMap((text, token) => (holds.includes(token) ? [] : [
-    [asToken(text)]
-  ]));
-  return [
-    "Without the transpose the three rows of ", headName(0), " are pieces of ",
-    ...listed(holds.map((from) => [asToken(tokens[from])])), ". Pieces of one token pass for different tokens",
-    ...(unseen.length ? [", and it never sees ", ...listed(unseen)] : []), ".",
-  ];
-}
-
-function mergeSentence({ num_heads: heads, token, tokens }, { marks }, me) {
-  if (heads === 1) {
-    return ["With one head there is nothing to put side by side: both merges are the same. Choose 2 heads."];
-  }
-  const row = marks.wrong[token].map((mark) => mark.token);
-  const others = [...new Set(row)].filter((one) => one !== token).sort();
-  const own = row.includes(token) ? " beside its own" : " and none of its own";
-  const leak = others.some((one) => one > token)
-    ? [" That is a leak: ", me.cloneNode(true), " receives numbers of a later token, and no causal mask can stop it."]
-    : [];
-  return [
-    bold("Right: "), me, "’s row holds its own numbers, head by head. ", bold("Wrong: "), "it holds numbers of ",
-    ...listed(others.map((one) => [asToken(tokens[one])])), `${own}.`, ...leak,
-  ];
-}
-
-function outputSentence(values, me, token, after, plural) {
-  const other = after === "right" ? "wrong" : "right";
-  return [sub("W", "O"), " mixes the heads. After the ",
-    bold(after), " merge ", me, `’s output is ${vector(values.output[after][token])}`, plural
-    ? `; after the ${other} one ${vector(values.output[other][token])}. Same shape, no error: only the numbers tell.`
-    : "; with one head both merges give it."
-  ];
-}
-
-/** One score or weight comes from these numbers; everything else has no sum to show. */
-function working(state, values) {
-  if (state.step !== 3) return [];
-  const [a, b] = [values.heads.q[state.head][state.token], values.heads.k[state.head][state.key]];
-  const terms = a.map((value, i) => `${i ? " + " : ""}${inBrackets(value, 0)} × ${inBrackets(b[i], 0)}`).join("");
-  return [
-    `${terms} = ${format(dot(a, b), 0)};   ${format(dot(a, b), 0)} ÷ ${format(Math.sqrt(a.length))} = ` +
-    `${format(dot(a, b) / Math.sqrt(a.length))}`,
-  ];
-}
-
-/** The matrices of a step, with `words`, the sentence on them, among them. */
-function buildStage(what, state, words, onSelect) {
-  const made = [];
-  const make = (spec) => {
-    const one = block(spec, state, onSelect);
-    made.push(one);
-    return one.element;
-  };
-  const group = (blocks) => div("te-pieces", ...blocks.map(make));
-  if (what.kind === "falk") {
-    const [left, top, result] = [what.left, what.top, what.result].map(make);
-    [
-      ["left", left],
-      ["top", top],
-      ["result", result]
-    ].forEach(([place, node]) => node.classList.add(`te-${place}`));
-    const total = what.left.columns.length + what.result.columns.length;
-    return {
-      blocks: made,
-      element: h("div", { class: "te-stage te-falk", style: { "--total": total } },
-        words, left, top, result
-      )
+  if (step === ATTEND) {
+    const looks = (head) => {
+      const [row, most] = [weights[head][token], Math.max(...weights[head][token])];
+      const keys = [...row.keys()].filter((key) => most - row[key] < 1e-9);
+      return [...list(tokens, keys), " in ", headName(head), ` (${format(most)})`];
     };
+    return [
+      me, " looks most at ", ...each(looks),
+      ". Each head mixes its own values, and no head sees another’s.",
+    ];
   }
-  if (what.kind === "row") {
-    return {
-      blocks: made,
-      element: h("div", { class: "te-stage te-each", style: { "--heads": what.blocks.length } },
-        ...what.blocks.map(make), words
-      )
-    };
-  }
-  const source = group(what.source);
-  const side = (name, { title, code: text, blocks }) => {
-    const heading = div("te-way-title", bold(name === "right" ? "✓ " : "✗ ", title), " ", code(text));
-    return h("div", { class: `te-way te-${name}`, role: "group", "aria-label": title }, heading, group(blocks));
-  };
+  const others = strangers(marks, token);
+  const own = marks.wrong[token].some((mark) => mark.token === token) ? " beside its own" : " and none of its own";
+  return [
+    bold("✓ "), me, "’s row holds its own numbers, head by head. ",
+    bold("✗ "), "The same shape and no error, but numbers of ", ...list(tokens, others), `${own}.`,
+    ...(others.some((one) => one > token)
+      ? [" That lets ", me.cloneNode(true), " see a later token, and no causal mask can stop it."] : []),
+  ];
+}
+
+/** All that is on the stage, at whatever step: built once. */
+function scene(tokens, onToken) {
+  const letter = (name) => span(`te-letter te-of-${name}`, name.toUpperCase());
+  const of = (name, label, ...caption) => sheet(name, label, caption, tokens, numbered(4), onToken);
+  const learned = ["q", "k", "v"].map((name) => sheet(`w_${name}`, `W ${name.toUpperCase()}, learned; rows`,
+    [sub("W", name.toUpperCase())], numbered(4), numbered(4)));
+  const sheets = Object.fromEntries([
+    ["q", of("q", "Queries of all heads", letter("q"))],
+    ["k", of("k", "Keys of all heads", letter("k"))],
+    ["v", of("v", "Values of all heads", letter("v"))],
+    ["wrong-split", of("wrong-split", "Queries split without the transpose", bold("✗ no transpose"), code(""))],
+    ["out", of("out", "Outputs of all heads", "out")],
+    ["right", of("right", "Merged with the transpose", bold("✓ right"), code("out.transpose(0, 1)\n.reshape(3, 4)"))],
+    ["wrong", of("wrong", "Merged without the transpose", bold("✗ no transpose"), code("out.reshape(3, 4)"))],
+    ...learned.map((one) => [one.element.dataset.sheet, one]),
+  ]);
+  const weights = Array.from({ length: Math.max(...HEADS) }, (_, head) => {
+    const label = `Weights of head ${head + 1}`;
+    const grid = matrixGrid({ name: `weights-${head + 1}`, label, rows: tokens, columns: tokens, onSelect: onToken });
+    const caption = div("te-sheet-name", "weights", div("te-key-words", ...tokens.map((word) => span("", word))));
+    const style = { transform: `translate(var(--weights), calc(${head} * var(--lane)))` };
+    const dataset = { sheet: "weights", head };
+    eachCell(grid, (cell, r) => (cell.dataset.token = String(r)));
+    return { grid, element: h("div", { class: "te-sheet", dataset, style }, head ? null : caption, grid.element) };
+  });
+  const way = div("te-way", bold("✓ right"), code(""));
+  const [own, others] = [lanes("right", tokens), lanes("wrong", tokens)];
+  const element = div("te-heads", way, own, others,
+    ...Object.values(sheets).map((one) => one.element), ...weights.map((one) => one.element));
+  const see = (node, on) => node.classList.toggle("te-seen", on);
   return {
-    blocks: made,
-    element: div(
-      "te-stage te-sides", div("te-source", source), words, side("right", what.right), side("wrong", what.wrong)
-    )
+    element,
+    /** New numbers, after a change of the heads. */
+    deal({ num_heads: heads }, { values, marks, size, weights: shares }) {
+      for (const [name, one] of Object.entries(sheets)) one.show(values[name], marks[name] ?? marks.whole, size);
+      weights.forEach(({ grid, element: box }, head) => {
+        box.hidden = head >= heads;
+        if (head < heads) grid.update(shares[head], { decimals: 2, colour: cividis });
+      });
+      element.dataset.heads = String(heads);
+      fill(sheets["wrong-split"].element.querySelector("code"), `Q.view(${heads}, 3, ${size})`);
+      fill(way.lastChild, `Q.view(3, ${heads}, ${size}).transpose(0, 1)`);
+    },
+    show({ step, token }) {
+      for (const one of Object.values(sheets)) one.move(step);
+      weights.forEach((one) => see(one.element, step === ATTEND));
+      [see(own, step > PROJECT), see(others, step === SPLIT), see(way, step === SPLIT)];
+      element.dataset.step = String(step);
+      element.querySelectorAll("[data-token]").forEach(
+        (one) => one.classList.toggle("te-followed", one.dataset.token === String(token))
+      );
+    },
   };
 }
 
-/** Outline everything that belongs to the followed token. */
-function follow({ grid, spec }, state) {
-  if (spec.kind === "attention") return grid.highlight({
-    row: state.token,
-    column: state.key,
-    cell: spec.head === state.head ? [state.token, state.key] : null,
+/** What comes after, and the shapes on the way. */
+function afterwards(tokens) {
+  const grids = ["right", "wrong"].map((way) => {
+    const grid = matrixGrid({
+      name: `final-${way}`,
+      label: `Output after the ${way} merge`,
+      rows: tokens,
+      columns: numbered(4),
+      showRows: true,
+    });
+    return { way, grid };
   });
-  if (spec.marks && spec.marks[0][0].token !== undefined) {
-    eachCell(grid, (cell, r, c) => cell.classList.toggle("te-followed", spec.marks[r][c].token === state.token));
-    return grid.highlight({ row: null });
-  }
-  return grid.highlight({ row: spec.rows === state.tokens ? state.token : null });
+  const shapes = paragraph("te-note");
+  let told = null;
+  const box = div("te-afterwards", ...grids.map(({ way, grid }) =>
+    div("", div("te-sheet-name", bold(way === "right" ? "✓" : "✗"), ` times `, sub("W", "O")), grid.element)));
+  return {
+    nodes: [shapes, box],
+    update({ num_heads: heads }, { values, size }) {
+      if (told === values) return;
+      told = values;
+      fill(shapes, `(3, 4) → view (3, ${heads}, ${size}) → transpose (${heads}, 3, ${size}) → attend (${heads}, 3, ` +
+        `${size}) → transpose (3, ${heads}, ${size}) → reshape (3, 4) → times `, sub("W", "O"), " (3, 4). A head’s ",
+        `scores are divided by the square root of ${size}, the numbers it has. `, sub("W", "O"), " mixes the heads:");
+      grids.forEach(({ way, grid }) => grid.update(values[`final-${way}`], { decimals: 2 }));
+    },
+  };
 }
 
 function render({ model, el }) {
-  const root = mount(el, "head-splitter", "Head splitter");
-  const announce = changeAnnouncer(root);
-  const panelId = uniqueId();
-  const state = store(model, TRAITS, draw);
-  const start = snapshot(state, ["num_heads", "step", "part", "token", "key", "head"]);
-  let after = "right",
-    built = "",
-    stage;
-
-  const radios = (label, options, name) => choice({
-    label,
-    value: state[name],
-    options,
-    onChange: (value) => state.set({
-      [name]: value
-    })
+  const figure = frame(el, {
+    name: "head-splitter",
+    label: "Heads part and join",
+    says: [""],
+    invite: ["press Play and keep an eye on the outlined numbers. Then follow another token."],
   });
-  const steps = stepper({ titles: TITLES, value: state.step, panel: panelId, onChange: (step) => state.set({ step }) });
+  const state = store(model, TRAITS, draw);
+  const last = STEPS.length;
+  let values, dealt = 0;
+
+  const go = (step) => state.set({ step });
+  const picture = scene(state.tokens, (token) => token !== state.token && state.set({ token }));
+  picture.element.id = uniqueId();
+  const steps = choice({
+    label: "Steps",
+    kind: "tablist",
+    class: "te-steps",
+    controls: picture.element.id,
+    value: state.step,
+    onChange: go,
+    options: STEPS.map((name, i) => ({ value: i + 1, label: `Step ${i + 1}: ${name}`, content: [`${i + 1} ${name}`] })),
+  });
+  const next = button("Next →", () => state.step < last && go(state.step + 1), { class: "te-button te-primary" });
+  const play = player({ figure: figure.root, at: () => state.step, last: () => last, go, first: 1, wait: 1800 });
+  const follow = choice({
+    label: "Follow a token",
+    value: state.token,
+    onChange: (token) => state.set({ token }),
+    options: state.tokens.map((word, value) => ({ value, content: [word] })),
+  });
   const counts = choice({
     label: "Number of heads",
     value: state.num_heads,
-    options: [1, 2, 4].map(
-      (count) => ({ value: count, content: [count], label: `${count} head${count > 1 ? "s" : ""}` })
-    ),
-    onChange: (num_heads) => state.set({ num_heads, head: Math.min(state.head, num_heads - 1) }),
+    onChange: (num_heads) => state.set({ num_heads }),
+    options: HEADS.map((count) => ({ value: count, content: [`${count} heads`] })),
   });
-  const parts = radios(
-    "Projection",
-    Object.entries(PARTS).map(
-      ([value, name]) => ({ value, content: [value.toUpperCase()], label: `${value.toUpperCase()}, ${name}` })
-    ),
-    "part",
-  );
-  const merges = choice({
-    label: "Which merge",
-    value: after,
-    options: ["right", "wrong"].map((value) => ({ value, content: [value], label: `after the ${value} merge` })),
-    onChange: (value) => {
-      after = value;
-      draw();
-    },
-  });
-  const labelled = (text, control) => div(
-    "te-group", h("span", { class: "te-label", "aria-hidden": "true" }, text), control
-  );
-  const optionsBox = div("te-options");
-  const followBox = div(),
-    headBox = div(),
-    shapeBox = div("te-shapes"),
-    stageBox = div("te-stage-box");
-  const partBox = labelled("projection", parts.element),
-    mergeBox = labelled("after the merge", merges.element);
-  const words = paragraph("te-sentence"),
-    sum = paragraph("te-note te-working");
-  const saying = div("te-saying", words, sum);
-  const reset = button("Reset", () => {
-    after = "right";
-    state.set({ ...start });
-  });
-  const followed = choice({
-    label: "Follow a token",
-    value: state.token,
-    options: state.tokens.map((text, i) => ({ value: i, content: [text] })),
-    onChange: (token) => state.set({ token }),
-  });
-  fill(followBox, labelled("follow", followed.element));
-  let heads = null;
-
-  function onSelect(spec, r, c) {
-    const changes = spec.kind === "attention"
-      ? { token: r, key: c, head: spec.head }
-      : { token: spec.marks?.[r][c].token ?? (spec.rows === state.tokens ? r : undefined) };
-    const news = Object.entries(changes).filter(([name, value]) => value !== undefined && value !== state[name]);
-    if (news.length) state.set(Object.fromEntries(news));
-  }
-  /** The choice of a head, where one head is written out. */
-  function headChoice() {
-    if (heads?.count !== state.num_heads) {
-      const control = choice({
-        label: "Head",
-        value: state.head,
-        options: Array.from({ length: state.num_heads }, (_, head) => ({ value: head, content: [`head ${head + 1}`] })),
-        onChange: (head) => state.set({ head }),
-      });
-      heads = { count: state.num_heads, control };
-      fill(headBox, control.element);
-    }
-    heads.control.set(state.head);
-  }
-
-  function rebuild(values) {
-    const { step, part, num_heads, head } = state;
-    const shape = JSON.stringify([
-      state.tokens, step, num_heads, step <= 2 && part, step === 5 && head, step === 7 && after,
-    ]);
-    if (shape === built) return;
-    built = shape;
-    stage = buildStage(scene(state, values, after), state, saying, onSelect);
-    fill(stageBox, stage.element);
-    fill(shapeBox, ...shapes(state, values));
-    [
-      [partBox, step <= 2],
-      [headBox, step === 5 && num_heads > 1],
-      [mergeBox, step === 7]
-    ].forEach(([box, on]) => (box.hidden = !on));
-  }
+  const words = figure.words(3);
+  const questions = [{
+    ask: ["find a token that gets none of its own numbers back"],
+    done: () => state.step === MERGE && values.marks.wrong[state.token].every(({ token }) => token !== state.token),
+    tell: ["Its whole row was filled with numbers of others, and no error said so."],
+    show: () => state.set({ step: MERGE, num_heads: 2, token: 1 }),
+  }, {
+    ask: ["leave every head a single number of each token"],
+    done: () => state.num_heads === 4 && state.step > PROJECT,
+    tell: ["More heads share the same four columns: not one number more, only smaller slices."],
+    show: () => state.set({ step: SPLIT, num_heads: 4 }),
+  }];
+  const after = afterwards(state.tokens);
 
   function draw() {
-    const values = attend(state);
-    headChoice();
-    rebuild(values);
-    stage.blocks.forEach((one) => follow(one, state));
-    [
-      steps.set(state.step), counts.set(state.num_heads), parts.set(state.part), followed.set(state.token),
-      merges.set(after),
-    ];
-    fill(words, ...sentence(state, values, after));
-    fill(sum, ...working(state, values));
-    const text = `Step ${state.step} of ${TITLES.length}, ${TITLES[state.step - 1]}, ${state.num_heads} ` +
-      `head${state.num_heads > 1 ? "s" : ""}. ${words.textContent}`;
-    announce(text);
+    if (dealt !== state.num_heads) {
+      dealt = state.num_heads;
+      values = attend(state);
+      picture.deal(state, values);
+    }
+    picture.show(state);
+    [steps.set(state.step), follow.set(state.token), counts.set(state.num_heads)];
+    setOff(next, state.step === last);
+    figure.says(...title(state, values));
+    figure.rest(() => {
+      after.update(state, values);
+      fill(words, ...sentence(state, values));
+      figure.tell(`Step ${state.step} of ${last}, ${STEPS[state.step - 1]}, ${state.num_heads} heads. ` +
+        words.textContent);
+    });
   }
 
-  optionsBox.append(labelled("heads", counts.element), followBox, partBox, headBox, mergeBox);
-  root.append(
-    steps.element, steps.now, optionsBox,
-    h("div", { role: "tabpanel", id: panelId, "aria-label": "The numbers of this step" }, shapeBox, stageBox),
-    div("te-foot", steps.buttons, reset),
+  picture.element.setAttribute("role", "tabpanel");
+  picture.element.setAttribute("aria-label", "The numbers of this step");
+  figure.stage.append(picture.element);
+  figure.controls.append(
+    div("te-group", next, play.element), steps.element,
+    div("te-group", span("te-label", "follow"), follow.element), counts.element,
   );
   draw();
+  figure.ask(questions);
+  figure.details("The shapes, and what comes after the merge", ...after.nodes);
   return state.dispose;
 }
 

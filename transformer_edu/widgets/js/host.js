@@ -4,6 +4,8 @@
 (() => {
   "use strict";
   const sources = (window.transformerFigures ??= {});
+  const models = (window.transformerModels ??= {});
+  const here = document.currentScript?.src; // files of weights lie beside this script
   const loaded = new Map();
 
   /** Load a figure's module once. */
@@ -14,6 +16,35 @@
       loaded.set(name, import(address).then((module) => module.default));
     }
     return loaded.get(name);
+  }
+
+  /** The bytes of a file of weights, part after part: from the page itself, or from scripts beside this one. */
+  async function weights({ sha256, bytes, parts }, progress) {
+    const whole = new Uint8Array(bytes);
+    let filled = 0;
+    for (let part = 0; part < parts; part += 1) {
+      const name = `${sha256.slice(0, 12)}-${part}`;
+      if (!(name in models)) await run(new URL(`model-${name}.js`, here || document.baseURI).href);
+      if (!(name in models)) throw new Error("its weights could not be loaded");
+      const text = atob(models[name]);
+      for (let i = 0; i < text.length; i += 1) whole[filled + i] = text.charCodeAt(i);
+      filled += text.length;
+      progress(filled / bytes);
+    }
+    return whole;
+  }
+
+  /** Run a script; whoever waits finds out by what it left whether it could be loaded. */
+  function run(address) {
+    const script = document.createElement("script");
+    script.src = address;
+    document.head.append(script);
+    return new Promise((done) => {
+      script.onload = script.onerror = () => {
+        script.remove();
+        done();
+      };
+    });
   }
 
   /** What a module expects of an anywidget model, with nobody at the other end. */
@@ -34,6 +65,7 @@
       },
       save_changes() {},
       send() {},
+      weights,
     };
   }
 

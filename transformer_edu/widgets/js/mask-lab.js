@@ -1,5 +1,6 @@
-import { asToken, bold, button, changeAnnouncer, choice, cividis, div, diverging, eachCell, fill, format, h, mapMatrix,
-  matrixGrid, mount, paragraph, select, slider, snapshot, softmax, span, store, sumOf, toggle } from "./core.js";
+import { appear, asToken, bold, button, choice, cividis, div, diverging, eachCell, fill, format, frame, listed,
+  mapMatrix, matrixGrid, paragraph, setOff, slider, snapshot, softmax, span, store, sub, sumOf,
+  toggle } from "./core.js";
 
 const TRAITS = [
   "kind", "source", "target", "source_lengths", "target_lengths", "scores", "sentence", "query", "padding", "causal",
@@ -10,26 +11,26 @@ const LANGUAGES = [
   ["source", "English"],
   ["target", "French"]
 ];
-const PAD = "<pad>",
-  LONGEST = 6,
-  LARGEST_SCORE = 2;
+const PAD = "<pad>";
+const LONGEST = 6;
+const LARGEST_SCORE = 2;
+const WHOLE = 0.9995; // a row that sums to less is told
 const OPTIONS = {
-  right: "the right mask",
+  right: "the right masks",
   bare: "no mask",
-  "no-padding": "padding mask forgotten",
-  "no-causal": "causal mask forgotten",
+  "no-padding": "no padding mask",
+  "no-causal": "no causal mask",
   extra: "a causal mask too",
-  flipped: "causal mask the wrong way round",
+  flipped: "causal mask turned round",
   after: "mask after the softmax",
-  added: "0 and 1 added, not −∞",
-  queries: "padding mask on the queries",
-  blind: "a query with nowhere to look",
+  added: "adds 0 or 1, not −∞",
+  queries: "padding mask on queries",
+  blind: "a row without a key",
 };
-const OFFERED = {
-  encoder: ["right", "bare", "extra", "after", "added", "queries", "blind"],
-  decoder: ["right", "bare", "no-padding", "no-causal", "flipped", "after", "added", "queries", "blind"],
-  cross: ["right", "bare", "after", "added", "queries", "blind"],
-};
+const OF_DECODER = ["no-causal", "no-padding", "flipped"]; // elsewhere there is no causal mask
+const offers = (kind) => ["right", kind === "encoder" ? "extra" : "no-causal", "no-padding", "bare", "flipped", "after",
+  "added", "queries", "blind"
+];
 
 /** One language's sentence, filled up to the longer of the two: the tokens, and which of them are real. */
 function side({ sentence, pad_first }, words, lengths) {
@@ -66,7 +67,8 @@ function attend(state) {
     mistake === "blind" && row.every((score) => score === -Infinity) ? row.map(() => NaN) : softmax(row)
   );
   const weights = mistake === "after" ? mapMatrix(unmasked, (weight, i, j) => weight * mask[i][j]) : masked.map(plain);
-  return { queries, keys, scores, mask, may, masked, unmasked, weights };
+  const right = mapMatrix(scores, (score, i, j) => (may[i][j] ? score : -Infinity)).map(softmax);
+  return { queries, keys, scores, mask, may, masked, unmasked, weights, right };
 }
 
 /** Where one query's attention goes that must not, what it cannot see though it may, and the sum of its row. */
@@ -113,117 +115,91 @@ function settings(key, kind) {
 /** What the mask in use does, in words. */
 function reason(key, { kind, pad_first, padding }, { keys }) {
   const share = keys.real.includes(false)
-    ? "Padding takes its share of every query’s attention, as if it were a word."
+    ? "Padding takes its share of attention, as if it were a word."
     : "(This sentence has no padding.)";
   return {
     right: {
-      encoder: "Every word may look at every word of its sentence, before it and after it. Nobody looks at padding.",
-      decoder: "A position may look at a key when both masks allow it: nothing later, no padding.",
-      cross: "Each French position may look at every English word: that sentence is there as a whole, so nothing in " +
-        "it comes later. Only its padding is hidden.",
+      encoder: "Every word may look at every word of its sentence. Nobody looks at padding.",
+      decoder: "A position may look where both masks allow it: at nothing later, at no padding.",
+      cross: "Each French position may look at every English word: that sentence is there as a whole.",
     }[kind],
     bare: kind === "decoder" ? `Each position reads the words that it is to predict. ${share}` : share,
     "no-padding": !keys.real.includes(false) ? share : pad_first
       ? "Padding in front comes earlier, so the causal mask lets every word see it."
-      : "Here only padding looks at padding: it stands behind, where the causal mask hides it. Harmless as long as " +
-      "the loss skips those positions. Now tick “padding in front”.",
-    "no-causal": "Each position reads the words that it is to predict. In training that looks brilliant; when the " +
-      "model writes, those words are not there yet.",
+      : "Here only padding looks at padding: it stands behind, where the causal mask hides it. Put it in front " +
+      "(below).",
+    "no-causal": "Each position reads what it is to predict. When the model writes, those words are not there yet.",
     extra: `${padding || !pad_first ? "Nothing leaks, since a mask only hides." : share} An encoder may read ahead; ` +
       "this one cannot.",
-    flipped: "Rows and columns have changed places: each position sees itself and what comes after it, and nothing " +
-      "before.",
-    after: "The softmax has shared out the attention before the mask takes some of it away. Rows sum to less than 1, " +
-      "and what is missing tells how strong the forbidden keys were.",
-    added: "True adds 1, False adds 0. An allowed key gains a factor e ≈ 2.7, but a forbidden one still counts. Only " +
-      "−∞ makes its share zero.",
+    flipped: "Rows and columns have changed places: each position sees itself and what comes after it.",
+    after: "The softmax shared out the attention before the mask took some of it away.",
+    added: "True adds 1, False adds 0. A forbidden key still counts: only −∞ makes its share zero.",
     queries: "It blanks the rows of padding, whose answers nobody uses, and leaves its columns open" +
       (kind === "decoder" && !pad_first
-        ? ". Here the causal mask happens to hide them; try padding in front, or another kind of attention."
-        : ": real words look at padding. (A blank row is NaN in a plain softmax; the book’s function gives zeros.)"),
-    blind: "All scores of this row are −∞, and a plain softmax divides 0 by 0. The NaN spreads to every token that " +
-      "looks at this one in the next layer. The book’s function gives weights of zero instead.",
+        ? ". Here the causal mask hides them; put padding in front (below)."
+        : ": real words look at padding."),
+    blind: "All scores of one row are −∞: softmax divides 0 by 0. The book’s function gives zeros.",
   }[key];
 }
 
 /** The chosen query's row, in a sentence. */
 function sentence(state, values, i) {
-  const { queries, keys, weights, may } = values;
-  const me = [`Position ${i + 1}, `, asToken(queries.tokens[i])];
+  const { queries, keys, weights } = values;
+  const me = [asToken(queries.tokens[i]), ` (position ${i + 1})`];
   const found = judge(state, values, i);
-  if (Number.isNaN(found.sum)) return [...me, ", gets no weights: each is 0 ÷ 0, not a number."];
+  if (Number.isNaN(found.sum)) return [...me, " gets no weights: each is 0 ÷ 0, not a number."];
   if (!queries.real[i]) return [`Position ${i + 1} is padding. It asks as the others do, but nobody uses its answer`,
-    found.sum === 0
-    ? ": it may look at nothing, and its weights are zero, never NaN."
-    : "."
+    found.sum === 0 ? ": it may look at nothing, and its weights are zero, never NaN." : "."
   ];
   if (found.blind && found.sum === 0) {
-    return [...me, ", may look at nothing: its weights are zero, never NaN. That is the book’s rule."];
+    return [...me, " may look at nothing: its weights are zero, never NaN. That is the book’s rule."];
   }
   const parts = [];
-  if (found.leak > 0) parts.push(", looks at positions that it must not: ", ...listed([
+  if (found.leak > 0) parts.push(" looks where it must not: ", ...listed([
     [found.later, "what comes later"],
     [found.pad, "padding"]
-  ].filter(([part]) => part > 0).map(([part, where]) => [
-    bold(format(part)), ` of its attention is on ${where}`,
-  ])), ".");
+  ].filter(([part]) => part > 0).map(
+    ([part, where]) => [bold(format(part)), ` of its attention is on ${where}`]
+  )), ".");
   else parts.push(" looks at ", ...listed(keys.tokens.flatMap((text, j) => (weights[i][j] > 0 ? [
     [j === i && state.kind !== "cross" ? "itself" : asToken(text), ` ${format(weights[i][j])}`]
-  ] : []))), ", and at nothing that it must not.");
+  ] : []))), found.sum < WHOLE ? "." : ", and at nothing that it must not.");
   if (found.hidden.length) {
     parts.push(" It cannot see ", ...listed(found.hidden.map((j) => [asToken(keys.tokens[j])])), ", though it may.");
   }
-  if (found.sum < 0.9995) parts.push(
+  if (found.sum < WHOLE) parts.push(
     ` Its weights sum to ${format(found.sum)}: the missing ${format(1 - found.sum)} went to what it must not see.`
   );
   return [...me, ...parts];
 }
 
-/** One line on the whole table: right, or how many real queries are wrong. */
-function verdict(state, values) {
+/** What the whole table shows: [whether it is right, in words]. */
+function finding(state, values) {
   const rows = values.queries.real.flatMap((real, i) => (real ? [judge(state, values, i)] : []));
   const count = (test) => rows.filter(test).length;
-  const of = (number) => `${number} of ${rows.length} real tokens`;
-  if (!rows.length) return [true, "Nothing but padding: no answer of this sentence is used."];
-  if (count((row) => Number.isNaN(row.sum))) return [false, "One row is not a number."];
+  const words = (number, one, more) => `${number} of ${rows.length} words ${number === 1 ? one : more}`;
+  if (!rows.length) return [true, "Nothing but padding: nobody uses an answer of this sentence"];
+  if (count((row) => Number.isNaN(row.sum))) return [false, "One row is not a number"];
   const leaks = count((row) => row.leak > 0);
-  if (leaks) return [
-    false,
-    `${of(leaks)} ${leaks === 1 ? "looks" : "look"} where ${leaks === 1 ? "it" : "they"} must not, with up to ` +
-    `${format(Math.max(...rows.map((row) => row.leak)))} of ${leaks === 1 ? "its" : "their"} attention.`,
-  ];
-  const short = count((row) => row.sum < 0.9995 && !row.blind);
-  if (short) return [false, `The weights of ${of(short)} do not sum to 1.`];
+  const [later, pad] = [rows.some((row) => row.later > 0), rows.some((row) => row.pad > 0)];
+  const where = later ? pad ? "at later words or at padding" : "ahead, at what it is to predict" : "at padding";
+  if (leaks) {
+    const ahead = later && !pad ? "ahead, at what they are to predict" : where;
+    return [false, words(leaks, `looks ${where}`, `look ${ahead}`)];
+  }
+  const short = count((row) => row.sum < WHOLE && !row.blind);
+  if (short) return [false, `The weights of ${words(short, "does", "do")} not sum to 1`];
   const hidden = count((row) => row.hidden.length);
-  if (hidden) return [false, `No leak, but ${of(hidden)} cannot see all that they may.`];
-  return [true, `No leak: each of the ${rows.length} real tokens looks only where it may.`];
+  const less = words(hidden, "cannot see all that it may", "cannot see all that they may");
+  if (hidden) return [false, `No leak, but ${less}`];
+  return [true, "No leak: each word looks only where it may"];
 }
 
 const scoreColour = (value) => diverging((0.8 * value) / (LARGEST_SCORE + 1));
-const shareColour = (value) => (Number.isNaN(value) ? null : cividis(value));
-const asSigns = (cell, value, added) => {
-  cell.textContent = added ? `+${value}` : value ? "✓" : "·";
-  cell.classList.toggle("te-may", value === 1);
-  cell.setAttribute(
-    "aria-label", cell.getAttribute("aria-label").replace(/: .*$/, value ? ": may attend" : ": may not attend")
-  );
-};
+const shareColour = (value) => (value > 0 ? cividis(value) : null); // neither zeros nor NaN
 
-/** The four tables in the order in which this mask works. */
-function tables(mistake) {
-  const scores = ["scores", "scores", span("", "query · key / √d", h("sub", {}, "k"))],
-    mask = ["mask", "mask", mistake === "added" ? "to be added" : "✓ may attend"];
-  if (mistake === "after") {
-    return [scores, ["unmasked", "softmax", "of all scores"], mask, ["weights", "weights", "masked too late"]];
-  }
-  return [scores,
-    mask, ["masked", "masked scores", mistake === "added" ? "scores + mask" : `${format(-Infinity)} where it may not`],
-    ["weights", "weights", "! where it must not look"]
-  ];
-}
-
-function table([name, title, note], number, values, onSelect) {
-  const sums = name === "weights" || name === "unmasked";
+function table(name, title, values, onSelect) {
+  const sums = ["weights", "unmasked"].includes(name);
   const grid = matrixGrid({
     name,
     label: title,
@@ -233,43 +209,99 @@ function table([name, title, note], number, values, onSelect) {
     showColumns: true,
     onSelect,
   });
-  const caption = div("te-caption", bold(`${number} ${title}`), span("", note));
-  return { name, grid, sums, element: div("te-block", caption, grid.element) };
+  const [heading, note] = [bold(title), span()];
+  return { name, grid, sums, heading, note, element: div("te-block", div("te-caption", heading, note), grid.element) };
+}
+
+/** What stands beside the name of a table. */
+const NOTES = {
+  scores: () => ["query · key / √", sub("d", "k")],
+  mask: (mistake) => [mistake === "added" ? "to be added" : "✓ may look"],
+  masked: (mistake) => [mistake === "added" ? "scores + mask" : `${format(-Infinity)} where it may not look`],
+  unmasked: () => ["of all scores, before the mask"],
+  right: () => ["row looks at column"],
+  weights: (mistake, key) => [key === "right" ? "row looks at column" : "red: must not look"],
+};
+
+/** A cell of the mask: a sign, or the number that is added. */
+function sign(cell, value, added) {
+  cell.textContent = added ? `+${value}` : value ? "✓" : "";
+  cell.classList.toggle("te-may", value === 1);
+  const spoken = cell.getAttribute("aria-label").replace(/: .*$/, value ? ": may attend" : ": may not attend");
+  cell.setAttribute("aria-label", spoken);
+}
+
+/** A cell of the weights, in the last column a sum. */
+function mark(cell, value, last, leak, short) {
+  if (last) Object.assign(cell.style, { background: "", color: "" });
+  if (Number.isNaN(value)) cell.textContent = "NaN";
+  const states = { "row-sum": last, "nan": Number.isNaN(value), "none": !last && value === 0, short };
+  Object.entries(states).forEach(([name, on]) => cell.classList.toggle(`te-${name}`, on));
+  if (leak) cell.setAttribute("aria-label", `${cell.getAttribute("aria-label")}, must not look`);
+  if (leak && cell.dataset.leak === "false") appear(cell); // not in the first drawing
+  cell.dataset.leak = String(leak);
+  cell.classList.toggle("te-leak", leak);
 }
 
 /** Numbers, colours and marks of one table. */
-function show({ name, grid, sums }, state, values, row) {
+function show({ name, grid, sums, note }, state, values) {
   const { queries, may, mask, weights } = values;
   const numbers = sums ? values[name].map((line) => [...line, sumOf(line)]) : values[name];
-  grid.update(
-    numbers, name === "mask" ? { decimals: 0 } : { decimals: sums ? 2 : 1, colour: sums ? shareColour : scoreColour }
-  );
+  const width = values.keys.tokens.length;
+  const shares = sums || name === "right";
+  grid.update(numbers, name === "mask" ? { decimals: 0 }
+    : shares ? { decimals: 2, colour: shareColour, quiet: 0.005 } : { decimals: 1, colour: scoreColour });
   eachCell(grid, (cell, i, j) => {
-    const last = sums && j === numbers[0].length - 1;
-    if (last) Object.assign(cell.style, { background: "", color: "" });
-    cell.classList.toggle("te-row-sum", last);
-    cell.classList.toggle("te-nan", Number.isNaN(numbers[i][j]));
-    if (Number.isNaN(numbers[i][j])) cell.textContent = "NaN";
-    if (name === "mask") asSigns(cell, mask[i][j], state.mistake === "added");
-    const leak = name === "weights" && !last && queries.real[i] && !may[i][j] && weights[i][j] > 0;
-    cell.classList.toggle("te-leak", leak);
-    cell.classList.toggle("te-short", last && queries.real[i] && numbers[i][j] < 0.9995);
-    if (leak) cell.setAttribute("aria-label", `${cell.getAttribute("aria-label")}, must not look`);
+    if (name === "mask") sign(cell, mask[i][j], state.mistake === "added");
+    if (!shares) return;
+    const [last, real] = [j === width, queries.real[i]];
+    const leak = name === "weights" && !last && real && !may[i][j] && weights[i][j] > 0;
+    const short = last && real && numbers[i][j] < WHOLE;
+    mark(cell, numbers[i][j], last, leak, short);
+    if (!real || (last && !short)) Object.assign(cell, { textContent: "" });
+    if (!real) Object.assign(cell.style, { background: "", color: "" });
   });
-  grid.highlight({ row });
+  if (sums) grid.element.classList.toggle("te-whole", !grid.element.querySelector(".te-short"));
+  fill(note, ...NOTES[name](state.mistake, chosen(state)));
+}
+
+/** What can be asked of these sentences. */
+function questions(state) {
+  const found = () => {
+    const values = attend(state);
+    return values.queries.real.flatMap((real, i) => (real ? [judge(state, values, i)] : []));
+  };
+  const set = (key, more) => state.set({ kind: "decoder", pad_first: false, ...settings(key, "decoder"), ...more });
+  return [{
+    ask: ["find a wrong mask that does no harm here"],
+    done: () => chosen(state) !== "right" && finding(state, attend(state))[0],
+    tell: ["What it forgot is hidden anyway, or not there."],
+    show: () => set("no-padding"),
+  }, {
+    ask: ["let words look at padding"],
+    done: () => found().some((row) => row.pad > 0),
+    tell: ["As if it were a word that says something."],
+    show: () => set("bare", { sentence: 1, target_lengths: [6, 4] }),
+  }, {
+    ask: ["make a row that is not a number"],
+    done: () => found().some((row) => Number.isNaN(row.sum)),
+    tell: ["With nowhere to look, softmax divides 0 by 0."],
+    show: () => set("blind"),
+  }];
 }
 
 function render({ model, el }) {
-  const root = mount(el, "mask-lab", "Mask lab");
-  const announce = changeAnnouncer(root);
+  const figure = frame(el, {
+    name: "mask-lab",
+    label: "Mask lab",
+    says: [""],
+    invite: ["choose another mask. Red cells look where they must not."],
+  });
   const state = store(model, TRAITS, draw);
   const start = snapshot(state, [
     "kind", "source_lengths", "target_lengths", "sentence", "query", "padding", "causal", "pad_first", "mistake",
   ]);
-  let built = "",
-    offered = "",
-    stage = [],
-    masks;
+  let built, offered, main, steps, masks, more, compared;
 
   const kinds = choice({
     label: "Kind of attention",
@@ -299,97 +331,82 @@ function render({ model, el }) {
     }),
   })));
   const boxes = lengths.map((pair) => div("te-lengths", ...pair.map((one) => one.element)));
-  const padding = toggle({
-    label: ["padding mask"],
-    value: state.padding,
-    onChange: (on) => state.set({
-      padding: on,
-      mistake: "none",
-    })
-  });
-  const causal = toggle({
-    label: ["causal mask"],
-    value: state.causal,
-    onChange: (on) => state.set({
-      causal: on,
-      mistake: "none",
-    })
-  });
   const front = toggle({
     label: ["padding in front"],
     value: state.pad_first,
-    onChange: (on) => state.set({
-      pad_first: on,
-    })
+    onChange: (pad_first) => state.set({ pad_first }),
   });
-  const maskBox = span(),
-    stageBox = div("te-tables");
-  const badge = paragraph("te-verdict"),
-    why = paragraph("te-why"),
-    words = paragraph("te-sentence");
+  const reset = button("Reset", () => state.set(structuredClone(start)));
+  const [maskBox, stepBox] = [div(), div("te-tables")];
+  const group = (name, node) => div("te-mask-group", span("te-label", name), node);
+  figure.stage.classList.add("te-tables");
+  figure.controls.append(group("mask", maskBox), group("attention", kinds.element));
+  const words = figure.words(3);
+  const onSelect = (row) => row !== state.query && state.set({ query: row });
 
-  function onSelect(row) {
-    if (row !== state.query) state.set({ query: row });
-  }
+  const isOff = (key) => state.kind !== "decoder" && OF_DECODER.includes(key);
 
   function rebuild(values) {
     if (offered !== state.kind) {
       offered = state.kind;
-      masks = select({
+      masks = choice({
         label: "mask",
+        class: "te-mask-list",
         value: chosen(state),
-        options: OFFERED[offered].map((value) => ({ value, label: OPTIONS[value] })),
-        onChange: (key) => state.set(settings(key, state.kind)),
+        options: offers(offered).map((value) => ({ value, content: [OPTIONS[value]] })),
+        onChange: (key) => !isOff(key) && state.set(settings(key, state.kind)),
       });
+      masks.buttons.forEach((one) => setOff(one, isOff(one.dataset.value)));
       fill(maskBox, masks.element);
     }
-    const shape = JSON.stringify([
-      values.queries.tokens, values.keys.tokens, state.mistake === "after", state.mistake === "added",
-    ]);
+    const open = Boolean(more?.open);
+    const shape = JSON.stringify([values.queries.tokens, values.keys.tokens, open]);
     if (shape === built) return;
     built = shape;
-    stage = tables(state.mistake).map((one, i) => table(one, i + 1, values, onSelect));
-    fill(stageBox, ...stage.map((one) => one.element));
-  }
-
-  function controls() {
-    [
-      kinds.set(state.kind), sentences.set(state.sentence), padding.set(state.padding), causal.set(state.causal),
-      front.set(state.pad_first), masks.set(chosen(state)),
-    ];
-    LANGUAGES.forEach(
-      ([language], at) => lengths[at].forEach((one, index) => one.set(state[`${language}_lengths`][index]))
-    );
-    boxes[0].hidden = state.kind === "decoder";
-    boxes[1].hidden = state.kind === "encoder";
-    causal.element.hidden = state.kind === "cross";
+    compared = "";
+    const pair = { right: "with the right masks", weights: "with the chosen mask" };
+    main = Object.entries(pair).map(([name, title]) => table(name, title, values, onSelect));
+    const names = { mask: "mask", scores: "scores", masked: "masked scores", unmasked: "softmax" };
+    steps = open ? Object.entries(names).map(([name, title]) => table(name, title, values, onSelect)) : [];
+    fill(figure.stage, ...main.map((one) => one.element));
+    fill(stepBox, ...steps.map((one) => one.element));
   }
 
   function draw() {
     const values = attend(state);
     const row = Math.min(state.query, values.queries.real.length - 1);
     rebuild(values);
-    controls();
-    stage.forEach((one) => show(one, state, values, row));
-    const [good, text] = verdict(state, values);
-    badge.dataset.good = String(good);
-    fill(badge, bold(good ? "✓ " : "✗ "), text);
-    fill(why, reason(chosen(state), state, values));
-    fill(words, ...sentence(state, values, row));
-    const said = `${badge.textContent} ${words.textContent}`;
-    announce(said);
+    kinds.set(state.kind);
+    sentences.set(state.sentence);
+    front.set(state.pad_first);
+    masks.set(chosen(state));
+    LANGUAGES.forEach(
+      ([language], at) => lengths[at].forEach((one, index) => one.set(state[`${language}_lengths`][index]))
+    );
+    boxes[0].hidden = state.kind === "decoder";
+    boxes[1].hidden = state.kind === "encoder";
+    const [right, used] = main;
+    const same = JSON.stringify(values.right);
+    if (same !== compared) show(right, state, values);
+    compared = same;
+    [used, ...steps].forEach((one) => show(one, state, values));
+    [right, used, ...steps].forEach(({ grid }) => grid.highlight({ row }));
+    used.heading.textContent = `with ${OPTIONS[chosen(state)].replace(/^adds/, "a mask that adds")}`;
+    const unused = state.mistake === "after" ? "masked" : "unmasked";
+    steps.forEach((one) => (one.element.hidden = one.name === unused));
+    const [good, text] = finding(state, values);
+    figure.root.dataset.good = String(good);
+    figure.says(span("te-verdict", good ? "✓ " : "✗ "), text);
+    fill(words, reason(chosen(state), state, values), " ", ...sentence(state, values, row));
+    figure.tell(`${text}. ${words.textContent}`);
   }
 
-  root.append(
-    kinds.element,
-    div("te-masks", maskBox, padding.element, causal.element, front.element),
-    div("te-batch", sentences.element, ...boxes),
-    badge, why, stageBox, words,
-    div("te-foot", span("te-note", "Choose a row to read it. The scores are made up."), button(
-      "Reset", () => state.set(structuredClone(start))
-    )),
-  );
   draw();
+  figure.ask(questions(state));
+  more = figure.details("The mask itself, the scores, padding in front, sentences of other lengths",
+    stepBox, div("te-batch", sentences.element, front.element, reset, ...boxes),
+    paragraph("te-note", "The scores are made up."));
+  more.addEventListener("toggle", draw);
   return state.dispose;
 }
 

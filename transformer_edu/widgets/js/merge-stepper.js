@@ -1,5 +1,5 @@
-import { bold, button, changeAnnouncer, div, fill, h, mount, paragraph, plural, setOff, slider, snapshot, span, store,
-  uniqueId } from "./core.js";
+import { appear, bold, button, div, fill, fly, frame, h, KEYS, paragraph, player, plural, setOff, slider, snapshot,
+  span, store, uniqueId } from "./core.js";
 
 const TRAITS = ["text", "step", "new_word"];
 const END = "·";
@@ -102,9 +102,9 @@ function tieWords([first, ...others]) {
   if (!equals.length) return [];
   const second = equals[0].pair;
   const place = first.pair[0] === second[0] ? 1 : 0;
-  return [" ", bold("A tie"), " with ", sum(second),
+  return [bold("A tie"), " with ", sum(second),
     equals.length > 1 ? ` and ${equals.length - 1} more` : "", ": the ", place ? "right" : "left", " symbol decides, ",
-    chip(first.pair[place]), " came into the vocabulary before ", chip(second[place]), "."
+    chip(first.pair[place]), " came into the vocabulary before ", chip(second[place]), ". "
   ];
 }
 
@@ -116,9 +116,9 @@ function sentence(course, step) {
     "Merge ", step, ": ", sum(last.pair), ", counted ", times(last.count), ", became ", chip(last.symbol, "te-bpe-new"),
     ". ",
   ] : ["Each word is cut into its characters; ", chip(END), " marks its end. "];
-  if (!course.merges.length) return ["Type some words above."];
+  if (!course.merges.length) return ["Type some words into the field."];
   if (!pairs.length) return [...done, bold("Every word is one symbol: no pair is left.")];
-  return [...done, "Next: ", sum(pairs[0].pair), ", ", times(pairs[0].count), ".", ...tieWords(pairs)];
+  return [...done, "Next: ", sum(pairs[0].pair), ", ", times(pairs[0].count), "."];
 }
 
 function announcement(course, step) {
@@ -161,7 +161,7 @@ function field(label, value, maxlength, onInput, tag = "input") {
     spellcheck: "false",
     class: "te-bpe-input",
     ...KEYS,
-    ...(tag === "input" ? { type: "text" } : { rows: 2 }),
+    ...(tag === "input" ? { type: "text" } : { rows: 3 }),
   });
   input.value = value;
   input.addEventListener("input", () => onInput(input.value));
@@ -173,12 +173,34 @@ function field(label, value, maxlength, onInput, tag = "input") {
   };
 }
 
+/** Questions for any text. */
+function questions(state, now) {
+  const typed = () => wordsIn(state.new_word);
+  return [{
+    ask: ["merge until no word is cut any more"],
+    done: () => now().merges.length > 0 && state.step >= now().merges.length,
+    tell: ["Every word is one symbol now, and the vocabulary has grown by a symbol a merge."],
+    show: () => state.set({ step: now().merges.length }),
+  }, {
+    ask: ["type a new word that is cut without an unknown character"],
+    done: () => typed().length > 0 && typed().every((word) => [...word].every((letter) => now().known.has(letter))),
+    tell: ["It was never in the text, and yet it can be written."],
+    show: () => state.set({ new_word: [...now().known.keys()].filter((one) => one !== END).slice(0, 4).join("") }),
+  }];
+}
+
 function render({ model, el }) {
-  const figure = mount(el, "merge-stepper", "Merge stepper");
-  const announce = changeAnnouncer(figure, 400);
+  const figure = frame(el, {
+    name: "merge-stepper",
+    label: "Merge stepper",
+    says: ["The commonest pair of neighbours becomes one symbol"],
+    invite: ["press Next merge and watch the words. Then type a text of your own."],
+    rest: 400,
+  });
   const state = store(model, TRAITS, draw);
   const start = snapshot(state, TRAITS);
-  let course, of = null;
+  let course, of = null,
+    shown = null;
   const box = (props) => h("div", props);
   const words = box({
     role: "list",
@@ -188,10 +210,9 @@ function render({ model, el }) {
   });
   const pairs = box({ role: "table", "aria-label": "The commonest pairs of neighbours", class: "te-bpe-pairs" });
   const made = h("ol", { class: "te-bpe-made", "aria-label": "Merges so far, in order", tabindex: 0 });
-  const explain = paragraph("te-sentence te-bpe-sentence");
-  const facts = box({ class: "te-bpe-facts" });
+  const [total, size] = [span(), span()];
   const pieces = box({ class: "te-bpe-cut" });
-  const note = span("te-note");
+  const note = span("te-note te-bpe-note");
   const textField = field(
     "Text",
     state.text,
@@ -203,6 +224,7 @@ function render({ model, el }) {
   const go = (step) => step >= 0 && step <= course.merges.length && state.set({ step });
   const back = button("Back", () => go(state.step - 1));
   const next = button("Next merge", () => go(state.step + 1), { class: "te-button te-primary" });
+  const play = player({ figure: figure.root, at: () => state.step, last: () => course.merges.length, go, wait: 1000 });
   const bar = slider({
     label: "merges",
     min: 0,
@@ -212,6 +234,21 @@ function render({ model, el }) {
     onInput: go,
   });
   const reset = button("Reset", () => state.set({ ...start }));
+  const titled = (name, title, hint, ...content) => div(
+    `te-bpe-${name}`, div("te-caption", bold(title), span("", hint)), ...content
+  );
+  figure.stage.append(
+    div("te-bpe-top", textField.element, div("te-bpe-try", wordField.element, pieces, note)),
+    div("te-bpe-main",
+      titled("left", "words", total, words),
+      div("te-bpe-right",
+        titled("list", "pairs of neighbours", "how often in the text", pairs),
+        titled("list", "merges so far", size, made)),
+    ),
+  );
+  figure.controls.append(next, play.element, back, bar.element, reset);
+  const explain = figure.words(2);
+  const facts = paragraph("te-note");
 
   function drawWords({ entries }, latest) {
     const item = (dataset, ...content) => h("div", { role: "listitem", class: "te-bpe-word", dataset }, ...content);
@@ -219,15 +256,18 @@ function render({ model, el }) {
       item({ word, count }, span("te-bpe-count", `${count} ×`), piecesOf(word, symbols, latest))));
   }
 
-  function drawFacts({ entries, size }) {
-    const total = (of) => of.reduce((all, { count, symbols }) => all + count * symbols.length, 0);
-    const fact = (name, value, text) => h("span", { dataset: { name, value } }, text[0], bold(value), text[1]);
-    fill(facts, fact("vocabulary", size, [
-        "vocabulary: ",
-        ` symbols (${course.characters.length} characters with ·, <unk>, ${size - 1 - course.characters.length} ` +
-        "merged)",
-      ]),
-      fact("total", total(entries), ["the text takes ", ` symbols; it began with ${total(course.stages[0].entries)}`]));
+  function drawFacts(stage) {
+    const symbols = (of) => of.reduce((all, entry) => all + entry.count * entry.symbols.length, 0);
+    const fact = (name, value) => h("b", { dataset: { name, value } }, value);
+    const [now, before] = [symbols(stage.entries), symbols(course.stages[0].entries)];
+    fill(total, fact("total", now), ` symbols in all; ${END} marks a word’s end`);
+    fill(size, "vocabulary: ", fact("vocabulary", stage.size), " different symbols");
+    fill(facts, `The text began with ${before} symbols. `,
+      `The vocabulary has ${course.characters.length} characters with `,
+      `·, <unk>, and ${stage.size - 1 - course.characters.length} that were merged. `,
+      ...(stage.pairs.length ? tieWords(stage.pairs) : []),
+      "On a tie the symbol that came into the vocabulary first wins: characters by code point (a before b before ·), ",
+      "then the merges in their order.");
   }
 
   function drawNewWord(merges) {
@@ -242,16 +282,27 @@ function render({ model, el }) {
     fill(note, typed.length ? `“${state.new_word.trim()}”: ${why}` : "");
   }
 
+  /** One merge further, the new symbols appear, and one of them goes to the list of merges. */
+  function moved() {
+    const symbols = [...words.querySelectorAll(".te-bpe-new")];
+    symbols.forEach((symbol) => appear(symbol));
+    if (symbols.length) fly(figure.root, symbols[0], made.lastElementChild);
+  }
+
   function draw() {
-    if (of !== state.text)[course, of] = [learn(wordsIn(state.text)), state.text];
+    if (of !== state.text)[course, of, shown] = [learn(wordsIn(state.text)), state.text, null];
     const step = Math.min(state.step, course.merges.length);
     const stage = course.stages[step];
     const merges = course.merges.slice(0, step);
     drawWords(stage, merges.at(-1)?.symbol);
-    fill(pairs, ...pairRows(stage.pairs));
+    fill(pairs, ...(stage.pairs.length ? pairRows(stage.pairs)
+      : [h("div", { role: "row" }, h("span", { role: "cell", class: "te-note" }, "none left"))]));
     fill(made, ...merges.map(({ pair, symbol }, i) => h("li", { dataset: { left: pair[0], right: pair[1] } },
       span("te-note", `${i + 1} `), chip(symbol, i === step - 1 ? "te-bpe-new" : "")
     )));
+    made.scrollTop = made.scrollHeight;
+    if (shown !== null && step > shown) moved();
+    shown = step;
     fill(explain, ...sentence(course, step), course.left
       ? bold(` Only the first ${MOST_WORDS} different words are used.`)
       : null);
@@ -262,29 +313,12 @@ function render({ model, el }) {
     bar.set(step);
     setOff(back, step === 0);
     setOff(next, step === course.merges.length);
-    const text = announcement(course, step);
-    announce(`${text} ${note.textContent}`);
+    figure.tell(`${announcement(course, step)} ${note.textContent}`);
   }
-  const titled = (name, title, hint, ...content) => div(
-    `te-bpe-${name}`, div("te-caption", bold(title), span("", hint)), ...content
-  );
 
-  figure.append(
-    div("te-bpe-top", textField.element, reset),
-    div("te-bpe-steps", back, next, bar.element),
-    explain,
-    div("te-bpe-main",
-      titled("left", "words", "how often, and their symbols", words),
-      titled("right", "pairs of neighbours", "how often in the text", pairs,
-        paragraph("te-note te-bpe-rule",
-          "On a tie the symbol that came into the vocabulary first wins: characters by code point (a before b before " +
-          "·), then the merges in their order.",
-        ))),
-    titled("list", "merges so far", "in the order of learning", made),
-    facts,
-    div("te-bpe-try", wordField.element, pieces, note),
-  );
   draw();
+  figure.ask(questions(state, () => course));
+  figure.details("How much is known, and which pair wins a tie", facts);
   return state.dispose;
 }
 

@@ -1,11 +1,11 @@
-import { bold, button, changeAnnouncer, choice, div, fill, focusedIn, format, h, matrixGrid, mount, paragraph, plural,
-  select, short, setOff, slider, snapshot, span, store, sumOf, toggle } from "./core.js";
+import { bold, button, choice, div, fill, focusedIn, format, frame, gliding, h, matrixGrid, paragraph, plural, select,
+  short, setOff, slider, snapshot, span, store, sumOf, toggle } from "./core.js";
 
 const TRAITS = ["sentences", "norm", "other", "padding", "leave_out", "mode", "batches", "edits", "selected"];
 const EPS = 1e-5;
 const MOMENTUM = 0.1;
 const MOST_POSITIONS = 5;
-const VISIBLE = 0.005; // a move that two decimals show
+const SHOWN = 0.005; // a move that two decimals show
 const NORMS = [
   ["layer", "layer norm"],
   ["batch", "batch norm"],
@@ -77,18 +77,21 @@ function statistics(batch, state, place) {
 
 const isOut = (batch, { norm, leave_out }, [b, p]) => norm === "batch" && leave_out && p >= batch[b].length;
 
-function output(batch, state, place) {
+function output(batch, state, place, { mean, variance, square } = statistics(batch, state, place)) {
   const [b, p, f] = place;
   if (isOut(batch, state, place)) return 0;
-  const { mean, variance, square } = statistics(batch, state, place);
   return state.norm === "rms"
     ? batch[b].x[p][f] / Math.sqrt(square + EPS)
     : (batch[b].x[p][f] - mean) / Math.sqrt(variance + EPS);
 }
 
-const outputs = (batch, state) => batch.map(
-  (row, b) => row.x.map((line, p) => line.map((_, f) => output(batch, state, [b, p, f])))
-);
+/** Each statistic is counted once for all who share it. */
+function outputs(batch, state) {
+  const known = {};
+  return batch.map((row, b) => row.x.map((line, p) => line.map((_, f) => output(
+    batch, state, [b, p, f], (known[state.norm === "batch" ? f : `${b} ${p}`] ??= statistics(batch, state, [b, p, f]))
+  ))));
+}
 
 /** Moves [{place, by}] of the outputs at words that the first batch had too. */
 function moves(batch, state) {
@@ -97,7 +100,7 @@ function moves(batch, state) {
     if (first[b]?.sentence !== sentence) return [];
     const all = after[b].slice(0, length).flatMap((line, p) =>
       line.map((value, f) => ({ place: [b, p, f], by: value - before[b][p][f] })));
-    return all.filter(({ by }) => Math.abs(by) >= VISIBLE);
+    return all.filter(({ by }) => Math.abs(by) >= SHOWN);
   });
 }
 
@@ -108,7 +111,7 @@ function changes(batch, { sentences, other, padding, edits }) {
   if (inside.length === 1) {
     const [s, p, f, value] = inside[0];
     const { tokens, x } = sentences[s];
-    said.push(`You changed one number: ${tokens[p]}, feature ${f + 1}, from ${short(x[p][f])} to ${short(value)}.`);
+    said.push(`${tokens[p]}, feature ${f + 1}, went from ${short(x[p][f])} to ${short(value)}.`);
   } else if (inside.length) said.push(`You changed ${inside.length} numbers.`);
   if (other === null && sentences.length > 1) said.push("Sentence 1 is alone in its batch.");
   else if (other !== null && other !== 1) said.push("Sentence 2 is another one.");
@@ -118,29 +121,48 @@ function changes(batch, { sentences, other, padding, edits }) {
   return said.join(" ");
 }
 
+/** Which words moved, [row of the batch, position]. */
+const wordsOf = (moved) => [...new Set(moved.map(({ place: [b, p] }) => `${b} ${p}`))];
+
+/** Those of them that nobody changed. */
+function untouched(batch, { edits }, moved) {
+  const edited = edits.map(([s, p]) => `${batch.findIndex((row) => row.sentence === s)} ${p}`);
+  return wordsOf(moved).filter((word) => !edited.includes(word)).length;
+}
+
+/** How many words can be compared: those that the first batch had too. */
+const comparable = (batch, state) => sumOf(
+  batch.map(({ sentence, length }, b) => (firstBatch(state)[b]?.sentence === sentence ? length : 0))
+);
+
+/** "all 6 words", "2 of 6 words", "only small". */
+function whichWords(batch, state, moved) {
+  const [words, total] = [wordsOf(moved), comparable(batch, state)];
+  if (!words.length) return "no word";
+  if (words.length === total && total > 1) return `all ${total} words`;
+  if (words.length > 1) return `${words.length} of ${total} words`;
+  const [b, p] = words[0].split(" ").map(Number);
+  return `only “${batch[b].tokens[p]}”`;
+}
+
+/** The finding. */
+function finding(batch, state, moved) {
+  const who = whichWords(batch, state, moved);
+  const edits = state.edits.filter(([s]) => batch.some((row) => row.sentence === s)).length;
+  const cause = edits ? `${edits === 1 ? "one number" : `${edits} numbers`} changed, `
+    : moved.length ? "nobody changed a word, and yet " : "nothing changed, ";
+  const name = state.norm === "rms" ? "RMS" : state.norm === "batch" ? "Batch" : "Layer";
+  const mode = state.norm === "batch" && state.mode === "evaluation" ? " in evaluation" : "";
+  const both = who.startsWith("all") && batch.length > 1 ? ", in both sentences" : "";
+  return `${name} norm${mode}: ${cause}${who} moved${both}`;
+}
+
 /** Which outputs moved, in words. */
 function verdict(batch, state, moved) {
-  const edited = new Set(state.edits.map(([s]) => batch.findIndex((row) => row.sentence === s)));
-  const compared = batch.filter((row, b) => firstBatch(state)[b]?.sentence === row.sentence);
-  const total = compared.reduce((sum, row) => sum + row.length, 0);
-  if (!moved.length) return `No output of ${compared.length > 1 ? "the sentences" : "sentence 1"} moved.`;
-  const tokens = [...new Set(moved.map(({ place: [b, p] }) => `${b} ${p}`))].length;
+  if (!moved.length) return "No output moved.";
   const features = [...new Set(moved.map(({ place }) => place[2]))];
-  const rows = [...new Set(moved.map(({ place }) => place[0]))];
-  const who = tokens === total && total > 1
-    ? `all ${total} tokens’`
-    : `${plural(tokens, "token")}’${tokens === 1 ? "s" : ""}`;
-  const what = tokens === 1 || features.length > 1 ? plural(moved.length, "output") : `feature ${features[0] + 1}`;
-  const where = rows.length > 1
-    ? ", in both sentences"
-    : compared.length > 1 ? `, in sentence ${rows[0] + 1} only` : "";
-  const untouched = rows.filter((b) => !edited.has(b));
-  const text = features.length > 1 && tokens > 1
-    ? `${plural(moved.length, "output")} of ${tokens === total ? "all " : ""}${plural(tokens, "token")}`
-    : `${who} ${what}`;
-  const whose = untouched.length > 1 ? "" : ` of sentence ${untouched[0] + 1}`;
-  const unedited = untouched.length ? `. No word${whose} was edited` : "";
-  return `${text[0].toUpperCase()}${text.slice(1)} moved${where}${unedited}.`;
+  const where = features.length === 1 ? `, each in feature ${features[0] + 1}` : "";
+  return `${plural(moved.length, "output")} moved${moved.length > 1 ? where : ""}.`;
 }
 
 /** With what a number of feature `f` shares its mean and variance. */
@@ -185,27 +207,23 @@ function working(batch, state, place) {
 /** Input and output of one sentence. */
 function sentenceGrids(row, b, features, onSelect, onEdit) {
   const columns = Array.from({ length: features }, (_, f) => `f${f + 1}`);
-  const options = {
-    rows: row.tokens,
-    columns,
-    showRows: true,
-    showColumns: true,
-    onSelect: (p, f) => onSelect([b, p, f]),
+  const onPlace = (p, f) => onSelect([b, p, f]);
+  const make = (kind, options) => {
+    const label = `${kind}, sentence ${b + 1}`;
+    const name = `${kind.toLowerCase()}-${b}`;
+    const labels = { showRows: true, showColumns: true, onSelect: onPlace };
+    const grid = matrixGrid({ name, label, rows: row.tokens, columns, ...labels, ...options });
+    grid.cells = row.tokens.map((_, p) => [...grid.element.querySelectorAll(`[data-row="${p}"]`)]);
+    grid.cells.slice(row.length).flat().forEach((cell) => cell.classList.add("te-cube-pad"));
+    return grid;
   };
-  const input = matrixGrid({
-    ...options,
-    name: `input-${b}`,
-    label: `Input, sentence ${b + 1}`,
+  const input = make("Input", {
     editable: true,
     onEdit: (p, f, value) => p < row.length && onEdit([b, p, f], value),
   });
-  const result = matrixGrid({ ...options, name: `output-${b}`, label: `Output, sentence ${b + 1}` });
-  for (const grid of [input, result]) {
-    grid.cells = row.tokens.map((_, p) => [...grid.element.querySelectorAll(`[data-row="${p}"]`)]);
-    grid.cells.slice(row.length).flat().forEach((cell) => cell.classList.add("te-cube-pad"));
-  }
   input.cells.slice(row.length).flat().forEach((cell) => (cell.firstChild.readOnly = true));
-  return { input, result };
+  input.element.querySelector(".te-columns > .te-header").textContent = `sentence ${b + 1}`;
+  return { input, result: make("Output", {}) };
 }
 
 /** A small text under the number of a cell, spoken too. */
@@ -216,11 +234,53 @@ function note(cell, text, spoken) {
   if (spoken) target.setAttribute("aria-label", `${target.getAttribute("aria-label")}, ${spoken}`);
 }
 
+/** What can be asked of this batch. */
+function questions(state, start, change) {
+  const now = () => {
+    const batch = batchOf(state);
+    return { batch, moved: moves(batch, state) };
+  };
+  const edits = start.edits.length ? start.edits : [
+    [0, 0, 0, state.sentences[0].x[0][0] + 6]
+  ];
+  const training = { edits, mode: "training", padding: 0, other: start.other };
+  const words = () => firstBatch(state).reduce((sum, row) => sum + row.length * row.x[0].length, 0);
+  return [{
+    ask: ["let nothing but the changed word move"],
+    done: () => {
+      const { batch, moved } = now();
+      return moved.length > 0 && untouched(batch, state, moved) === 0 && state.norm !== "batch";
+    },
+    tell: ["Each token is normalized with its own numbers alone."],
+    show: () => change({ ...training, norm: "layer" }),
+  }, {
+    ask: ["move every output by adding padding"],
+    done: () => state.padding > 0 && now().moved.length === words(),
+    tell: ["Batch norm counts the zeros of padding, as if they were words."],
+    show: () => change({ ...training, norm: "batch", padding: 1, leave_out: false }),
+  }, {
+    ask: ["let batch norm move one output only"],
+    done: () => state.norm === "batch" && now().moved.length === 1,
+    tell: ["In evaluation it takes stored statistics: nothing in the batch counts."],
+    show: () => change({ ...training, norm: "batch", mode: "evaluation" }),
+  }].filter((one) => !one.done());
+}
+
 function render({ model, el }) {
-  const root = mount(el, "norm-cube", "Which numbers does a norm average over?");
-  const announce = changeAnnouncer(root);
+  const figure = frame(el, {
+    name: "norm-cube",
+    label: "Which numbers does a norm average over?",
+    says: [""],
+    invite: ["choose layer norm. Then drag the slider, or type over a number."],
+  });
+  const { root, stage } = figure;
   const state = store(model, TRAITS, draw);
   const start = snapshot(state, TRAITS);
+  const glide = gliding((now) => numbersOf().forEach((cell, i) => {
+    const text = format(now[i]);
+    if (cell.textContent !== text) cell.textContent = text;
+  }));
+  const numbersOf = () => grids.flatMap(({ result }) => result.cells.flat());
   let grids = [],
     built = "";
 
@@ -305,9 +365,7 @@ function render({ model, el }) {
     ),
   });
   const reset = button("Reset", () => state.set(structuredClone(start)));
-  const stage = div("te-cube-stage");
   const sums = paragraph("te-cube-working");
-  const words = paragraph("te-sentence te-cube-sentence");
 
   function rebuild(batch) {
     const shape = JSON.stringify(batch.map((row) => [row.tokens, row.length]));
@@ -317,11 +375,10 @@ function render({ model, el }) {
     grids = batch.map((row, b) => sentenceGrids(row, b, row.x[0].length, choose, edit));
     const caption = (text, more) => div(`te-cube-title te-cube-${text}`, bold(text), span("te-note", more));
     const arrow = () => h("div", { class: "te-cube-arrow", "aria-hidden": "true" }, "→");
-    fill(stage, caption(
-      "input", "outlined: one average"
-    ), div(), caption("output", "framed: moved"), ...grids.flatMap(({ input, result }, b) => [
-      div("te-cube-name", `sentence ${b + 1}`), input.element, arrow(), result.element
-    ]));
+    fill(stage, caption("input", "blue: averaged together"), div(), caption("output", "orange: moved"),
+      ...grids.flatMap(({ input, result }) => [input.element, arrow(), result.element]));
+    stage.style.setProperty("--positions", batch[0].x.length);
+    stage.dataset.positions = String(batch[0].x.length);
     if (focused) stage.querySelector(`[data-matrix="${focused}"] [tabindex="0"]`)?.focus();
   }
 
@@ -360,10 +417,12 @@ function render({ model, el }) {
     const batch = batchOf(state);
     const moved = moves(batch, state);
     rebuild(batch);
-    outputs(batch, state).forEach((values, b) => {
+    const after = outputs(batch, state);
+    after.forEach((values, b) => {
       grids[b].input.update(batch[b].x);
       grids[b].result.update(values, { decimals: 2 });
     });
+    glide.to(after.flat(2));
     mark(batch, moved);
     const [b, p, f] = state.selected;
     fill(amountLabel, `${batch[b].tokens[p]}, feature ${f + 1}`);
@@ -372,26 +431,33 @@ function render({ model, el }) {
     [norms.set(state.norm), others.set(String(state.other)), skip.set(state.leave_out), mode.set(state.mode), times.set(
       String(state.batches)
     )];
-    NORMS.forEach(([norm], i) => {
-      const count = moves(batch, { ...state, norm }).length;
-      fill(counts[i], `${plural(count, "output")} moved`);
-      counts[i].dataset.value = count;
-    });
     times.element.hidden = state.mode !== "evaluation";
     setOff(more, batch[0].x.length >= MOST_POSITIONS);
     setOff(less, !state.padding);
-    fill(sums, ...working(batch, state, state.selected));
-    fill(words, ...[changes(batch, state), " ", bold(verdict(batch, state, moved))]);
-    const text = `${state.norm} norm, ${state.mode}. ${words.textContent} ${sums.textContent}`;
-    announce(text);
+    figure.says(finding(batch, state, moved));
+    figure.rest(() => {
+      NORMS.forEach(([norm], i) => {
+        const found = norm === state.norm ? moved : moves(batch, { ...state, norm });
+        fill(counts[i], `${whichWords(batch, state, found)} moved`);
+        counts[i].dataset.value = found.length;
+      });
+      fill(sums, ...working(batch, state, state.selected));
+      fill(words, changes(batch, state), " ", bold(verdict(batch, state, moved)));
+      figure.tell(`${state.norm} norm, ${state.mode}. ${words.textContent} ${sums.textContent}`);
+    });
   }
 
-  root.append(norms.element, stage, words, sums, div("te-cube-amount", amount.element),
-    div("te-foot",
-      div("te-group", others.element, more, less), div("te-group", skip.element, mode.element, times.element, reset)
-    ));
+  stage.classList.add("te-cube-stage");
+  figure.controls.append(norms.element, amount.element, reset);
+  const words = figure.words(2);
   draw();
-  return state.dispose;
+  figure.ask(questions(state, start, change));
+  figure.details("How the marked number comes about; padding, another sentence, evaluation",
+    sums, div("te-group", others.element, more, less), div("te-group", skip.element, mode.element, times.element));
+  return () => {
+    glide.stop();
+    state.dispose();
+  };
 }
 
 export default { render };

@@ -1,134 +1,150 @@
-import { announcer, bold, button, div, fill, h, mount, paragraph, plural, select, setOff, slider, span, store, svg,
-  toggle, whole } from "./core.js";
+import { bold, button, div, fill, frame, gliding, h, paragraph, player, plural, select, setOff, slider, span, store,
+  svg, toggle, whole } from "./core.js";
 
 const TRAITS = ["n", "d", "dilated", "step"];
 const [FEWEST, MOST] = [4, 64];
 const SIZES = [32, 64, 128, 256, 512, 1024];
 const KERNEL = 3;
+const [WIDE, HIGH, FLOOR] = [640, 54, 34]; // a lane in its own units: hops above the floor, tokens below it
+const TICKS = 24; // a race is played in about so many movements, however long the sentence is
 /** A formula is not broken at the end of a line. */
 const unbroken = (text) => text.replace(/ ([·/]) /g, "\u00a0$1\u00a0");
 
 /**
- * A lane: after how many steps token n has heard of token 1, how many tokens have heard after `step` steps (those on
- * the
- * left), how many are computed by then, where the shortest path is, the multiply-adds of a whole layer, and the paper's
- * Table 1.
+ * A lane: after how many steps token n has heard of token 1; how many tokens have heard after `step` steps (those on
+ * the left), how many are computed by then, and where the path from token 1 to token n is.
  */
 const LANES = [{
   name: "recurrent",
-  who: "the recurrent layer",
-  step: "one token",
+  title: "Recurrent layer",
+  how: "plain, without gates; a step reads one token",
+  who: ["the recurrent layer", "is"],
   finish: ({ n }) => n,
   heard: (_, step) => Math.max(step, 1),
   computed: ({ n }, step) => (step === 0 ? n : step),
   path: (_, step) => Math.max(step - 1, 0),
-  sequential: ({ n }) => n,
-  cost: ({ n, d }) => 2 * n * d * d,
-  orders: () => ["n", "n", "n · d²"],
 }, {
   name: "convolution",
-  who: "the convolutions",
-  step: "one layer",
+  title: "Convolutions",
+  how: "a step is a layer; each token sees its neighbours",
+  dilated: "a step is a layer; each sees 1, 2, 4, 8 … places away",
+  who: ["the convolutions", "are"],
   finish: ({ n, dilated }) => (dilated ? Math.ceil(Math.log2(n)) : n - 1),
   heard: ({ n, dilated }, step) => Math.min(n, dilated ? 2 ** step : step + 1),
   computed: ({ n }) => n,
   path: ({ n, dilated }, step) => (dilated ? (n - 1) % 2 ** step : step),
-  sequential: () => 1,
-  cost: ({ n, d }) => KERNEL * n * d * d,
-  orders: ({ dilated }) => ["1", dilated ? "log n" : "n / k", "k · n · d²"],
 }, {
   name: "attention",
-  who: "attention",
-  step: "everything",
+  title: "Self-attention",
+  how: "a step is a layer; each token sees every token",
+  who: ["attention", "is"],
   finish: () => 1,
   heard: ({ n }, step) => (step ? n : 1),
   computed: ({ n }) => n,
   path: ({ n }, step) => (step ? n - 1 : 0),
-  sequential: () => 1,
-  cost: ({ n, d }) => 4 * n * d * d + 2 * n * n * d,
-  orders: () => ["1", "1", "n² · d"],
-}, ];
+}];
+const [recurrent, convolution, attention] = LANES;
 
-/** Squares of one size in one path: thousands of cells are three elements. */
-const squares = (cells, size) => cells.map(
-  ([row, column]) => `M${column + 0.5 - size / 2} ${row + 0.5 - size / 2}h${size}v${size}h${-size}z`
-).join("");
+/** What a whole layer costs: multiply-adds, the formula, and the paper's Table 1 for steps in a row, path, work. */
+const COSTS = [
+  ["recurrent, plain", recurrent, ({ n, d }) => 2 * n * d * d, "2 · n · d²", ["n", "n", "n · d²"]],
+  ["recurrent, GRU", recurrent, ({ n, d }) => 6 * n * d * d, "6 · n · d²", ["n", "n", "n · d²"]],
+  ["recurrent, LSTM", recurrent, ({ n, d }) => 8 * n * d * d, "8 · n · d²", ["n", "n", "n · d²"]],
+  ["convolution", convolution, ({ n, d }) => KERNEL * n * d * d, `${KERNEL} · n · d²`, ["1", "n / k", "k · n · d²"]],
+  ["self-attention", attention, ({ n, d }) => 4 * n * d * d + 2 * n * n * d, "4 · n · d² + 2 · n² · d",
+    ["1", "1", "n² · d"]
+  ],
+].map(([title, lane, cost, formula, orders]) => ({ title, lane, cost, formula, orders }));
+const [plain, , lstm, , ours] = COSTS.map(({ cost }) => cost);
 
-/** The cells of a lane: a row for each step, a column for each token. */
-function cellsOf(lane, state, rows) {
-  const kinds = { heard: [], computed: [], waiting: [] };
-  for (let row = 0; row <= rows; row += 1) {
-    const [heard, computed] = [lane.heard(state, row), lane.computed(state, row)];
-    for (let column = 0; column < state.n; column += 1) {
-      const kind = column < heard ? "heard" : column < computed ? "computed" : "waiting";
-      kinds[kind].push([row, column]);
-    }
+const upTo = (last) => Array.from({ length: last + 1 }, (_, step) => step);
+
+/** The hops between these places up to the moment `t` (step 2.5: half of the third hop), and the point reached. */
+function trail(places, t, n) {
+  const x = (place) => ((place + 0.5) * WIDE) / n;
+  let reached = [x(places[0]), FLOOR];
+  let d = `M${reached.join(" ")}`;
+  for (let step = 1; step < places.length && step - 1 < t; step += 1) {
+    const share = Math.min(1, t - step + 1);
+    const [from, to] = [x(places[step - 1]), x(places[step])];
+    const top = 2 * Math.min(FLOOR - 5, 0.4 * (to - from)); // of the control point; the curve rises half as high
+    const along = 2 * share * (1 - share);
+    reached = [from + (to - from) * share, FLOOR - along * top];
+    d += `Q${from + ((to - from) / 2) * share} ${FLOOR - top * share} ${reached.join(" ")}`;
   }
-  return kinds;
+  return { d, reached };
 }
 
-/** One lane: its picture, and a line under the last row that says how far it is. */
+/** One lane: a row of tokens, and the path from token 1 hopping over it. */
 function laneOf(lane) {
-  const picture = svg("svg", { class: "te-race-cells", role: "img", focusable: "false" });
-  const line = div("te-race-line");
-  const last = span();
+  const cells = Array.from({ length: MOST }, (_, i) =>
+    svg("rect", { x: i + 0.07, y: FLOOR + 3, width: 0.86, height: HIGH - FLOOR - 3, class: "te-race-cell te-glide" }));
+  const track = svg("g", {}, ...cells);
+  const line = svg("path", { class: "te-race-path", "vector-effect": "non-scaling-stroke" });
+  const runner = svg("path", { class: "te-race-runner", "vector-effect": "non-scaling-stroke" });
+  const picture = svg("svg", {
+    class: "te-race-cells",
+    viewBox: `0 0 ${WIDE} ${HIGH}`,
+    preserveAspectRatio: "none",
+    role: "img",
+    focusable: "false",
+  }, track, line, runner);
+  const [how, told] = [span("te-note te-race-how"), bold()];
   const element = h("div", { class: "te-race-lane", dataset: { lane: lane.name } },
-    div("te-race-title", bold(lane.name), span("te-note", `a step: ${lane.step}`)),
-    h("div", { class: "te-race-ends te-label", "aria-hidden": "true" }, span("", "token 1"), last),
-    div("te-race-box", picture, line));
+    div("te-race-title", bold(lane.title), how, told), picture);
+  let places = [0];
   return {
     element,
     update(state) {
-      const { n, step } = state;
       const finish = lane.finish(state);
-      const rows = Math.min(step, finish);
-      const done = step >= finish;
-      const kinds = cellsOf(lane, state, rows);
-      const steps = Array.from({ length: rows + 1 }, (_, row) => row);
-      const points = steps.map((row) => `${lane.path(state, row) + 0.5},${row + 0.5}`).join(" ");
-      last.textContent = String(n);
-      picture.setAttribute("viewBox", `0 0 ${n} ${n + 1}`);
+      const at = Math.min(state.step, finish);
+      const [heard, computed] = [lane.heard(state, at), lane.computed(state, at)];
+      const done = state.step >= finish;
+      places = upTo(finish).map((step) => lane.path(state, step));
+      track.setAttribute("transform", `scale(${WIDE / state.n} 1)`);
+      cells.forEach((cell, i) => {
+        const kind = i >= state.n ? "none" : i < heard ? "heard" : i < computed ? "computed" : "waiting";
+        if (cell.dataset.kind !== kind) cell.dataset.kind = kind;
+      });
+      how.textContent = (state.dilated && lane.dilated) || lane.how;
+      told.textContent = done ? `✓ ${plural(finish, "step")}` : `${heard} of ${state.n} have heard`;
       picture.setAttribute(
-        "aria-label",
-        `${lane.name}: after ${plural(step, "step")}, ${lane.heard(state, rows)} of ${n} tokens have heard of token 1.`,
+        "aria-label", `after ${plural(state.step, "step")}, ${heard} of ${state.n} tokens have heard of token 1`
       );
-      fill(picture, svg("path", { d: squares(kinds.waiting, 0.16), class: "te-race-waiting" }),
-        svg("path", { d: squares(kinds.computed, 0.42), class: "te-race-computed" }),
-        svg("path", { d: squares(kinds.heard, 0.86), class: "te-race-heard" }),
-        ...["te-race-under", "te-race-path"].map(
-          (name) => svg("polyline", { points, class: name, "vector-effect": "non-scaling-stroke" })
-        ));
-      Object.assign(element.dataset, { heard: steps.map((row) => lane.heard(state, row)).join(" "), finish, done });
-      line.style.top = `${(100 * (rows + 1)) / (n + 1)}%`;
-      fill(line, bold(done ? `✓ ${plural(finish, "step")}` : `${lane.heard(state, rows)} of ${n} tokens`));
+      Object.assign(element.dataset, {
+        heard: upTo(at).map((step) => lane.heard(state, step)).join(" "),
+        path: places.slice(0, at + 1).join(" "),
+        done,
+      });
+    },
+    run(t, n) {
+      const { d, reached } = trail(places, Math.min(t, places.length - 1), n);
+      line.setAttribute("d", d);
+      runner.setAttribute("d", `M${reached.join(" ")}h0.01`);
     },
   };
 }
 
-/** The paper's three measures for this n and d, its O(…) beneath each number. */
+/** A row for each layer: steps one after another, longest path, multiply-adds; O(…) as in the paper. */
 function tableOf() {
-  const rows = ["steps in a row, one layer", "longest path, 1 to n", "multiply-adds, one layer"].map(
-    (title) => ({ title, cells: LANES.map(() => h("div", { role: "cell" })) })
-  );
-  const element = h("div", { role: "table", "aria-label": "What a layer costs", class: "te-race-table" },
-    h("div", { role: "row", class: "te-race-head" },
-      h("span", { role: "columnheader", class: "te-hidden" }, "measure"),
-      ...LANES.map((lane) => h("b", { role: "columnheader" }, lane.name)),
-    ),
-    ...rows.map(({ title, cells }) => h("div", { role: "row" }, h("div", { role: "rowheader" }, title), ...cells)));
+  const rows = COSTS.map((one) => {
+    const cells = one.orders.map(() => h("span", { role: "cell" }));
+    const element = h("div", { role: "row" }, h("span", { role: "rowheader" }, one.title), ...cells);
+    return { ...one, cells, element };
+  });
+  const heads = ["layer", "steps in a row", "longest path", "multiply-adds"];
   return {
-    element,
+    element: h("div", { role: "table", "aria-label": "What a layer costs", class: "te-race-table" },
+      h("div", { role: "row" }, ...heads.map((text) => h("span", { role: "columnheader" }, text))),
+      ...rows.map((row) => row.element)),
     update(state) {
-      const most = Math.max(...LANES.map((lane) => lane.cost(state)));
-      LANES.forEach((lane, column) => {
-        [lane.sequential(state), lane.finish(state), lane.cost(state)].forEach((value, row) => {
-          const cell = rows[row].cells[column];
-          cell.dataset.value = String(value);
-          const order = lane.orders(state)[row];
-          fill(cell, bold(whole(value)), span("te-note", `O(${order})`),
-            row === 2 ? h("span", { class: "te-race-track", "aria-hidden": "true" },
-              h("span", { class: "te-race-bar", style: { width: `${(100 * value) / most}%` } })
-            ) : null);
+      rows.forEach(({ lane, cost, formula, orders, cells }) => {
+        const wait = lane === recurrent ? state.n : 1;
+        [wait, lane.finish(state), cost(state)].forEach((value, i) => {
+          const order = i === 1 && lane === convolution && state.dilated ? "log n" : orders[i];
+          cells[i].dataset.value = String(value);
+          fill(cells[i], bold(whole(value)),
+            span("te-note", unbroken(i === 2 ? `${formula}; O(${order})` : `O(${order})`)));
         });
       });
     },
@@ -137,41 +153,64 @@ function tableOf() {
 
 /** Where each lane is, in words. */
 function progress(state) {
-  const parts = LANES.map((lane) => {
-    const finish = lane.finish(state);
-    return finish <= state.step
-      ? `${lane.who} arrived at step ${finish}`
-      : `${lane.who} got to token ${lane.heard(state, state.step)} of ${state.n}`;
+  if (state.step === 0) return "Before the first step only token 1 knows of token 1.";
+  const parts = [...LANES].reverse().map((lane) => {
+    const [finish, [name, verb]] = [lane.finish(state), lane.who];
+    if (finish <= state.step) return `${name} arrived at step ${finish}`;
+    return `${name} ${verb} at ${lane === recurrent ? "" : "token "}${lane.heard(state, state.step)}`;
   });
-  return state.step === 0
-    ? "Before the first step only token 1 knows of token 1."
-    : `After ${plural(state.step, "step")}: ${parts.join(", ")}.`;
+  return `After ${plural(state.step, "step")}: ${parts.join(", ")}.`;
 }
 
-/**
- * What attention pays for its short path: 2 + n / d times a recurrent layer's work, of which n / (2 d + n) are pairs.
- */
-function price({ n, d }) {
-  const [recurrent, , attention] = LANES.map((lane) => lane.cost({ n, d }));
-  const percent = (100 * 2 * n * n * d) / attention;
-  const share = percent < 1 ? "less than 1" : Math.round(percent);
-  return `For n = ${n} and d = ${d}, a layer of attention takes ${(attention / recurrent).toFixed(2)} times the ` +
-    "multiply-adds of a recurrent layer (always at least twice as many). The part that grows with n², scores and " +
-    `mixing, is ${share} % of attention’s work; at n = 2d it is half.`;
+/** What attention pays: 2 + n / d times a plain recurrent layer's work, an LSTM's only from n = 2 d on. */
+function price(state) {
+  const [beside, gated] = [plain, lstm].map((cost) => (ours(state) / cost(state)).toFixed(2));
+  return `Attention pays ${beside} times the multiply-adds of this recurrent layer, ${gated} times an LSTM’s.`;
+}
+
+/** Questions about waiting, reach and work. */
+function questions(state) {
+  return [{
+    ask: ["bring the convolutions to token 16 in 4 steps"],
+    done: () => state.n >= 16 && convolution.finish(state) <= Math.min(4, state.step),
+    tell: ["Each layer reaches twice as far: log₂ n layers, not n − 1."],
+    show: () => state.set({ n: 16, dilated: true, step: 4 }),
+  }, {
+    ask: ["let the recurrent layer run 64 steps"],
+    done: () => state.step === MOST,
+    tell: ["Attention still takes one step. What grows for it is the work, with n²."],
+    show: () => state.set({ n: MOST, step: MOST }),
+  }, {
+    ask: ["make attention’s work equal an LSTM’s? (d is in the table below)"],
+    done: () => ours(state) === lstm(state),
+    tell: ["That is at n = 2d. In shorter sentences attention does less than an LSTM."],
+    show: () => state.set({ n: 64, d: 32, step: Math.min(state.step, 64) }),
+  }].filter((one) => !one.done());
 }
 
 function render({ model, el }) {
-  const figure = mount(el, "path-length-racer", "Path-length racer");
-  const announce = announcer(figure);
+  const figure = frame(el, {
+    name: "path-length-racer",
+    label: "Path-length racer",
+    says: [""],
+    invite: ["press Play: who is first at the last token? Then make the sentence longer."],
+    rest: 500, // longer than a step of Play: only the rest is told
+  });
   const state = store(model, TRAITS, draw);
-  let [said, saidPrice] = ["", ""];
   const lanes = LANES.map(laneOf);
   const table = tableOf();
-  const words = paragraph("te-sentence te-race-sentence");
-  const dilations = span("te-note");
+  const last = span();
+  const race = gliding(([t]) => lanes.forEach((lane) => lane.run(t, state.n)));
   const go = (step) => step >= 0 && step <= state.n && state.set({ step });
-  const again = button("Start again", () => go(0));
-  const next = button("One step", () => go(state.step + 1), { class: "te-button te-primary" });
+  const stride = () => Math.ceil(state.n / TICKS);
+  const play = player({
+    figure: figure.root,
+    at: () => state.step,
+    last: () => state.n,
+    go: (step) => go(step < 2 ? step : Math.min(state.n, step - 1 + stride())),
+    wait: 380,
+  });
+  const next = button("One step →", () => go(state.step + 1), { class: "te-button te-primary" });
   const bar = slider({
     label: "steps",
     min: 0,
@@ -185,10 +224,7 @@ function render({ model, el }) {
     min: FEWEST,
     max: MOST,
     value: state.n,
-    onInput: (n) => state.set({
-      n,
-      step: state.step === state.n ? n : Math.min(state.step, n),
-    })
+    onInput: (n) => state.set({ n, step: state.step === state.n ? n : Math.min(state.step, n) }),
   });
   const size = select({
     label: "size of a vector, d",
@@ -197,69 +233,56 @@ function render({ model, el }) {
     onChange: (d) => state.set({ d: Number(d) }),
   });
   const wide = toggle({
-    label: ["dilated convolution"],
+    label: ["dilated convolutions"],
     value: state.dilated,
-    onChange: (dilated) => state.set({
-      dilated,
-    })
+    onChange: (dilated) => state.set({ dilated }),
   });
-  const key = (name, text) => span("te-race-key", svg("svg", {
-    viewBox: "0 0 1 1",
-    "aria-hidden": "true",
-    focusable: "false",
-  }, svg("path", {
-    d: squares([
-      [0, 0]
-    ], { heard: 0.86, computed: 0.42, waiting: 0.16 }[name]),
-    class: `te-race-${name}`
-  })), text);
+  const key = (kind, text) => span("te-race-key", svg("svg", { viewBox: "0 0 1 1", "aria-hidden": "true" },
+    svg("rect", { width: 1, height: 1, class: "te-race-cell", dataset: { kind } })), text);
+  const words = figure.words(3);
+  let tabled;
 
   function draw() {
+    const { n, step } = state;
+    figure.says(`First word to last: recurrence ${n} steps, attention one`);
     lanes.forEach((lane) => lane.update(state));
-    table.update(state);
-    const costs = price(state);
-    fill(
-      words, span("", progress(state)), ` ${costs} `, bold("What attention does less of is steps one after another.")
-    );
-    fill(dilations, state.dilated
-      ? "The kernel of k = 3 looks 1, 2, 4, 8 … tokens to each side, layer after layer: the reach doubles."
-      : "The kernel of k = 3 looks one token to each side.");
-    [bar.input.max, length.input.value] = [String(state.n), String(state.n)];
-    bar.set(state.step);
-    length.set(state.n);
+    race.to([step]);
+    const counted = `${n} ${state.d} ${state.dilated}`;
+    if (counted !== tabled) table.update(state);
+    tabled = counted;
+    last.textContent = `token ${n}: the finish`;
+    words.textContent = `${progress(state)} ${price(state)}`;
+    [bar.input.max, length.input.value] = [String(n), String(n)];
+    bar.set(step);
+    length.set(n);
     size.set(String(state.d));
     wide.set(state.dilated);
-    setOff(again, state.step === 0);
-    setOff(next, state.step === state.n);
-    const text = `${progress(state)}${state.dilated ? " The convolution is dilated." : ""}`;
-    if (said && text + costs !== said + saidPrice) announce(costs === saidPrice ? text : `${text} ${costs}`);
-    [said, saidPrice] = [text, costs];
+    setOff(next, step === n);
+    figure.tell(`${progress(state)}${state.dilated ? " The convolutions are dilated." : ""} ${price(state)}`);
   }
 
-  figure.append(
-    div("te-race-controls", length.element, div("te-group", size.element, wide.element)),
-    div("te-race-steps", again, next, bar.element),
-    div("te-race-legend te-label",
-      key("heard", "has heard of token 1"), key("computed", "computed, has not heard"),
-      key("waiting", "not computed yet"), span("te-race-key", span("te-race-dash"), "the path"),
-    ),
-    div("te-race-lanes", ...lanes.map((lane) => lane.element)),
-    words,
-    table.element,
-    paragraph("te-note te-race-foot",
-      dilations,
-      unbroken(
-        " Multiply-adds are of whole layers: recurrent 2 · n · d² (a matrix for the token, one for the state), " +
-        "convolution k · n · d², attention 4 · n · d² (four projections) + 2 · n² · d (scores and mixing). Biases, " +
-        "softmax and nonlinearities are not counted. O(…) is the paper’s Table 1, leading terms in n or d, without " +
-        "attention’s projections. It gives O(log"
-      ),
-      h("sub", {}, "k"),
-      unbroken("(n)) for dilated convolutions; O(n / k) for others is in its text."),
-    ),
+  figure.stage.append(
+    ...lanes.map((lane) => lane.element),
+    div("te-race-axis te-label", span("", "token 1"), span("", "place in the sentence →"), last),
+    div("te-race-legend te-label", key("heard", "has heard of token 1"), key("computed", "computed, has not heard"),
+      key("waiting", "waits for the token before it")),
   );
+  figure.controls.append(div("te-race-steps", play.element, next, bar.element), length.element, wide.element);
   draw();
-  return state.dispose;
+  figure.ask(questions(state));
+  figure.details("What a layer costs, counted", size.element, table.element,
+    paragraph("te-note",
+      unbroken("Counted are the multiply-adds of whole layers, without biases, softmax and nonlinearities. Plain " +
+        "recurrent: a matrix for the token and one for the state. A GRU has three such pairs, an LSTM four. " +
+        "Convolution: one for each of k = 3 places. Attention: four projections, then scores and mixing, which " +
+        "grow with n². O(…) is the paper’s Table 1: leading terms in n or d, without attention’s projections. " +
+        "It gives O(log"),
+      h("sub", {}, "k"), unbroken("(n)) for dilated convolutions; O(n / k) for others is in its text.")));
+  return () => {
+    race.stop();
+    play.stop();
+    state.dispose();
+  };
 }
 
 export default { render };

@@ -1,11 +1,15 @@
-import { announcer, bold, button, choice, clamp, div, fill, h, mount, paragraph, plural, slider, span, store, sumOf,
-  svg } from "./core.js";
+import { asToken, bold, button, choice, clamp, div, fill, frame, glide, h, plural, setOff, slider, span, store,
+  sumOf } from "./core.js";
 
 const TRAITS = ["sentences", "order", "limit", "size", "seed", "epoch", "draws"];
 const ORDERS = ["as they come", "shuffled", "sorted by length", "similar lengths together"];
 const SIMILAR = ORDERS[3];
 const LARGEST = { sentences: 16, tokens: 8 }; // a batch: so many sentences; so many times the longest sentence
 const TABLE = 12; // tokens: a wider batch is written in lines that wrap
+const MANY = 18; // batches: more are drawn small, without their numbers
+const EVEN = 1.15; // times the cheapest batch: about the same cost
+const longest = ({ sentences }) => Math.max(...sentences.map((text) => text.split(" ").length));
+const [WIDE, HIGH] = [660, 150]; // what the batches have, in pixels, where the figure is as wide as a book's column
 const percent = (part, all) => `${part && 200 * part < all ? "less than 1" : Math.round((100 * part) / all)}\u00a0%`;
 
 /** Python's random.shuffle, from the bytes that its generator drew: k bits are the top k of a byte. */
@@ -72,27 +76,6 @@ function plan({ limit, size, draws, epoch }, order, lengths) {
   };
 }
 
-/**
- * A batch to scale: full squares are tokens, empty ones with a stroke are padding. Two elements, however many cells.
- */
-function picture({ rows, width }, lengths) {
-  const draw = (token, path) => rows.flatMap(
-    (index, y) => Array.from({ length: width }, (_, x) => (x < lengths[index] === token ? path(x, y) : ""))
-  ).join("");
-  return svg("svg", {
-      viewBox: `0 0 ${width} ${rows.length}`,
-      style: { "--wide": width, "--high": rows.length },
-      "aria-hidden": "true",
-      focusable: "false",
-    },
-    svg("path", { d: draw(true, (x, y) => `M${x + 0.07} ${y + 0.07}h.86v.86h-.86z`), class: "te-pack-token" }),
-    svg("path", {
-      d: draw(false, (x, y) => `M${x + 0.14} ${y + 0.14}h.72v.72h-.72zM${x + 0.14} ${y + 0.86}l.72 -.72`),
-      class: "te-pack-padding",
-      "vector-effect": "non-scaling-stroke",
-    }));
-}
-
 /** "72 to 88 cells" */
 function range(numbers, noun) {
   const [least, most] = [Math.min(...numbers), Math.max(...numbers)];
@@ -119,47 +102,118 @@ function balance({ limit, size }, batches) {
 const NOTES = {
   "as they come": "The order is that of the list, the same in every epoch.",
   shuffled: "Each epoch has other batches, and chance decides what a batch wastes.",
-  "sorted by length": "Every epoch begins with the shortest sentences and ends with the longest: the order of " +
-    "training is no longer random.",
-  [SIMILAR]: "The batches are then shuffled: short and long ones come mixed, and each epoch has other batches.",
+  "sorted by length": "Every epoch goes from short to long: the order of training is no longer random.",
+  [SIMILAR]: "The batches are then shuffled, and each epoch has others.",
 };
 
-/** The waste; what the other way would cost; the balance; the order. */
-function sentence(state, here, other) {
-  const waste = here.padding
-    ? `${here.padding} of these, ${percent(here.padding, here.cells)}, ${here.padding === 1 ? "is" : "are"} padding: ` +
-    "computed and thrown away."
-    : "no padding.";
-  const versus = state.order === SIMILAR ? "As they come" : "With similar lengths together";
-  const compare = other.cells === here.cells
-    ? "just as many cells"
-    : `${other.cells} cells, ${percent(other.padding, other.cells)} of them padding`;
-  return [
-    bold(`${plural(here.batches.length, "batch", "\u00a0")}, ${plural(here.cells, "cell", "\u00a0")}; ${waste} `),
-    `${versus} it would be ${compare}. ${balance(state, here.batches)} ${NOTES[state.order]}`,
-  ];
+/** The waste, for the title. */
+const waste = ({ padding, cells }) => (padding
+  ? `${percent(padding, cells)} of the work is padding, computed and thrown away`
+  : "No padding: every row of a batch has the same length");
+
+/** The parts; the balance; the order. */
+const sentence = (state, { batches, cells, padding }) => [
+  bold(`${plural(batches.length, "batch", "\u00a0")}, ${plural(cells, "cell", "\u00a0")}`),
+  `, ${padding || "none"} of them padding. ${balance(state, batches)} ${NOTES[state.order]}`,
+];
+
+/** The largest cell, in pixels, with which the batches of every order have room. */
+function cellSize(plans) {
+  const height = (cell, batches) => {
+    const under = batches.length > MANY ? 10 : 30;
+    let [x, y, line] = [0, 0, 0];
+    for (const { rows, width } of batches) {
+      if (x + cell * width + 12 > WIDE)[x, y, line] = [0, y + line, 0];
+      x += Math.max(cell * width, batches.length > MANY ? 0 : 44) + 12;
+      line = Math.max(line, cell * rows.length + under);
+    }
+    return y + line;
+  };
+  return [9, 8, 7, 6].find((cell) => plans.every(({ batches }) => height(cell, batches) <= HIGH)) ?? 5;
 }
 
-function render({ model, el }) {
-  const root = mount(el, "token-budget-batches", "Batches by a token budget");
-  const announce = announcer(root);
-  const state = store(model, TRAITS, draw);
-  const start = { order: state.order, limit: state.limit, size: state.size, epoch: state.epoch };
-  const sizes = { sentences: 8, tokens: 64 }; // where the reader left each slider
-  let [lengths, here, batches, size, sizeFor, spoken, chosen] = [
-    [], null, null, null, "", "", 0
-  ];
+/** A sentence in its batch: a square for each token. What the batch is wider is padding. */
+const rowOf = (text, tokens) => h("div", { class: "te-pack-row", title: text, style: { width: `${tokens}em` } });
 
-  const cards = ORDERS.map(
-    (name) => ({ name, bar: h("span", { class: "te-pack-bar", "aria-hidden": "true" }), told: span("te-note") })
-  );
-  const orders = choice({
+/** The four orders as buttons, each with a bar of its cost, the hatched part padding. */
+function orderCards(state) {
+  const bars = ORDERS.map(() => ({ token: span("te-pack-token te-glide"), padding: span("te-pack-padding te-glide") }));
+  const told = ORDERS.map(() => span("te-note"));
+  const cards = choice({
     label: "Order in which sentences are taken",
     class: "te-pack-orders",
     value: state.order,
     onChange: (order) => state.set({ order }),
-    options: cards.map(({ name, bar, told }) => ({ value: name, content: [span("te-pack-name", name), bar, told] })),
+    options: ORDERS.map((name, i) => ({
+      value: name,
+      content: [
+        span("te-pack-name", name),
+        h("span", { class: "te-pack-bar", "aria-hidden": "true" }, bars[i].token, bars[i].padding), told[i],
+      ],
+    })),
   });
+  return {
+    element: cards.element,
+    update(plans) {
+      const most = Math.max(...plans.map(({ cells }) => cells));
+      plans.forEach(({ cells, padding }, i) => {
+        bars[i].token.style.width = `${(100 * (cells - padding)) / most}%`;
+        bars[i].padding.style.width = `${(100 * padding) / most}%`;
+        told[i].textContent = `${percent(padding, cells)} padding`;
+      });
+      cards.set(state.order);
+    },
+  };
+}
+
+/** A batch as the tensor that it becomes: its sentences, with <pad> written out. */
+function writeOut(table, sentences, { rows, width }) {
+  table.classList.toggle("te-pack-wrap", width > TABLE);
+  table.style.setProperty("--wide", width);
+  fill(table, ...rows.map((row) => {
+    const tokens = sentences[row].split(" ");
+    const empty = Array.from({ length: width - tokens.length }, () => span("te-pack-pad", "<pad>"));
+    return h("div", { role: "listitem" },
+      ...[...tokens.map((token) => span("", token)), ...empty].flatMap((one) => [one, " "])
+    );
+  }));
+}
+
+/** Questions about the waste. */
+function tasks(state, read) {
+  const little = ({ padding, cells }) => padding < 0.1 * cells;
+  const costs = ({ batches }) => batches.filter(({ rest }) => !rest).map(({ cells }) => cells);
+  return [{
+    ask: ["get the padding below 10\u00a0%"],
+    done: () => little(read()),
+    tell: ["The sentences are the same; only their company has changed."],
+    show: () => state.set({ order: SIMILAR }),
+  }, {
+    ask: ["give all batches about one cost, with little padding"],
+    done: () => little(read()) && costs(read()).length > 1
+      && Math.max(...costs(read())) <= EVEN * Math.min(...costs(read())),
+    tell: ["A budget counts cells: short sentences travel in larger groups."],
+    show: () => state.set({ order: SIMILAR, limit: "tokens", size: 6 * longest(state) }),
+  }];
+}
+
+function render({ model, el }) {
+  const figure = frame(el, {
+    name: "token-budget-batches",
+    label: "Batches by a token budget",
+    says: [""],
+    invite: ["choose ", bold(SIMILAR), " and watch the hatched cells go."],
+  });
+  const state = store(model, TRAITS, draw);
+  const sizes = { sentences: 8, tokens: 64 }; // where the reader left each slider
+  let [lengths, rows, chosen] = [
+    [],
+    [], 0
+  ];
+  let sizeFor = "";
+  let here, batches, size, more;
+
+  const cards = orderCards(state);
   const limits = choice({
     label: "A batch is full at",
     value: state.limit,
@@ -169,9 +223,11 @@ function render({ model, el }) {
     ],
   });
   const [sizeBox, stage, title] = ["size", "stage", "title"].map((name) => div(`te-pack-${name}`));
-  const [when, which, words] = [span(), span("te-note"), paragraph("te-sentence te-pack-sentence")];
+  const when = span();
   const table = h("div", { class: "te-pack-table", role: "list", "aria-label": "Sentences of the batch" });
-  const key = (length, text) => span("te-pack-key", picture({ rows: [0], width: 1 }, [length]), text);
+  const key = (kind, text) => span("te-pack-key", span(`te-pack-${kind}`), text);
+  const next = button("Next epoch", () => shuffles() && state.set({ epoch: (state.epoch + 1) % state.draws.length }));
+  const shuffles = () => state.order === "shuffled" || state.order === SIMILAR;
 
   const bounds = (limit) => (
     limit === "tokens" ? [1, LARGEST.tokens].map((times) => times * Math.max(...lengths)) : [1, LARGEST.sentences]
@@ -186,7 +242,7 @@ function render({ model, el }) {
     if (sizeFor !== `${state.limit} ${max}`) {
       sizeFor = `${state.limit} ${max}`;
       size = slider({
-        label: state.limit === "tokens" ? "tokens a batch, padding included" : "sentences a batch",
+        label: `${state.limit} a batch`,
         min,
         max,
         value: state.size,
@@ -197,57 +253,38 @@ function render({ model, el }) {
     size.set(state.size);
   }
 
-  function drawCards(plans) {
-    const most = Math.max(...plans.map(({ cells }) => cells));
-    cards.forEach(({ bar, told }, i) => {
-      const part = (name, count) => h("span", {
-        class: `te-pack-part te-pack-${name}-part`,
-        style: {
-          width: `${(100 * count) / most}%`,
-        }
-      });
-      fill(bar, part("token", plans[i].cells - plans[i].padding), part("padding", plans[i].padding));
-      fill(told, `${plural(plans[i].cells, "cell", "\u00a0")}, ${percent(plans[i].padding, plans[i].cells)} padding`);
-    });
-  }
-
-  /** The batch as the tensor that it becomes: its sentences, with <pad> written out. */
   function detail(index) {
-    const { rows, width, cells, padding } = here.batches[index];
-    const text = `Batch ${index + 1}: ${plural(rows.length, "row", "\u00a0")} × ${plural(width, "token", "\u00a0")} ` +
+    const { rows: some, width, cells, padding } = here.batches[index];
+    const text = `Batch ${index + 1}: ${plural(some.length, "row", "\u00a0")} × ${plural(width, "token", "\u00a0")} ` +
       `= ${plural(cells, "cell", "\u00a0")}, ${padding || "none"} of them padding`;
-    fill(title, bold(text));
-    table.classList.toggle("te-pack-wrap", width > TABLE);
-    Object.entries({ "--wide": width, "--rows": Math.max(...here.batches.map((batch) => batch.rows.length)) }).forEach(
-      ([name, value]) => table.style.setProperty(name, value)
-    );
-    fill(table, ...rows.map((row) => {
-      const tokens = state.sentences[row].split(" ");
-      const empty = Array.from({ length: width - tokens.length }, () => span("te-pack-pad", "<pad>"));
-      return h("div", { role: "listitem" },
-        ...[...tokens.map((token) => span("", token)), ...empty].flatMap((one) => [one, " "])
-      );
-    }));
+    const widest = some.find((row) => lengths[row] === width);
+    fill(title, div("", text), div("", "As wide as its longest row: ", asToken(state.sentences[widest])));
+    if (more?.open) writeOut(table, state.sentences, here.batches[index]);
     return text;
   }
 
   function choose(index) {
     batches.set((chosen = index));
-    announce(detail(index));
+    figure.announce(detail(index));
   }
 
+  /** The rows stay the same elements and are put into new batches. */
   function drawBatches() {
     batches = choice({
       label: "Batches in the order of training",
-      class: "te-pack-batches",
+      class: `te-pack-batches${here.batches.length > MANY ? " te-pack-many" : ""}`,
       value: chosen,
       onChange: choose,
       options: here.batches.map((batch, index) => ({
         value: index,
         label: `Batch ${index + 1} · ${batch.cells} ${batch.rest ? "rest" : "cells"}`,
-        content: [picture(batch, lengths), span(
-          "te-pack-under", bold(index + 1), ` · ${batch.cells}${batch.rest ? " rest" : ""}`
-        )],
+        content: [
+          h("div", {
+            class: "te-pack-rows",
+            style: { width: `${batch.width}em` }
+          }, ...batch.rows.map((row) => rows[row])),
+          span("te-pack-under", bold(index + 1), ` · ${batch.cells}${batch.rest ? " rest" : ""}`),
+        ],
       })),
     });
     batches.buttons.forEach((one, index) => {
@@ -255,7 +292,7 @@ function render({ model, el }) {
       one.addEventListener("pointerleave", () => detail(chosen));
     });
     Object.assign(stage.dataset, {
-      batches: JSON.stringify(here.batches.map(({ rows }) => rows)),
+      batches: JSON.stringify(here.batches.map((batch) => batch.rows)),
       cells: here.cells,
       padding: here.padding,
       rest: here.batches.findIndex(({ rest }) => rest),
@@ -264,35 +301,37 @@ function render({ model, el }) {
   }
 
   function draw() {
+    const same = rows.length && rows.every((row, i) => row.title === state.sentences[i]);
     [chosen, lengths] = [0, state.sentences.map((text) => text.split(" ").length)];
-    root.style.setProperty("--te-pack-longest", Math.max(...lengths));
-    [limits.set(state.limit), orders.set(state.order), drawSize(bounds(state.limit))];
+    if (!same) rows = state.sentences.map((text, i) => rowOf(text, lengths[i]));
     const plans = ORDERS.map((order) => plan(state, order, lengths));
-    drawCards(plans);
+    const before = stage.dataset.batches;
     here = plans[ORDERS.indexOf(state.order)];
-    drawBatches();
+    if (before !== JSON.stringify(here.batches.map((batch) => batch.rows))) {
+      if (before) glide(rows, drawBatches, 400); // before other changes, for it asks where the rows stand
+      else drawBatches();
+    }
+    stage.style.setProperty("--cell", `${cellSize(plans)}px`);
+    stage.style.setProperty("--longest", Math.max(...lengths));
+    [limits.set(state.limit), drawSize(bounds(state.limit)), cards.update(plans)];
+    batches.set(chosen);
     detail(chosen);
-    fill(words, ...sentence(state, here, plans[state.order === SIMILAR ? 0 : 3]));
-    fill(when, `Batches in the order of training, epoch ${state.epoch + 1} of ${state.draws.length}`);
-    fill(
-      which,
-      `${plural(state.sentences.length, "sentence", "\u00a0")} (one side of each pair), ` +
-      `${plural(sumOf(lengths), "token", "\u00a0")}. Under each batch: its number and its cells.`,
-    );
-    const text = `${state.order}, ${plural(state.size, state.limit.slice(0, -1), "\u00a0")} a batch, epoch ` +
-      `${state.epoch + 1}. ${words.textContent}`;
-    if (spoken && text !== spoken) announce(text);
-    spoken = text;
+    figure.says(waste(here));
+    fill(words, ...sentence(state, here));
+    fill(when, `A row is a sentence. Epoch ${state.epoch + 1} of ${state.draws.length}`);
+    setOff(next, !shuffles());
+    figure.tell(`${state.order}, ${plural(state.size, state.limit.slice(0, -1), "\u00a0")} a batch, epoch ` +
+      `${state.epoch + 1}. ${words.textContent}`);
   }
 
-  root.append(orders.element,
-    div("te-pack-limits", span("te-label", "A batch is full at"), limits.element, sizeBox),
-    div("te-pack-legend te-label", when, key(1, "token"), key(0, "padding")),
-    stage, words, div("te-pack-detail", title, table),
-    div("te-foot", which, div("te-group",
-      button("Next epoch", () => state.set({ epoch: (state.epoch + 1) % state.draws.length })),
-      button("Reset", () => state.set(start)))));
+  figure.stage.append(cards.element,
+    div("te-pack-legend te-label", when, key("token", "token"), key("padding", "padding")), stage, title);
+  figure.controls.append(limits.element, next, sizeBox);
+  const words = figure.words(3);
   draw();
+  figure.ask(tasks(state, () => here));
+  more = figure.details("The batch, word for word", table);
+  more.addEventListener("toggle", () => detail(chosen));
   return state.dispose;
 }
 

@@ -1,15 +1,18 @@
-import { asToken, bold, button, changeAnnouncer, choice, cividis, div, eachCell, fill, format, h, matrixGrid, mount,
-  paragraph, select, setOff, sketch, slider, span, store, svg } from "./core.js";
+import { appear, asToken, bold, button, choice, cividis, css, div, fill, format, frame, h, matrixGrid, paragraph,
+  player, plural, select, setOff, sketch, slider, span, store, svg } from "./core.js";
 
 const TRAITS = ["replay", "step", "run", "layer", "head"];
-const ENDS = { "<eos>": "(end)", "<unk>": "(unknown)" };
+const END = "<eos>";
+const ENDS = {
+  [END]: "(end)",
+  "<unk>": "(unknown)"
+};
 const SCALE = 255; // the byte that stands for a weight of 1
 const [FAINT, MOVED] = [0.05, 0.02]; // a weight below is not printed; a growth below is not worth a word
-const [WIDTH, LEFT, RIGHT] = [290, 38, 7]; // of a chart, and its margins
+const FIRST = 5; // words of a sentence without an end
 const DASHES = ["", "7 3", "2 3"];
 
 const shown = (word) => ENDS[word] ?? word;
-const sentenceOf = (written) => written.filter((word) => word !== "<eos>").map(shown).join(" ");
 const percent = (share) => `${format(100 * share, 1).replace(/\.0$/, "")}\u00a0%`;
 const fromTo = (values, show = format) => span("te-nowrap", values.map((value) => show(value)).join(" → "));
 
@@ -38,6 +41,9 @@ function inOrder(written, right) {
   });
 }
 
+const isRight = ({ written }, right) =>
+  written.length === right.length && written.every((word, i) => word === right[i]);
+
 /** A round number of steps between ticks, at most four of them. */
 function ticksTo(top) {
   const rough = top / 4,
@@ -46,154 +52,154 @@ function ticksTo(top) {
   return Array.from({ length: Math.floor(top / size + 1e-9) + 1 }, (_, i) => i * size);
 }
 
-/** A frame over the steps of the run: ticks, other runs thin, the chosen one on top, and a line at the moment. */
-function chart({ height, top, steps, at, curves, chosen, marks = [], levels = [], decimals, labels }) {
-  const bottom = labels ? 20 : 6;
-  const x = (step) => LEFT + (step / steps) * (WIDTH - LEFT - RIGHT);
-  const y = (value) => height - bottom - (value / top) * (height - bottom - 8);
-  const text = (content, props) => svg("text", { class: "te-rep-axis", ...props }, content);
-  const line = (points, i) => svg("polyline", {
-    class: `te-rep-curve${i === chosen ? " te-rep-chosen" : ""}`,
-    points: points.map(([step, value]) => `${x(step).toFixed(1)},${y(value).toFixed(1)}`).join(" "),
-    "stroke-dasharray": DASHES[i % DASHES.length],
-  });
-  const order = [...curves.keys()].filter((i) => i !== chosen).concat(chosen);
-  return sketch("te-rep-chart", `0 0 ${WIDTH} ${height}`,
-    ...ticksTo(top).flatMap((value) => [
-      svg("line", { class: "te-rep-rule", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }),
-      text(format(value, decimals), { x: LEFT - 5, y: y(value) + 4, "text-anchor": "end" }),
-    ]),
-    ...(labels ? ticksTo(steps).map((step) => text(
-      step, { x: x(step), y: height - 5, "text-anchor": step === steps ? "end" : "middle" }
-    )) : []),
-    ...levels.flatMap(([value, name, shift]) => [
-      svg("line", { class: "te-rep-level", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }),
-      text(name, { x: WIDTH - RIGHT - 2, y: y(value) + shift, "text-anchor": "end" }),
-    ]),
-    svg("line", { class: "te-rep-now", x1: x(at), x2: x(at), y1: 4, y2: height - bottom }),
-    ...order.map((i) => line(curves[i], i)),
-    ...marks.map(([step, value]) => svg("circle", {
-      class: `te-rep-dot${step === at ? " te-rep-here" : ""}`,
-      cx: x(step),
-      cy: y(value),
-      r: step === at ? 5.5 : 2.6,
-      "data-step": step,
-      "data-value": value,
-    })));
-}
-
-/** Loss and learning rate over the steps. */
-function charts({ replay, run, step }, panels) {
-  const { every, moments, vocabulary: size, smoothing, runs } = replay;
-  const steps = moments.at(-1),
-    other = smoothing / size,
-    right = 1 - smoothing + other;
-  const floor = smoothing ? -(right * Math.log(right) + (size - 1) * other * Math.log(other)) : 0;
-  const looks = runs[run].moments,
-    now = looks[moments.indexOf(step)];
-  const highest = Math.max(
-    Math.log(size), ...runs.flatMap(({ losses, moments: all }) => [...losses, ...all.map(({ loss }) => loss)])
-  );
-  const shared = { steps, at: step, chosen: run };
-  const middle = (i) => Math.min((i + 0.5) * every, steps);
-  panels.loss.update([
-      div("", bold("loss"), " in nats per token"), span("te-rep-key", "━"), " training  ", span("te-rep-mark", "●"),
-      " held-out ", h("b", { dataset: { fact: "loss", value: now.loss } }, format(now.loss)),
-    ],
-    chart({
-      ...shared,
-      height: 182,
-      top: highest * 1.03,
-      decimals: 0,
-      marks: moments.map((at, i) => [at, looks[i].loss]),
-      levels: [
-        [Math.log(size), `knowing nothing, ${format(Math.log(size))}`, 13],
-        [floor, `lowest possible, ${format(floor)}`, 13]
-      ],
-      curves: runs.map(({ losses }) => losses.map((loss, i) => [middle(i), loss]))
-    }));
-  panels.rate.update(
-    [bold("learning rate"), now.rate === null ? " no step made yet" : " of this step: ", now.rate === null
-      ? null
-      : h("b", { dataset: { fact: "rate", value: now.rate } }, format(now.rate, 5))
-    ],
-    chart({
-      ...shared,
-      height: 92,
-      top: Math.max(...runs.flatMap(({ rates }) => rates)) * 1.04,
-      decimals: 3,
-      labels: true,
-      marks: now.rate === null ? [] : [
-        [step, now.rate]
-      ],
-      curves: runs.map(({ rates }) => rates.map((rate, i) => [i ? Math.min(i * every, steps) : 1, rate]))
-    }));
-}
-
-/** A chart with its title, which names what is shown at this moment. */
-function panel(name) {
-  const [title, box] = [div("te-rep-title"), div()];
-  return {
-    element: h("div", { dataset: { chart: name } }, title, box),
-    update: (words, drawing) => {
-      fill(title, ...words);
-      fill(box, drawing);
-    }
+/**
+ * Curves over the steps of the runs: the chosen one strong up to the moment, where its dot is; the others thin.
+ * @param {{name: string, top: number, decimals: number, curves: [number, number][][], what: string,
+ *   onPick?: (step: number) => void}} options  `curves`: of each run, [step, value]
+ */
+function chart({ name, top, decimals, curves, what, onPick }) {
+  const last = Math.max(...curves.flat().map(([step]) => step));
+  const x = (step) => (100 * step) / last;
+  const y = (value) => 100 - (100 * value) / top;
+  const points = (run) => curves[run].map(([step, value]) => `${x(step).toFixed(2)},${y(value).toFixed(2)}`).join(" ");
+  const line = (props) => svg(props.points ? "polyline" : "line", { "vector-effect": "non-scaling-stroke", ...props });
+  const drawing = (kind, ...children) => {
+    const box = sketch(kind, "0 0 100 100", ...children);
+    box.setAttribute("preserveAspectRatio", "none");
+    return box;
   };
-}
-
-/** The matrix of weights, a row for each right next word, and that word's probability at the end of the row. */
-function questions({ replay: { source_tokens: source, target_tokens: target } }) {
-  const rows = target.map(shown);
-  const grid = matrixGrid({
-    name: "weights",
-    label: "cross-attention, a row for each right next word",
-    rows,
-    columns: source,
-    showRows: true,
-    showColumns: true,
-  });
-  const lines = [...grid.element.querySelectorAll(".te-row")];
-  const bars = rows.map((_, i) => {
-    const number = span(),
-      inside = span("te-rep-fill");
-    const cell = h("div", { role: "gridcell", class: "te-rep-p" },
-      h("span", { class: "te-rep-track", "aria-hidden": "true" }, inside), number
-    );
-    lines[i + 1].append(cell);
-    return { cell, inside, number };
-  });
-  lines[0].append(h("div", { role: "columnheader", class: "te-header te-rep-head" }, "probability"));
+  const text = (kind, words, style = {}) =>
+    h("span", { class: `te-rep-axis ${kind}`, "aria-hidden": "true", style }, words);
+  const spot = (kind) => h("span", { class: `te-rep-dot ${kind}`, "aria-hidden": "true" });
+  const put = (one, step, value) => {
+    one.style.left = `${x(step)}%`;
+    one.style.top = `${y(value)}%`;
+  };
+  const all = curves.map((_, run) => line({
+    class: "te-rep-curve",
+    points: points(run),
+    "stroke-dasharray": DASHES[run % DASHES.length],
+  }));
+  const past = line({ class: "te-rep-curve te-rep-chosen", points: points(0) });
+  const gone = drawing("te-rep-lines te-rep-past", past);
+  const [dot, ends] = [spot("te-rep-now"), onPick ? [spot("te-rep-end"), spot("te-rep-end")] : []];
+  const box = h("div", { class: "te-rep-chart", dataset: { chart: name } },
+    drawing("te-rep-lines", ...ticksTo(top).map((value) => line({
+      class: "te-rep-rule",
+      x1: 0,
+      x2: 100,
+      y1: y(value),
+      y2: y(value),
+    })), ...all),
+    gone, ...ends, dot, text("te-rep-what", what), text("te-rep-steps", "training steps"),
+    ...ticksTo(top).map((value) => text("te-rep-y", format(value, decimals), { top: `${y(value)}%` })),
+    ...ticksTo(last).map((step) => text("te-rep-x", step, { left: `${x(step)}%` })));
+  if (onPick) {
+    box.addEventListener("click", ({ clientX }) => {
+      const { left, width } = box.getBoundingClientRect();
+      onPick(((clientX - left) / width) * last);
+    });
+  }
+  let run = null;
   return {
-    element: grid.element,
-    update(weights, p, { word, cell: pair = null }) {
-      grid.update(weights, { decimals: 2, colour: cividis });
-      eachCell(grid, (cell, i, j) => { if (weights[i][j] < FAINT) cell.textContent = ""; });
-      grid.highlight({ cell: pair });
-      bars.forEach(({ cell, inside, number }, i) => {
-        cell.dataset.value = String(p[i]);
-        cell.classList.toggle("te-rep-most", i === word);
-        cell.setAttribute("aria-label", `probability of ${rows[i]}: ${format(p[i])}`);
-        inside.style.width = `${100 * p[i]}%`;
-        number.textContent = format(p[i]);
-      });
+    element: box,
+    update(chosen, step, value) {
+      if (chosen !== run) {
+        past.setAttribute("points", points(chosen));
+        ends.forEach((one, i) => put(one, ...curves[chosen].at(-i)));
+      }
+      run = chosen;
+      gone.style.clipPath = `inset(-10px ${100 - x(step)}% -10px 0)`;
+      dot.hidden = value === null;
+      if (value === null) return;
+      Object.assign(dot.dataset, { step, value });
+      put(dot, step, value);
     },
   };
 }
 
-/** The model's own words, those of the right sentence marked, and the right sentence. */
-function writing(box, { target_tokens: right }, written) {
-  const good = inOrder(written, right);
-  const done = written.length === right.length && good.every(Boolean);
-  const word = (one, i) => span(
-    `te-rep-word${good?.[i] ? " te-rep-good" : ""}${one in ENDS ? " te-rep-special" : ""}`, shown(one)
-  );
-  fill(box, span("te-label", "it writes"), h("span", { class: "te-rep-line", dataset: { line: "written" } },
-      ...written.map(word), written.at(-1) === "<eos>" ? null : "…",
-      done ? h("b", { class: "te-rep-done" }, "✓ right") : null,
-    ),
-    span("te-label", "right is"),
-    span("te-rep-line te-rep-answer", ...right.map((one) => span("te-rep-word", shown(one)))));
+/** Loss and learning rate of the runs over the steps. */
+function charts({ moments, vocabulary: size, smoothing, runs, every }, onPick) {
+  const other = smoothing / size,
+    right = 1 - smoothing + other;
+  const floor = smoothing ? -(right * Math.log(right) + (size - 1) * other * Math.log(other)) : 0;
+  const losses = runs.map((run) => run.moments.map(({ loss }, i) => [moments[i], loss]));
+  const rates = runs.map((run) => run.rates.map((rate, i) => [i ? Math.min(i * every, moments.at(-1)) : 1, rate]));
+  const highest = (curves) => Math.max(...curves.flat().map(([, value]) => value));
+  return {
+    floor,
+    loss: chart({
+      name: "loss",
+      top: 1.04 * Math.max(Math.log(size), highest(losses)),
+      decimals: 0,
+      curves: losses,
+      what: "loss",
+      onPick,
+    }),
+    rate: chart({ name: "rate", top: 1.04 * highest(rates), decimals: 3, curves: rates, what: "learning rate" }),
+  };
+}
+
+/** The same map without numbers, for a moment to compare with. */
+function picture(rows, columns) {
+  const cells = Array.from({ length: rows * columns }, (_, i) => svg("rect", {
+    x: i % columns,
+    y: Math.floor(i / columns),
+    width: 0.96,
+    height: 0.95,
+  }));
+  const box = sketch("te-rep-picture", `0 0 ${columns} ${rows}`, ...cells);
+  box.setAttribute("preserveAspectRatio", "none");
+  return {
+    element: box,
+    update: (weights) => weights.flat().forEach((weight, i) => (cells[i].style.fill = css(cividis(weight)))),
+  };
+}
+
+/** One moment: its step and loss, where it looks, what it writes; words of the right sentence marked. */
+function panel(kind, map, right) {
+  const [step, loss] = [h("b"), h("span", { dataset: kind === "now" ? { fact: "loss" } : {} })];
+  const line = h("p", { class: "te-rep-line", dataset: { line: kind } });
+  let before = null;
+  return {
+    elements: [
+      div(`te-rep-caption te-rep-${kind}`, span(`te-rep-dot te-rep-${kind === "now" ? "now" : "end"}`), step, loss),
+      div(`te-rep-map te-rep-${kind}`, map),
+      div(`te-rep-writes te-rep-${kind}`, line),
+    ],
+    update(look, at) {
+      step.textContent = `step ${at}`;
+      loss.textContent = `loss ${format(look.loss)}`;
+      loss.dataset.value = String(look.loss);
+      if (before?.join() === look.written.join()) return;
+      const good = inOrder(look.written, right);
+      const endless = look.written.at(-1) !== END;
+      const text = look.written.filter((word) => word !== END).slice(0, endless && kind !== "now" ? FIRST : undefined);
+      const words = text.map((one, i) => span(`te-rep-word${good[i] ? " te-rep-good" : ""}`, shown(one)));
+      const spaced = words.flatMap((word) => [word, " "]);
+      fill(line, ...(words.length ? spaced : [span("te-rep-word", "(nothing)")]),
+        endless ? "…" : null, isRight(look, right) ? h("b", { class: "te-rep-done" }, "✓") : null);
+      words.forEach((word, i) => before && !before.includes(text[i]) && appear(word));
+      before = look.written;
+    },
+  };
+}
+
+/** How probable each right next word is. */
+function sureness(words) {
+  const bars = words.map((word) => {
+    const [inside, number] = [span("te-rep-fill"), span("te-number")];
+    const cell = div("te-rep-p", span("", word), span("te-rep-track", inside), number);
+    return { cell, inside, number };
+  });
+  return {
+    element: div("te-rep-sure", ...bars.map(({ cell }) => cell)),
+    update: (p) => bars.forEach(({ cell, inside, number }, i) => {
+      cell.dataset.value = String(p[i]);
+      number.textContent = format(p[i]);
+      inside.style.width = `${100 * p[i]}%`;
+    }),
+  };
 }
 
 /** The place of the number that grew most, -1 when none did by as much as is worth a word. */
@@ -204,84 +210,132 @@ function grownMost(now, then) {
 }
 
 /**
- * What grew most since the moment before: a right next word's probability, and a weight between corresponding words.
+ * What changed since the moment before: the weight between corresponding words and the right word that grew most.
+ * @returns {{cell: [number, number] | null, words: (Node | string)[], more: (Node | string)[]}}
  */
-function changesOf(state, looks, at) {
-  if (!at) return {};
-  const [now, then, { alignment }] = [looks[at], looks[at - 1], state.replay];
+function changes(state, looks, at) {
+  const { moments, target_tokens: target, source_tokens: source, alignment } = state.replay;
+  if (!at) {
+    return { cell: null, words: [bold("No correction yet: "), "random weights, random words."], more: [] };
+  }
+  const [now, then] = [looks[at], looks[at - 1]];
   const [after, before] = [weightsOf(state, now), weightsOf(state, then)];
   const word = grownMost(now.p, then.p);
-  const [column, row] = alignment[grownMost(
-    alignment.map(([i, j]) => after[j][i]), alignment.map(([i, j]) => before[j][i])
-  )] ?? [];
+  const pair = alignment[grownMost(alignment.map(([i, j]) => after[j][i]), alignment.map(([i, j]) => before[j][i]))];
+  const [column, row] = pair ?? [];
+  const since = bold(`Since step ${moments[at - 1]}: `);
   return {
-    word,
-    p: [then.p[word], now.p[word]],
-    cell: row === undefined ? null : [row, column],
-    weight: [
-      before[row]?.[column], after[row]?.[column],
-    ]
+    cell: pair ? [row, column] : null,
+    words: [since, ...(pair ? [
+      "to write ", asToken(shown(target[row])), " it looks more at ", asToken(shown(source[column])), ", ",
+      fromTo([before[row][column], after[row][column]]), ".",
+    ] : ["no word looks much more at its own."])],
+    more: [
+      since.cloneNode(true), "loss ", fromTo([then.loss, now.loss]), ", unseen sentences right ",
+      fromTo([then.exact, now.exact], percent), word < 0 ? "." : "; surer of ", ...(word < 0 ? [] : [
+        asToken(shown(target[word])), ", ", fromTo([then.p[word], now.p[word]]), ".",
+      ]),
+    ],
   };
 }
 
-/** What changed since the moment before, in words. */
-function story({ replay, run }, at, { word, p, cell, weight }) {
-  const { moments, runs, vocabulary: size, target_tokens: target, source_tokens: source } = replay;
-  const look = runs[run].moments[at],
-    before = runs[run].moments[at - 1];
-  if (!at) return [
-    "No correction has been made: the weights are random, and so are the words. Knowing nothing would give each of " +
-    `the ${size} words 1/${size} = ${format(1 / size, 3)} and cost ln ${size} = ${format(Math.log(size))}; the ` +
-    `loss is ${format(look.loss)}.`,
-  ];
-  const now = sentenceOf(look.written);
-  return [bold(`Steps ${moments[at - 1] + 1} to ${moments[at]}: `), "held-out loss ",
-    fromTo([before.loss, look.loss]), ", unseen sentences right ", fromTo([before.exact, look.exact], percent), ". ",
-    now === sentenceOf(before.written) ? "It still " : "It now ",
-    ...(now ? ["writes ", h("i", {}, `“${now}”`)] : ["ends at once, without a word"]), ". ",
-    ...(word < 0
-      ? [`No right next word gained ${MOVED} in probability. `]
-      : ["The right next word that gained most is ", asToken(shown(target[word])), ", ", fromTo(p), ". "]),
-    ...(cell ? [
-      "To write ", asToken(shown(target[cell[0]])), ", this head looks at ", asToken(shown(source[cell[1]])),
-      " more than before, ", fromTo(weight), ".",
-    ] : [])
-  ];
+/** Questions about the runs that are recorded; those that none of them answers are left out. */
+function tasks(state) {
+  const { moments, runs, target_tokens: right } = state.replay;
+  const firstRight = runs.map((run) => run.moments.findIndex((look) => isRight(look, right)));
+  const some = firstRight.findIndex((at) => at > 0);
+  const never = firstRight.indexOf(-1);
+  const share = (run) => percent(runs[run].moments[firstRight[run]].exact);
+  return [some >= 0 && {
+    ask: ["catch the first right sentence"],
+    done: () => state.step === moments[firstRight[state.run]],
+    tell: [`Of the unseen sentences, ${share(some)} are right by then.`],
+    show: () => state.set({ run: some, step: moments[firstRight[some]] }),
+  }, some >= 0 && never >= 0 && {
+    ask: ["find a rate that never gets there"],
+    done: () => firstRight[state.run] < 0,
+    tell: [`Its loss falls from ${[0, -1].map((at) => format(runs[never].moments.at(at).loss)).join(" to ")} only.`],
+    show: () => state.set({ run: never, step: moments.at(-1) }),
+  }].filter(Boolean);
+}
+
+/** What the chosen run shows. */
+function finding({ replay: { moments, runs, target_tokens: right }, run }) {
+  const [mine, first] = [runs[run], runs[0]].map((one) => one.moments.findIndex((look) => isRight(look, right)));
+  if (mine < 0) return `Within ${plural(moments.at(-1), "step")} this run never writes the sentence`;
+  return run === 0 || first < 0 || mine === first
+    ? "As the loss falls, its words come right and it learns where to look"
+    : `This run gets there too: at step ${moments[mine]}, not ${moments[first]}`;
 }
 
 function render({ model, el }) {
-  const root = mount(el, "training-replay", "Training replay");
-  const announce = changeAnnouncer(root);
+  const figure = frame(el, {
+    name: "training-replay",
+    label: "Training replay",
+    says: [""],
+    invite: ["press Play and follow the dot. Then choose another learning rate."],
+  });
   const state = store(model, TRAITS, draw);
-  const { moments, runs, maps, heads, source_tokens: source, held_out_sentences: unseen, seed, every } = state.replay;
+  const { replay } = state;
+  const { moments, runs, maps, heads, vocabulary: size, source_tokens: source, target_tokens: target } = replay;
+  const last = moments.length - 1;
   const place = () => moments.indexOf(state.step);
-  const go = (at) => at >= 0 && at < moments.length && at !== place() && state.set({ step: moments[at] });
-  const swatch = (i) => svg(
-    "svg", { class: "te-rep-swatch", viewBox: "0 0 26 8", "aria-hidden": "true", focusable: "false" },
-    svg("line", { x1: 0, x2: 26, y1: 4, y2: 4, "stroke-dasharray": DASHES[i % DASHES.length] }),
-  );
-  const plans = choice({
-    label: "Which run",
-    class: "te-rep-runs",
-    value: state.run,
-    onChange: (run) => state.set({ run }),
-    options: runs.map(({ name }, i) => ({ value: i, content: [swatch(i), name], label: name })),
+  const go = (at) => at >= 0 && at <= last && at !== place() && state.set({ step: moments[at] });
+  const nearest = (step) => moments.reduce((best, one, i) =>
+    Math.abs(one - step) < Math.abs(moments[best] - step) ? i : best, 0);
+  const { loss, rate, floor } = charts(replay, (step) => go(nearest(step)));
+  const matrix = matrixGrid({
+    name: "weights",
+    label: "cross-attention, a row for each right next word",
+    rows: target.map(shown),
+    columns: source,
+    showRows: true,
+    showColumns: true,
+  });
+  const pictures = [0, last].map(() => picture(target.length, source.length));
+  const [start, now, end] = ["start", "now", "end"].map((kind, i) =>
+    panel(kind, (i === 1 ? matrix : pictures[i / 2]).element, target));
+  const sure = sureness(target.map(shown));
+  const [rateNow, more] = [span(""), paragraph("")];
+  let [fresh, compared, folded] = [false, "", null];
+
+  const play = player({
+    figure: figure.root,
+    at: () => (fresh ? last : place()),
+    last: () => last,
+    go: (at) => {
+      fresh = false;
+      go(at);
+    },
+    wait: 600,
   });
   const back = button("Back", () => go(place() - 1));
   const forward = button("Forward", () => go(place() + 1), { class: "te-button te-primary" });
   const bar = slider({
-    label: "training step",
+    label: "step",
     min: 0,
-    max: moments.length - 1,
+    max: last,
     value: place(),
     format: (at) => String(moments[at]),
     onInput: go,
   });
-  const loss = panel("loss"),
-    rate = panel("rate");
-  const written = div("te-rep-written"),
-    words = paragraph("te-sentence te-rep-story");
-  const matrix = questions(state);
+  const plans = choice({
+    label: "Learning rate",
+    class: "te-rep-runs",
+    value: state.run,
+    onChange: (run) => state.set({ run }),
+    options: runs.map(({ name }, i) => ({
+      value: i,
+      label: name,
+      content: [sketch("te-rep-swatch", "0 0 26 8", svg("line", {
+        x1: 0,
+        x2: 26,
+        y1: 4,
+        y2: 4,
+        "stroke-dasharray": DASHES[i % DASHES.length],
+      })), name],
+    })),
+  });
   const list = select({
     label: "attention of",
     value: `${state.layer} ${state.head}`,
@@ -295,43 +349,74 @@ function render({ model, el }) {
     }))),
   });
 
-  function draw() {
-    const at = place(),
-      looks = runs[state.run].moments,
-      look = looks[at],
-      changes = changesOf(state, looks, at);
-    [plans.set(state.run), bar.set(at), list.set(`${state.layer} ${state.head}`)];
-    setOff(back, at === 0);
-    setOff(forward, at === moments.length - 1);
-    charts(state, { loss, rate });
-    writing(written, state.replay, look.written);
-    matrix.update(weightsOf(state, look), look.p, changes);
-    fill(words, ...story(state, at, changes));
-    const text = `${runs[state.run].name}, step ${state.step}. ${words.textContent}`;
-    announce(text);
+  figure.stage.append(
+    div("te-rep-top", loss.element, div("te-rep-rates", span("te-note", "learning rate"), plans.element)),
+    paragraph("te-note te-rep-goal", "To translate: ", bold(source.join(" ")), ". Yellow: where it looks."),
+    div("te-rep-strip", ...[start, now, end].flatMap((one) => one.elements)),
+  );
+  figure.controls.append(play.element, back, forward, bar.element);
+  const words = figure.words(1);
+
+  /** The first moment and the last, of the chosen run and head. */
+  function compare(looks) {
+    const key = [state.run, state.layer, state.head].join();
+    if (key === compared) return;
+    compared = key;
+    pictures.forEach((one, i) => one.update(weightsOf(state, looks.at(-i))));
+    [start, end].forEach((one, i) => one.update(looks.at(-i), moments.at(-i)));
+    figure.says(finding(state));
+    list.set(`${state.layer} ${state.head}`);
   }
 
-  root.append(
-    paragraph("te-rep-lead",
-      `A model learns to translate in ${moments.at(-1).toLocaleString("en")} small corrections `,
-      span("te-label te-nowrap", "Move through the run."),
-    ),
-    plans.element,
-    div("te-rep-time", back, forward, bar.element),
-    div("te-rep-body", div("te-rep-charts", loss.element, rate.element),
-      div("te-rep-right",
-        div("te-caption", bold("cross-attention"), span("", "given the right words so far")),
-        matrix.element,
-        list.element,
-      )),
-    div("te-rep-source", span("te-label", "it reads"), span("te-rep-line", source.join(" "))), written, words,
-    paragraph("te-note te-rep-foot",
-      `Recorded runs of one model: first weights, sentences and their order are the same in each (seed ${seed}). ` +
-      `Training loss: the mean of ${every} steps. Held-out loss: ${unseen} sentences never trained on, without ` +
-      "dropout. Both with label smoothing. Underlined: words of the right sentence, in its order.",
-    ),
-  );
+  function drawFolded(look, rest) {
+    rate.update(state.run, state.step, look.rate);
+    fill(rateNow, look.rate === null
+      ? "no step made yet"
+      : h("b", { dataset: { fact: "rate", value: look.rate } }, format(look.rate, 5)));
+    sure.update(look.p);
+    fill(more, ...rest);
+  }
+
+  function draw() {
+    const [at, looks] = [place(), runs[state.run].moments];
+    const look = looks[at];
+    const { cell, words: story, more: rest } = changes(state, looks, at);
+    fresh = false;
+    plans.set(state.run);
+    bar.set(at);
+    setOff(back, at === 0);
+    setOff(forward, at === last);
+    loss.update(state.run, state.step, look.loss);
+    matrix.update(weightsOf(state, look), { decimals: 2, colour: cividis, quiet: FAINT });
+    matrix.highlight({ cell });
+    figure.rest(() => {
+      compare(looks);
+      now.update(look, state.step);
+      fill(words, ...story);
+      if (folded?.open) drawFolded(look, rest);
+      figure.tell(`${runs[state.run].name}, step ${state.step}, layer ${state.layer + 1}, head ${state.head + 1}. ` +
+        words.textContent);
+    });
+  }
   draw();
+  fresh = true; // the first Play begins at step 0, wherever the figure opens
+  figure.ask(tasks(state));
+  folded = figure.details("Other heads, probabilities, how it was measured",
+    list.element, more,
+    div("te-note", "Probability of each right next word, given the right words before it:"), sure.element,
+    div("te-note", "Learning rate of this step: ", rateNow), rate.element,
+    paragraph("te-note",
+      "Recorded runs of one model: first weights, sentences and their order are the same in each " +
+      `(seed ${replay.seed}). Loss: nats per token on ${replay.held_out_sentences} sentences never trained on. ` +
+      `Knowing nothing gives each of the ${size} words 1/${size} = ${format(1 / size, 3)} and costs ln ${size} = ` +
+      `${format(Math.log(size))}; label smoothing does not let it below ${format(floor)}. A row of the map asks for ` +
+      "its word, given the right words before it. Underlined: words of the right sentence, in order.",
+    ));
+  folded.addEventListener("toggle", () => {
+    const was = fresh;
+    draw();
+    fresh = was;
+  });
   return state.dispose;
 }
 

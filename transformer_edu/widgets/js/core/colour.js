@@ -1,21 +1,18 @@
 /** @typedef {[number, number, number]} RGB  each 0 … 255 */
 
+/** @param {string} hex @returns {RGB} */
+const fromHex = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 const CIVIDIS = [
   "#00224e", "#083370", "#35456c", "#4f576c", "#666970", "#7d7c78", "#948e77", "#aea371", "#c8b866", "#e5cf52",
   "#fee838",
-];
-const BLUE_ORANGE = ["#1d4e89", "#5b8fc4", "#aecbe6", "#f4f3f0", "#f6c896", "#e08e3c", "#a8560b"];
+].map(fromHex);
+const BLUE_ORANGE = ["#1d4e89", "#5b8fc4", "#aecbe6", "#f4f3f0", "#f6c896", "#e08e3c", "#a8560b"].map(fromHex);
 
-/** @param {string} hex @returns {RGB} */
-function fromHex(hex) {
-  return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
-}
-
-/** @param {string[]} stops @param {number} t 0 … 1 @returns {RGB} */
+/** @param {RGB[]} stops @param {number} t 0 … 1 @returns {RGB} */
 function along(stops, t) {
   const place = Math.min(1, Math.max(0, t)) * (stops.length - 1);
   const left = Math.min(Math.floor(place), stops.length - 2);
-  const [from, to] = [fromHex(stops[left]), fromHex(stops[left + 1])];
+  const [from, to] = [stops[left], stops[left + 1]];
   return from.map((channel, i) => Math.round(channel + (to[i] - channel) * (place - left)));
 }
 

@@ -22,8 +22,8 @@ export function slider({ label, min, max, step = 1, value, format: show = String
     output.textContent = show(v);
   };
   input.addEventListener("input", () => {
+    onInput(Number(input.value)); // first: it may have to ask where something stands
     set(Number(input.value));
-    onInput(Number(input.value));
   });
   set(value);
   return { element: div("te-slider", h("label", { for: id }, label), input, output), input, set };
@@ -61,14 +61,19 @@ export function choice({ label, kind = "radiogroup", class: extra = "", controls
     const next = event.ctrlKey || event.metaKey || event.altKey ? null : nextIndex(event.key, index, buttons.length);
     if (next === null) return;
     event.preventDefault();
-    buttons[next].focus();
+    stopAt(next); // first, and the focus last: between other changes, both make the browser lay out the figure
     onChange(options[next].value);
+    buttons[next].focus();
   }
-  const set = (current) => buttons.forEach((button, i) => {
-    const on = options[i].value === current;
-    button.setAttribute(mark, String(on));
-    button.tabIndex = on || (i === 0 && !options.some((option) => option.value === current)) ? 0 : -1;
+  const stopAt = (index) => buttons.forEach((button, i) => {
+    const stop = i === index ? "0" : "-1";
+    if (button.getAttribute("tabindex") !== stop) button.setAttribute("tabindex", stop);
   });
+  const set = (current) => {
+    const index = options.findIndex((option) => option.value === current);
+    stopAt(Math.max(0, index));
+    buttons.forEach((button, i) => button.setAttribute(mark, String(i === index)));
+  };
   set(value);
   return {
     element: h("div", { role: kind, "aria-label": label, class: `te-choices ${extra}` }, ...buttons),

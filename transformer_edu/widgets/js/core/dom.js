@@ -84,20 +84,9 @@ export function announcer(/** @type {HTMLElement} */ root, delay = 250) {
   };
 }
 
-/** As `announcer`, for a text that says the whole state: only a text that differs from the last one is announced. */
-export function changeAnnouncer(/** @type {HTMLElement} */ root, delay = 250) {
-  const announce = announcer(root, delay);
-  let said = "";
-  return (/** @type {string} */ text) => {
-    if (said && text !== said) announce(text);
-    said = text;
-  };
-}
-
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
 /** True when the reader asked for less movement: then jump, do not glide. */
-export function reducedMotion() {
-  return matchMedia("(prefers-reduced-motion: reduce)").matches;
-}
+export const reducedMotion = () => calm.matches;
 
 /** The element inside `node` that has the focus, or null. @param {Element} node @returns {HTMLElement | null} */
 export function focusedIn(node) {

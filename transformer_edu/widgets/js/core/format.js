@@ -36,8 +36,10 @@ export function inBrackets(value, decimals = 2) {
   return text.startsWith(MINUS) ? `(${text})` : text;
 }
 
+const thousands = new Intl.NumberFormat("en-US"); // made once: toLocaleString is ten times as slow
+
 /** 12,345. @param {number} value */
-export const whole = (value) => value.toLocaleString("en-US");
+export const whole = (value) => thousands.format(value);
 
 /** "3 rows". @param {number} count @param {string} noun @param {string}[space] */
 export const plural = (count, noun, space = " ") =>

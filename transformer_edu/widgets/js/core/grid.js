@@ -57,10 +57,14 @@ export function matrixGrid(options) {
 
   return {
     element,
-    /** @param {Matrix} values @param {{decimals?: number, colour?: (value: number) => RGB}}[look] */
+    /**
+     * @param {Matrix} values
+     * @param {{decimals?: number, colour?: (value: number) => RGB, quiet?: number}}[look] `quiet`: a number nearer to
+     *   zero is not printed; it is still spoken
+     */
     update(values, look = {}) {
       const decimals = look.decimals ?? decimalsFor(values);
-      cells.forEach((line, r) => line.forEach((cell, c) => cell.show(values[r][c], decimals, look.colour)));
+      cells.forEach((line, r) => line.forEach((cell, c) => cell.show(values[r][c], decimals, look)));
     },
     /** Mark a row, a column and one cell (any may be null or missing); Tab then leads to the marked place. */
     highlight({ row = null, column = null, cell = null } = {}) {
@@ -94,7 +98,7 @@ function neighbour(key, r, c, rowCount, columnCount) {
   return to ? [clamp(to[0], 0, rowCount - 1), clamp(to[1], 0, columnCount - 1)] : null;
 }
 
-/** One cell: its element, the node that takes focus, and `show(value, decimals, colour)`. */
+/** One cell: its element, the node that takes focus, and `show(value, decimals, look)`. */
 function gridCell(options, r, c, step) {
   const place = `row ${options.rows[r]}, column ${options.columns[c]}`;
   const element = h("div", { role: "gridcell", class: "te-cell", dataset: { row: r, column: c } });
@@ -107,17 +111,25 @@ function gridCell(options, r, c, step) {
     });
   }
   target.tabIndex = -1;
+  let painted = "";
 
-  function show(value, decimals, colour) {
+  function show(value, decimals, { colour, quiet = 0 }) {
     const text = format(value, decimals);
     element.dataset.value = String(value);
     target.setAttribute("aria-label", `${place}: ${value === -Infinity ? "minus infinity, blocked" : text}`);
-    if (!options.editable) element.textContent = text;
-    else if (!focusedIn(target) || parseNumber(target.value) !== value) target.value = short(value);
-    const fillColour = colour && value !== -Infinity ? colour(value) : null;
-    element.style.background = fillColour ? css(fillColour) : "";
-    element.style.color = fillColour ? inkOn(fillColour) : "";
-    element.classList.toggle("te-coloured", fillColour !== null);
+    const printed = Math.abs(value) < quiet ? "" : text;
+    if (!options.editable && (element.childElementCount || element.textContent !== printed)) {
+      element.textContent = printed;
+    }
+    if (options.editable && (!focusedIn(target) || parseNumber(target.value) !== value)) target.value = short(value);
+    const rgb = colour && value !== -Infinity ? colour(value) : null;
+    const paint = rgb ? css(rgb) : "";
+    if (paint !== painted || element.classList.contains("te-coloured") !== Boolean(rgb)) {
+      painted = paint;
+      element.style.background = paint;
+      element.style.color = rgb ? inkOn(rgb) : "";
+      element.classList.toggle("te-coloured", Boolean(rgb));
+    }
     element.classList.toggle("te-blocked", value === -Infinity);
   }
   return { element, target, show };

@@ -1,0 +1,52 @@
+"""The book's font: cut from an installed package, small, under a name of its own, with its licence."""
+
+import io
+
+import pytest
+from fontTools.ttLib import TTFont
+
+from transformer_edu.widgets import assets, font
+
+pytestmark = pytest.mark.long
+MOST_BYTES = 40_000
+WRITTEN = "Ää ßéœĠ0123456789·×−±√∞≈≠≤≥∂→←↑↓₀₁₂²³⁴…–“”’✓"  # by the book and its figures
+GREEK = "αβγεθλπσΣ"
+
+
+@pytest.fixture(scope="module", params=font.STYLES)
+def style(request):
+    return request.param
+
+
+@pytest.fixture
+def opened(style):
+    with TTFont(io.BytesIO(font.woff2(style))) as one:
+        yield one
+
+
+def test_a_style_is_small_and_has_the_letters_that_the_book_writes(style, opened):
+    assert len(font.woff2(style)) < MOST_BYTES
+    letters = WRITTEN if style == "Italic" else WRITTEN + GREEK
+    assert set(letters.replace(" ", "")) <= set(map(chr, opened.getBestCmap()))
+
+
+def test_all_figures_are_as_wide_as_each_other(opened):
+    glyphs = opened.getBestCmap()
+    assert len({opened["hmtx"][glyphs[ord(figure)]][0] for figure in "0123456789"}) == 1
+
+
+def test_a_cut_font_does_not_bear_the_reserved_name_and_says_whose_it_is(opened):
+    names = {entry.nameID: str(entry) for entry in opened["name"].names}
+    assert all("Source" not in names.get(number, "") for number in (1, 3, 4, 6, 16))
+    assert names[1] == font.FAMILY
+    assert "Adobe" in names[0]
+    assert "SIL OPEN FONT LICENSE" in font.licence()
+
+
+def test_the_style_sheet_holds_every_style_and_a_page_takes_it_into_its_head():
+    sheet = font.stylesheet()
+    assert sheet.count("@font-face") == sheet.count("data:font/woff2") == sheet.count("url(") == len(font.STYLES)
+    page = font.with_font(assets.standalone_page())
+    head, _, body = page.partition("</head>")
+    assert sheet in head
+    assert "@font-face" not in body

@@ -1,0 +1,79 @@
+"""The font of the book and its figures, made from an installed package: *Source Sans Pro*, cut to what is needed.
+
+The Open Font License lets anyone cut a font and pass it on, under another name: here it is *Book Sans*. The three
+styles stand in the style sheet itself. So they are there when a page is first drawn, nothing moves when they arrive,
+and a page from disk has them, too (browsers refuse it font files).
+"""
+
+import base64
+import io
+from functools import cache
+from importlib.metadata import version
+
+from transformer_edu.widgets import bertviz_script
+
+FAMILY = "Book Sans"
+PACKAGE, FOLDER = "font-source-sans-pro", "font_source_sans_pro/files"
+LICENCE = "LICENSE.txt"
+# name of the style: file, and what it is in CSS
+STYLES = {
+    "Regular": ("SourceSansPro-Regular.ttf", "font-weight: 400; font-style: normal"),
+    "Italic": ("SourceSansPro-It.ttf", "font-weight: 400; font-style: italic"),
+    "Semibold": ("SourceSansPro-Semibold.ttf", "font-weight: 600 900; font-style: normal"),
+}
+# Latin, Greek, punctuation, raised and lowered figures, arrows, operators, shapes, the tick.
+LETTERS = (
+    *((0x20, 0x7E), (0xA0, 0x17F), (0x2B0, 0x2FF), (0x370, 0x3FF), (0x1E9E, 0x1E9E), (0x2000, 0x206F)),
+    *((0x2070, 0x209F), (0x20AC, 0x20AC), (0x2100, 0x214F), (0x2190, 0x21FF), (0x2200, 0x22FF), (0x25A0, 0x25FF)),
+    (0x2713, 0x2713),
+)
+FEATURES = ["kern", "liga", "ccmp", "mark", "mkmk"]  # its figures are as wide as each other without a feature
+NAMES = {1: FAMILY, 16: FAMILY}  # numbers of entries in a font's table of names
+KEPT_NAMES = [0, 7, 13, 14]  # whose it is, and its licence
+SIZE = "106%"  # its small letters are then as high as those of the system fonts that stand in for it
+
+
+@cache
+def woff2(style: str) -> bytes:
+    """One style, cut and compressed."""
+    from fontTools import subset
+
+    options = subset.Options(
+        flavor="woff2",
+        layout_features=FEATURES,
+        hinting=False,
+        name_IDs=[*NAMES, *KEPT_NAMES, 2, 4, 6],
+        notdef_outline=True,
+    )
+    path = bertviz_script.installed_file(PACKAGE, f"{FOLDER}/{STYLES[style][0]}")
+    names = NAMES | {2: style, 4: f"{FAMILY} {style}", 6: f"{FAMILY}-{style}".replace(" ", "")}
+    file = io.BytesIO()
+    with subset.load_font(str(path), options) as font:
+        cut = subset.Subsetter(options)
+        cut.populate(unicodes=[letter for first, last in LETTERS for letter in range(first, last + 1)])
+        cut.subset(font)
+        for entry in font["name"].names:
+            entry.string = names.get(entry.nameID, entry.string)
+        subset.save_font(font, file, options)
+    return file.getvalue()
+
+
+def licence() -> str:
+    """The font's licence, which goes wherever the font goes."""
+    return bertviz_script.installed_file(PACKAGE, f"{FOLDER}/{LICENCE}").read_text(encoding="utf-8")
+
+
+@cache
+def stylesheet() -> str:
+    """A style sheet with all three styles in it."""
+    faces = "".join(
+        f'@font-face {{ font-family: "{FAMILY}"; {css}; font-display: block; size-adjust: {SIZE}; '
+        f'src: url("data:font/woff2;base64,{base64.b64encode(woff2(style)).decode()}") format("woff2"); }}\n'
+        for style, (_, css) in STYLES.items()
+    )
+    return f"/* Cut from {PACKAGE} {version(PACKAGE)}, SIL Open Font License 1.1: {LICENCE}. */\n{faces}"
+
+
+def with_font(page: str) -> str:
+    """A page of HTML with the font in its head."""
+    return page.replace("</head>", f"<style>{stylesheet()}</style></head>", 1)

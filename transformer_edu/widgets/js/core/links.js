@@ -1,0 +1,72 @@
+import { choice } from "./controls.js";
+import { div, fill, h, span, svg } from "./dom.js";
+import { format } from "./format.js";
+import { wordSpan } from "./words.js";
+
+/** Weights below this print as 0.00: no line, no number, no mention. */
+export const VISIBLE = 0.005;
+
+/**
+ * Two rows of words with lines between them: the chosen word's lines strong, all others faint.
+ * @param {{queries: string[], keys: string[], above: string, below: string}} parts  words that look, below; words
+ *   looked at, above; and what the rows are called
+ * @param {{chosen: number, onChoose: (query: number) => void, onHover?: (query: number | null) => void,
+ *   onKey: (key: number) => void}} actions  `onKey`: a word above was clicked
+ */
+export function linkedWords({ queries, keys, above, below }, { chosen: first, onChoose, onHover = () => {}, onKey }) {
+  const shares = keys.map(() => span("te-share"));
+  const top = h("div", { class: "te-link-keys", "aria-hidden": "true", style: { "--count": keys.length } },
+    ...keys.map((word, j) =>
+      h("span", { class: "te-link-key", on: { click: () => onKey(j) } }, shares[j], wordSpan("te-word", word))));
+  const rows = choice({
+    label: below,
+    class: "te-link-queries",
+    value: first,
+    onChange: onChoose,
+    options: queries.map((word, i) => ({ value: i, content: [wordSpan("te-word", word)] })),
+  });
+  rows.element.style.setProperty("--count", String(queries.length));
+  rows.buttons.forEach((one, i) => {
+    one.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && onHover(i));
+    one.addEventListener("pointerleave", () => onHover(null));
+  });
+  const lines = svg("svg", {
+    class: "te-link-lines",
+    viewBox: "0 0 100 100",
+    preserveAspectRatio: "none",
+    "aria-hidden": "true",
+    focusable: "false",
+  });
+  const path = (i, j) => {
+    const [from, to] = [(100 * (i + 0.5)) / queries.length, (100 * (j + 0.5)) / keys.length];
+    return `M ${from} 100 C ${from} 45, ${to} 55, ${to} 0`;
+  };
+  const paths = queries.map((_, i) => keys.map((__, j) => svg("path", {
+    d: path(i, j),
+    class: "te-link-line te-glide",
+    "vector-effect": "non-scaling-stroke",
+  })));
+  fill(lines, ...paths.flat());
+  return {
+    /** What stands below, word by word. */
+    written: rows.buttons,
+    element: div("te-link", div("te-label", above), top, lines, rows.element, div("te-label", below)),
+    /** @param {number[][]} weights (queries, keys) @param {number} chosen @param {number}[marked] strong lines */
+    update(weights, chosen, marked = chosen) {
+      rows.set(chosen);
+      rows.buttons.forEach((one, i) => one.classList.toggle("te-link-hovered", i === marked && i !== chosen));
+      shares.forEach((share, j) => {
+        const weight = weights[marked][j];
+        share.textContent = weight >= VISIBLE ? format(weight) : "\u00a0";
+        share.parentNode.classList.toggle("te-link-seen", weight >= 0.2);
+      });
+      paths.forEach((row, i) => row.forEach((one, j) => {
+        const [weight, strong] = [weights[i][j], i === marked];
+        const shown = weight >= VISIBLE;
+        one.classList.toggle("te-link-chosen", strong && shown);
+        one.style.strokeWidth = `${shown ? (strong ? 1 + 8 * weight : 0.5 + 3.5 * weight).toFixed(2) : 0}px`;
+        one.style.opacity = shown ? (strong ? 0.4 + 0.6 * weight : 0.5 * weight).toFixed(3) : "0";
+      }));
+    },
+  };
+}
