@@ -1,7 +1,8 @@
 """Sphinx extension: interactive figures in the published book, without a kernel.
 
 A page with a figure gets the figures' styles, one script for each kind of figure on it, and the host script; a page
-without one gets nothing. Stills, stored as data in the notebooks, become files in _images.
+without one gets nothing. The weights of a model that a figure runs lie in _static; no page loads them by itself.
+Stills, stored as data in the notebooks, become files in _images.
 
 In a Markdown page (`:state:` is a JSON file, relative to the repository; both options may be left out):
 
@@ -24,11 +25,15 @@ from sphinx.config import Config
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
+from transformer_edu.engine.shipped import shipped_file
+from transformer_edu.engine.weights import weight_scripts
+from transformer_edu.support.files import write_atomically
 from transformer_edu.widgets import assets
 from transformer_edu.widgets.stills import NO_STILL, SOURCE, STILL, png_of
 
 logger = logging.getLogger(__name__)
 WIDGET = re.compile(r'<div class="te-figure" data-widget="([\w-]+)"')
+MODEL = re.compile(r'<div class="te-figure" data-widget="[\w-]+" data-model="([\w-]+)"')
 
 
 class Interactive(SphinxDirective):
@@ -84,6 +89,14 @@ def write_assets(app: Sphinx) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
 
+def write_weights(app: Sphinx, model: str) -> None:
+    """Write the scripts with a shipped model's weights beside the others; a page asks for them when it is touched."""
+    for name, text in weight_scripts(shipped_file(model)).items():
+        path = Path(app.outdir) / "_static" / name
+        if not path.exists():
+            write_atomically(path, text.encode())
+
+
 def prepare_page(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object) -> None:
     """Give a page with figures what they need, and turn their stills into files."""
     body = context.get("body") or ""
@@ -94,6 +107,8 @@ def prepare_page(app: Sphinx, pagename: str, templatename: str, context: dict[st
         logger.warning("there is no figure called %r", name, location=pagename)
     if NO_STILL in body:
         logger.warning("an interactive figure has no still picture: run `make outputs`", location=pagename)
+    for model in set(MODEL.findall(body)):
+        write_weights(app, model)
     context["body"] = stills_as_files(app, context, body)
     context["metatags"] = context.get("metatags", "") + head_tags(app, context, names)
 
