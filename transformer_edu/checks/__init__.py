@@ -34,6 +34,8 @@ hang on the process's settings (gradients, autocast, default dtype and device, s
     check_beam_search(fn)                        fn(next_log_probs, bos_id, eos_id, max_len, beam_size, length_penalty)
                                                  -> (ids, log_prob)
     check_corpus_bleu(fn)                        fn(hypotheses, references) -> BLEU, 0 .. 100, of token lists
+    check_attention_entropy(fn)                  fn(weights) -> entropy over ln n of each head
+    check_attention_rollout(fn)                  fn(maps) -> (seq, seq), attention followed through the layers
 
 Two more are for the parts of a machine of your own:
 
@@ -52,6 +54,8 @@ from transformer_edu.checks.engine.laboratory import laboratory
 
 with laboratory():  # the tensors of the trials are made here and now, whatever the default dtype or device is
     from transformer_edu.checks.components.attention import check_scaled_dot_product_attention
+    from transformer_edu.checks.components.attention_entropy import check_attention_entropy
+    from transformer_edu.checks.components.attention_rollout import check_attention_rollout
     from transformer_edu.checks.components.batches import check_token_budget_batches
     from transformer_edu.checks.components.beam_search import check_beam_search
     from transformer_edu.checks.components.byte_pair_merges import check_byte_pair_merges
@@ -91,8 +95,17 @@ def component_names() -> list[str]:
     return list(_COMPONENTS)
 
 
+def chapter_of(component: str) -> int:
+    """The number of the chapter that teaches a component."""
+    return _named(component).chapter
+
+
 def catalogue(component: str) -> list[Mistake]:
     """The known mistakes of one component: each has a name, a symptom, a why, a hint, and `wrong`, its code."""
+    return list(_named(component).mistakes)
+
+
+def _named(component: str) -> Component:
     if component not in _COMPONENTS:
         raise ValueError(f"component must be one of {', '.join(map(repr, _COMPONENTS))}, got {component!r}")
-    return list(_COMPONENTS[component].mistakes)
+    return _COMPONENTS[component]

@@ -92,7 +92,7 @@ mistake(
 )(partial(norm, correction=0, outside=True))
 mistake(
     "the standard deviation is Bessel-corrected and ε is added outside the root",
-    symptom="outputs differ from torch.nn.LayerNorm's: up to 0.14 at d = 8, 0.004 at d = 512",
+    symptom="outputs are smaller than torch.nn.LayerNorm's, by 6 % at d = 8 and 0.1 % at d = 512",
     why="`(x - x.mean(-1)) / (x.std(-1) + eps)` is widely copied; it has both deviations.",
     hint="Two things: by what does x.std() divide, and what stands under the root?",
 )(partial(norm, correction=1, outside=True))
