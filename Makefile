@@ -9,8 +9,11 @@ PY     ?= $(VENV)/bin/python
 ENV    := $(if $(filter $(VENV)/bin/python,$(PY)),$(STAMP))
 PYTEST := $(PY) -m pytest
 
+# Many processes import the same modules: compiled by the first of them, not by each.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help venv book serve test check outputs test-gpu recordings bench lock clean
+.PHONY: help venv book serve test check lint fast-tests outputs test-gpu recordings bench lock clean
 .DELETE_ON_ERROR:
 
 help:
@@ -46,14 +49,21 @@ test: book
 	OMP_NUM_THREADS=1 $(PYTEST) tests notebooks --nbval --nbval-current-env --continue-on-collection-errors \
 		--cov=transformer_edu --cov-report=term -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
+# Side by side, so that no core waits while another loads the package or looks at types.
 check: $(ENV)
+	@$(MAKE) --no-print-directory --output-sync=target -j$(JOBS) lint fast-tests
+
+lint: $(ENV)
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) tools/format_js.py --check
 	$(PY) -m mypy
 	$(PY) tools/run_notebooks.py --check
 	$(PY) tools/take_stills.py --check
-	OMP_NUM_THREADS=1 $(PYTEST) -m "not slow and not browser and not book" -n $(JOBS) --dist loadfile -q
+
+fast-tests: $(ENV)
+	JAXTYPING_DISABLE=1 OMP_NUM_THREADS=1 $(PYTEST) -p no:nbval -n $(JOBS) --dist loadfile -q \
+		-m "not long and not slow and not browser and not book"
 
 # Every chapter end to end, its assertions on; printed text is compared on the CPU only.
 test-gpu: $(ENV)

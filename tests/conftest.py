@@ -1,6 +1,7 @@
 """What all tests share: shape and type checks switched on in the package, one thread for torch, folders, markers."""
 
 import os
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -9,8 +10,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 from jaxtyping import install_import_hook
 
-# Before anything imports the package: every annotated shape and type in it is now checked when it is called.
-install_import_hook("transformer_edu", "beartype.beartype")
+# Before anything imports the package: every annotated shape and type in it is now checked when it is called. `make
+# check` does without (JAXTYPING_DISABLE=1): it has mypy, and half the time goes to these checks.
+if not jaxtyping.config.jaxtyping_disable:
+    install_import_hook("transformer_edu", "beartype.beartype")
+
+# nbformat loads it by way of jsonschema, and it builds a parser for two seconds; no notebook needs it.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 import torch  # noqa: E402
 

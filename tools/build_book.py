@@ -28,7 +28,7 @@ FRAME = (
     ),
     *("book/_ext", "book/_static", "book/_templates", "book/references.bib"),
 )
-PAGES = ("book", "notebooks", "transformer_edu/recordings")
+PAGES = ("book", "notebooks", "transformer_edu/recordings", "transformer_edu/checks")
 IGNORED = ("__pycache__", ".ipynb_checkpoints")
 
 

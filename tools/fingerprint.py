@@ -14,6 +14,7 @@ they run in the reader's browser, and no stored output holds a line of them. (A 
 import ast
 import hashlib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from IPython.core.inputtransformer2 import TransformerManager
@@ -41,6 +42,10 @@ class Sources:
             self.trees[name] = without_docstrings(ast.parse(path.read_text(encoding="utf-8")))
         found = ((root / PACKAGE).rglob(f"*{suffix}") for suffix in DATA_SUFFIXES)
         self.data = [path for paths in found for path in paths if FRONT_END.isdisjoint(path.relative_to(root).parts)]
+        # what a module uses, names and means is the same for every chapter: found out once
+        self.uses = cache(lambda name: self.modules_of(self.trees[name], name))
+        self.data_of = cache(self.find_data_of)
+        self.meaning = cache(lambda name: repr(structure(self.trees[name])).encode())
 
     def reached_by(self, code: list[str]) -> dict[Path, bytes]:
         """Return every file of the package that the given pieces of code reach, each with what of it counts."""
@@ -51,8 +56,7 @@ class Sources:
         counts = {path: path.read_bytes() for path in data}
         for name in modules:
             as_text = printed is None or name in printed
-            meaning = self.files[name].read_bytes() if as_text else repr(structure(self.trees[name])).encode()
-            counts[self.files[name]] = meaning
+            counts[self.files[name]] = self.files[name].read_bytes() if as_text else self.meaning(name)
         return counts
 
     def modules_reached(self, pending: set[str]) -> set[str]:
@@ -60,7 +64,7 @@ class Sources:
         seen = set[str]()
         while pending := pending - seen:
             seen |= pending
-            pending = set().union(*(self.modules_of(self.trees[name], name) for name in pending))
+            pending = set().union(*map(self.uses, pending))
         return seen
 
     def modules_of(self, tree: ast.AST, module: str) -> set[str]:
@@ -133,7 +137,7 @@ class Sources:
         """Tell whether a module is a folder with an __init__.py."""
         return module in self.files and self.files[module].name == "__init__.py"
 
-    def data_of(self, module: str) -> set[Path]:
+    def find_data_of(self, module: str) -> set[Path]:
         """Return the data files beside or below a module that it names, or that bear its name."""
         path = self.files[module]
         own = {f for f in self.data if f.stem == path.stem and f.is_relative_to(path.parent)}

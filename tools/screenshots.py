@@ -3,16 +3,15 @@
 python tools/screenshots.py
 """
 
-import shutil
 from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
 from transformer_edu.support.files import write_atomically
+from transformer_edu.widgets import headless
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "book" / "_static" / "readme"
-FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
 # file name: page, what to show (a figure's name, or nothing for the top of the page), colour scheme
 PICTURES = {
     "front-page": ("book/intro.html", "", "light"),
@@ -42,7 +41,7 @@ def take(browser: Browser, name: str, page_name: str, figure: str, scheme: str) 
 def main() -> None:
     """Take all pictures."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        browser = headless.launch(playwright)
         for name, (page_name, figure, scheme) in PICTURES.items():
             path = take(browser, name, page_name, figure, scheme)
             print(f"{path.relative_to(ROOT)}: {path.stat().st_size // 1024} KiB")

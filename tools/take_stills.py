@@ -12,7 +12,6 @@ Chromium: an installed one, or `python -m playwright install chromium`.
 import argparse
 import io
 import re
-import shutil
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -24,29 +23,18 @@ from nbformat import NotebookNode
 from PIL import Image
 
 from transformer_edu.support.files import write_atomically
-from transformer_edu.widgets import assets, bertviz_page, bertviz_script, figure_from_file
+from transformer_edu.widgets import assets, bertviz_page, bertviz_script, figure_from_file, font, headless
 from transformer_edu.widgets.stills import NO_STILL, STILL, png_of, without_stills
 
 ROOT = Path(__file__).resolve().parent.parent
 STILLS = ROOT / "book" / "stills"
 SHOWN = ".te-live, .te-bertviz > div"  # what of a figure, or of a view, is in its still
-WIDTH = 760
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+WIDTH = 688  # of the book's column on most laptops: the live figure is then as high as its still
+# Letters are there, and what measures itself has done so.
+SETTLED = """document.fonts.ready.then(() => new Promise((drawn) =>
+    requestAnimationFrame(() => requestAnimationFrame(drawn))))"""
 BEGINNINGS = ('<div class="te-figure"', bertviz_script.VIEW)  # of an output that is a figure, or a view
 DIRECTIVE = re.compile(r"^(?:```+|:::+)\{interactive\} *([\w-]+)[^\n]*\n((?::\w+:[^\n]*\n)*)", re.MULTILINE)
-
-
-def chromium() -> str | None:
-    """Return an installed Chromium or Chrome; None leaves the choice to Playwright."""
-    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
-    return next((path for path in map(shutil.which, names) if path), None)
 
 
 def take(figures: list[str]) -> list[bytes]:
@@ -55,7 +43,7 @@ def take(figures: list[str]) -> list[bytes]:
 
     pictures = []
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        browser = headless.launch(playwright)
         page = browser.new_page(
             viewport={"width": WIDTH + 32, "height": 900}, device_scale_factor=2, color_scheme="light"
         )
@@ -64,7 +52,7 @@ def take(figures: list[str]) -> list[bytes]:
             write_atomically(path, page_of(html, Path(folder)).encode())
             page.goto(path.as_uri())
             page.wait_for_selector("[data-ready=true]", timeout=20_000)
-            page.wait_for_timeout(150)
+            page.evaluate(SETTLED)
             pictures.append(shrink(page.locator(SHOWN).screenshot(animations="disabled")))
         browser.close()
     return pictures
@@ -72,7 +60,8 @@ def take(figures: list[str]) -> list[bytes]:
 
 def page_of(html: str, folder: Path) -> str:
     """Return the page that shows a figure or a view, once `folder` holds what a view needs beside it."""
-    return bertviz_page.page(html, folder) if bertviz_script.VIEW in html else assets.standalone_page(html)
+    page = bertviz_page.page(html, folder) if bertviz_script.VIEW in html else assets.standalone_page(html)
+    return font.with_font(page)
 
 
 def digest(html: str) -> str:

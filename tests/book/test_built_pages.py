@@ -1,6 +1,7 @@
 """The built book holds together: links lead somewhere, pictures have words, no page asks another host for anything."""
 
 import re
+from base64 import b64decode
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -14,6 +15,7 @@ PAGES = sorted(p.relative_to(HTML).as_posix() for p in HTML.rglob("*.html") if "
 FETCHING = dict.fromkeys(("script", "img", "iframe", "source", "video", "audio"), "src") | {"link": "href"}
 NOT_FETCHED = {"canonical", "next", "prev", "search", "index", "author", "license", "copyright"}
 CSS_URL = re.compile(r"""(?:url\(\s*|@import\s+)["']?((?:https?:)?//[^"')\s]+)""")
+FONT = re.compile(r"url\(\"data:font/woff2;base64,([\w+/=]+)\"\)")
 ERROR_TEXT = re.compile(r"\{(?:cite|ref|numref|eq|doc)[:}]|\[\?\]|ipywidgets|interactive\(children=")
 
 
@@ -106,6 +108,16 @@ def test_styles_and_scripts_name_no_host_to_fetch_from(book_html):
     pages = "".join((HTML / name).read_text(encoding="utf-8") for name in PAGES)
     for script in ("sphinx-thebe.js", "thebe/lib", "fontawesome.js", "require.min.js", "html-manager"):
         assert script not in pages, script
+
+
+def test_every_page_has_the_books_font_and_its_licence_lies_beside_it(book_html, name):
+    folder = book_html / "_static" / "fonts"
+    assert "SIL OPEN FONT LICENSE" in (folder / "LICENSE.txt").read_text(encoding="utf-8")
+    styles = FONT.findall((folder / "book-sans.css").read_text(encoding="utf-8"))
+    assert len(styles) == 3
+    assert all(len(b64decode(style)) < 40_000 for style in styles)
+    if name != "index.html":
+        assert page(name).select_one("link[rel=stylesheet][href*='_static/fonts/book-sans.css']")
 
 
 def test_every_page_has_one_first_heading_a_language_and_a_title(name):

@@ -4,6 +4,9 @@ import nbformat
 import pytest
 from fingerprint import Sources, fingerprint
 
+from transformer_edu.widgets import Figure
+from transformer_edu.widgets.model_figure import ModelFigure
+
 FILES = {
     "__init__.py": "from transformer_edu.attention import Attention\nfrom .masks import causal_mask as mask\n"
     "from transformer_edu.positional import table\n__version__ = '1'\n",
@@ -131,13 +134,17 @@ def test_the_setup_cell_and_prose_may_change_and_other_cells_may_not(house):
     assert fingerprint(chapter("setup = 1", "print(2)"), house) != before
 
 
-def test_a_chapter_depends_on_the_weights_that_it_loads_alone(root):
+@pytest.mark.long
+def test_a_chapter_depends_on_the_weights_that_it_or_its_figures_load_alone(root):
     sources, reach = Sources(root), dict[str, set[str]]()
+    figures = [f"{figure.__name__}(" for figure in Figure.registry.values() if issubclass(figure, ModelFigure)]
     for path in sorted((root / "notebooks").glob("[0-9]*.ipynb")):
         code = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
         found = sources.reached_by(code)
         assert not [file for file in found if {"js", "css"} & set(file.relative_to(root).parts)]
         reach[path.stem] = {file.name for file in found}
+        calls = {call for cell in code for call in (*figures, "load_grammar(", "load_translator(") if call in cell}
         for call, weights in (("load_grammar(", "grammar.safetensors"), ("load_translator(", "model.safetensors")):
-            assert (weights in reach[path.stem]) == any(call in cell for cell in code), path.stem
+            if call in calls or not calls & set(figures):
+                assert (weights in reach[path.stem]) == (call in calls), path.stem
     assert {"grammar.safetensors", "model.safetensors"} <= set().union(*reach.values())

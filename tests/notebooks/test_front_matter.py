@@ -2,6 +2,7 @@
 
 import re
 
+import catalogue
 import pytest
 import torch
 from reading_time import measure
@@ -33,6 +34,17 @@ def test_the_page_s_check_says_what_stands_there(intro):
     with pytest.raises(checks.CheckFailed) as failure:
         checks.check_layer_norm(place["layer_norm"])
     assert str(failure.value) == said
+
+
+def test_the_catalogue_holds_every_mistake_and_shows_what_a_check_says(root):
+    page = "\n".join(catalogue.entries())
+    every = [one for name in checks.component_names() for one in checks.catalogue(name)]
+    assert all(f"\n{catalogue.plain(one.name)}\n: *Symptom:*" in page for one in every)
+    assert page.count("*Hint:*") == len(every)
+    shown = (root / f"{catalogue.PAGE}.md").read_text(encoding="utf-8")
+    with pytest.raises(checks.CheckFailed) as failure:
+        checks.check_softmax(lambda scores: scores.softmax(dim=0))
+    assert re.search(r"```text\n(.*?)```", shown, re.S)[1] in str(failure.value) + "\n"
 
 
 @pytest.mark.parametrize(("route", "hours"), [("an hour", 1), ("a weekend", 4), ("all of it", 6.5)])

@@ -3,6 +3,7 @@
 import ast
 import importlib.util
 
+import pytest
 import torch
 
 import transformer_edu as te
@@ -23,6 +24,7 @@ def solutions(notebook):
 SETUP = "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import Tensor, nn\n"
 
 
+@pytest.mark.long
 def test_what_a_reader_writes_adds_up_to_a_machine_that_translates(chapters, tmp_path):
     path = tmp_path / "my_transformer.py"
     kept = []

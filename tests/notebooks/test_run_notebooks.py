@@ -164,6 +164,7 @@ def test_a_runner_that_is_ended_leaves_no_process_behind_and_the_file_as_it_was(
     assert path.read_bytes() == before
 
 
+@pytest.mark.long
 def test_stored_chapters_are_up_to_date(root):
     chapters = sorted((root / "notebooks").glob("[0-9]*.ipynb"))
     assert [path.stem for path in stale(chapters, root)] == []

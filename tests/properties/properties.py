@@ -3,6 +3,8 @@
 The tests call them on the package as it is; `test_sabotage.py` breaks the package and expects them to fail.
 """
 
+from contextlib import nullcontext
+
 import torch
 
 from tests.properties.models import (
@@ -29,22 +31,21 @@ def future_tokens_never_change_earlier_outputs(
     """Another token at one position, whatever it is, leaves the logits of all positions before it as they were."""
     model = small_model(num_layers=num_layers, norm=norm, training=training)
 
-    def logits(target):
+    def logits(source, target):
         if cached:
-            return step_by_step(model, SOURCE, target, [2, 4])
-        if not recorded:
-            return model(SOURCE, target)
-        with record_attention(model):
-            return model(SOURCE, target)
+            return step_by_step(model, source, target, [2, 4])
+        with record_attention(model) if recorded else nullcontext():
+            return model(source, target)
 
+    changes = [(position, token) for position in range(1, TARGET.shape[1]) for token in (PAD, VOCAB - 1)]
+    changed = TARGET.repeat(len(changes), 1, 1)  # all in one batch
+    for target, (position, token) in zip(changed, changes, strict=True):
+        target[:, position] = token
     with torch.no_grad():
-        before = logits(TARGET)
-        for position in range(1, TARGET.shape[1]):
-            for token in (PAD, VOCAB - 1):
-                changed = TARGET.clone()
-                changed[:, position] = token
-                after = logits(changed)[:, :position]
-                assert_close(after, before[:, :position], EXACT, f"token {token} at position {position}")
+        before = logits(SOURCE, TARGET)
+        together = logits(SOURCE.repeat(len(changes), 1), changed.flatten(0, 1)).unflatten(0, (len(changes), -1))
+    for after, (position, token) in zip(together, changes, strict=True):
+        assert_close(after[:, :position], before[:, :position], EXACT, f"token {token} at position {position}")
 
 
 def more_padding_changes_nothing(*, side, training=False, norm="post"):

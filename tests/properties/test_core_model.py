@@ -6,13 +6,15 @@ from tests.properties import properties as must
 from tests.properties.models import BOS, EOS, SOURCE, lively_model
 from transformer_edu import greedy_search
 
+pytestmark = pytest.mark.usefixtures("at_readers_speed")  # shapes and types are checked in parity and parts
 TRAINING = pytest.mark.parametrize("training", [False, True], ids=["eval", "train"])
+LAYERS = pytest.mark.parametrize("num_layers", [2, pytest.param(6, marks=pytest.mark.long)])
 NORM = pytest.mark.parametrize("norm", ["post", "pre"])
 
 
 @TRAINING
 @NORM
-@pytest.mark.parametrize("num_layers", [2, 6])
+@LAYERS
 @pytest.mark.parametrize("how", ["plain", "cached", "recorded"])
 def test_future_tokens_never_change_earlier_outputs(how, num_layers, norm, training):
     must.future_tokens_never_change_earlier_outputs(
@@ -40,7 +42,7 @@ def test_recorded_weights_sum_to_one_over_keys(training, dropout):
 
 
 @NORM
-@pytest.mark.parametrize("num_layers", [2, 6])
+@LAYERS
 @pytest.mark.parametrize("chunks", [(1,) * 6, (6,), (3, 3), (1, 4, 1), (2, 1, 3)], ids=str)
 def test_cached_steps_equal_the_full_pass(chunks, num_layers, norm):
     must.cached_steps_equal_the_full_pass(chunks=chunks, num_layers=num_layers, norm=norm)

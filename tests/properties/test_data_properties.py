@@ -2,6 +2,7 @@
 
 import random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,6 +35,7 @@ def test_padding_adds_nothing_and_loses_nothing(pairs):
 
 
 @given(PAIRS)
+@pytest.mark.long
 def test_target_out_is_target_in_one_step_later(pairs):
     batch = make_batch(pairs)
     inside = batch.target_in[:, 1:] != PAD_ID
@@ -42,6 +44,7 @@ def test_target_out_is_target_in_one_step_later(pairs):
 
 @settings(max_examples=200)
 @given(st.integers(0, 10**9))
+@pytest.mark.long
 def test_every_sentence_is_parsed_translated_and_aligned(seed):
     sentence = random_sentence(random.Random(seed))
     english, french = sentence.pair()

@@ -53,6 +53,15 @@ def brief_text(tmp_path_factory, parallel_text):
     return {**parallel_text, "valid": (str(valid),)}
 
 
+@pytest.fixture(scope="module")
+def brief_answers():
+    """For files about the files of runs: untrained models, whose answers never end, are stopped soon, and ask once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("transformer_edu.decoding.greedy.EXTRA", 2)
+        patch.setattr("transformer_edu.translator.export.LENGTH_PENALTIES", (0.6,))
+        yield
+
+
 def refusals(*cases):
     """A test that each call is answered with its error: the call, the kind of error, words of the message."""
 

@@ -91,6 +91,7 @@ def test_recipes_without_warm_up_and_without_the_fall():
     assert ablations.no_fall(7) == grammar_learning_rate(7) < peak
 
 
+@pytest.mark.long
 def test_a_run_is_decided_by_its_seed_and_another_process_finds_the_same():
     runs = [ablations.run_ablation(ABLATIONS["its ReLU"], seed, steps=2, sentences=4) for seed in (0, 1)]
     assert runs[0]["loss_curve"] != runs[1]["loss_curve"]
@@ -102,6 +103,7 @@ def test_a_run_is_decided_by_its_seed_and_another_process_finds_the_same():
 
 
 @pytest.mark.parametrize("one", multi30k_ablation.ABLATIONS, ids=lambda one: one.part)
+@pytest.mark.long
 def test_the_translator_trains_without_each_part(one, parallel_text):
     found = multi30k_ablation.run_multi30k_ablation(one, **{**SMALL, **parallel_text, "steps": 2, "every": 2})
     assert found["part"] == one.part

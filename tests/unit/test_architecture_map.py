@@ -3,43 +3,43 @@
 import pytest
 import torch
 
-from transformer_edu import (
-    build_transformer,
-    pretrained,
-    record_activations,
-)
+from transformer_edu import build_transformer, record_activations
 from transformer_edu.data import Vocabulary
-from transformer_edu.pretrained import Pretrained
 from transformer_edu.widgets import ArchitectureMap
-from transformer_edu.widgets.architecture_map_data import parameter_counts, path, record_trace
+from transformer_edu.widgets.architecture_map_data import parameter_counts, path
 
 EXAMPLE = {"block": "encoder.0.after_feed_forward", "source_token": 0, "target_token": 7, "source_name": "a"}
 SAYS = [
-    ({}, "189,568 parameters", "the decoder's cross-attention, layer 2 with 16,640 parameters"),
+    ({}, "189,568 parameters", "the encoder's embedding with 5,888 parameters"),
+    ({"block": "decoder.1.cross"}, "the decoder's cross-attention, layer 2 with 16,640 parameters"),
     ({}, "followed are “black” and the position at which “noir” is written"),
     ({"block": "softmax"}, "Open is the softmax with 0"),
     (EXAMPLE, "the encoder's add & norm after feed-forward, layer 1 with 128", "“the end” is written"),
 ]
+BAD = [
+    (ValueError, "block must be one of 'encoder.embedding', 'encoder.positional'", {"block": "decoder.7.cross"}),
+    (ValueError, "sentence must consist of words that the model knows, got ['zebra']", {"sentence": "a zebra"}),
+]
 WORDS = Vocabulary(["a", "b", "c"])
 
 
-def small_translator(**fields):
+def small_model(**fields):
     torch.manual_seed(0)
-    settings = {"d_model": 8, "num_heads": 2, "d_ff": 12, "num_layers": 1, "dropout": 0.0} | fields
-    return Pretrained(build_transformer(len(WORDS), len(WORDS), **settings), WORDS, WORDS, {})
+    settings = {"d_model": 8, "num_heads": 2, "d_ff": 12, "num_layers": 1, "dropout": 0.0, "max_len": 12} | fields
+    return build_transformer(len(WORDS), len(WORDS), **settings)
 
 
 def test_every_block_of_the_path_is_recorded_in_the_order_of_computation():
-    translator = small_translator(num_layers=3)
-    with record_activations(translator.model) as activations:
-        translator.model(torch.tensor([[4, 5]]), torch.tensor([[1, 4]]))
+    model = small_model(num_layers=3)
+    with record_activations(model) as activations:
+        model(torch.tensor([[4, 5]]), torch.tensor([[1, 4]]))
     own = [name for name in activations if not name.endswith("output")]
     assert path(3) == [*own, "softmax"]
 
 
 @pytest.mark.parametrize("tie", ["none", "target", "all"])
 def test_counts_sum_to_the_model_and_shared_tables_count_once(tie):
-    model = small_translator(tie_embeddings=tie).model
+    model = small_model(tie_embeddings=tie)
     counts = parameter_counts(model)
     assert sum(counts.values()) == sum(parameter.numel() for parameter in model.parameters())
     assert (counts["logits"] == 0) == (tie != "none")
@@ -47,13 +47,13 @@ def test_counts_sum_to_the_model_and_shared_tables_count_once(tie):
     assert counts["encoder.positional"] == counts["softmax"] == 0
 
 
-def test_a_sentence_is_recorded_live():
-    translator = pretrained.load_grammar()
-    figure = ArchitectureMap.of_translator(translator, "the black cats sleep", block="encoder.0.self", source_token=2)
+def test_it_opens_with_the_numbers_of_one_block():
+    figure = ArchitectureMap("the black cats sleep", block="encoder.0.after_self", source_token=2)
     assert figure.trace["target_tokens"] == ["les", "chats", "noirs", "dorment", "<eos>"]
-    assert (figure.source_name, figure.block, figure.source_token) == ("source", "encoder.0.self", 2)
-    given = ArchitectureMap.of_translator(translator, "the black cats sleep", "les chats")
-    assert given.trace["target_tokens"] == ["les", "chats", "<eos>"]
+    assert list(figure.trace["activations"]) == ["encoder.positional", "encoder.0.self", "encoder.0.after_self"]
+    assert list(figure.trace["weights"]) == ["encoder.0.self"]
+    own = ArchitectureMap("a b", model=small_model(), vocabularies=(WORDS, WORDS))
+    assert (own.source_name, own.trace["sizes"]["d_model"], own.model_file["name"]) == ("source", 8, "")
 
 
 @pytest.mark.usefixtures("as_readers_run_it")
@@ -62,11 +62,9 @@ def test_a_sentence_is_recorded_live():
     [
         ({"norm": "pre"}, "norms as in the paper's figure 1"),
         ({"final_norm": True}, "final_norm=True"),
-        ({"d_model": 256}, "d_model must be at most 128"),
+        ({"d_model": 256}, "model must have d_model of at most 128"),
     ],
 )
 def test_models_that_the_map_does_not_draw_are_refused(fields, words):
     with pytest.raises(ValueError, match=words):
-        ArchitectureMap.of_translator(small_translator(**fields), "a", "b")
-    with pytest.raises(TypeError, match=r"translator\.model must be a Transformer, got Linear"):
-        record_trace(Pretrained(torch.nn.Linear(2, 2), WORDS, WORDS, {}), "a", "b")  # type: ignore[arg-type]
+        ArchitectureMap("a", model=small_model(**fields), vocabularies=(WORDS, WORDS))

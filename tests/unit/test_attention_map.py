@@ -1,9 +1,13 @@
-"""The attention map as a Python object: real recordings, tensors, and what it takes for attention weights."""
+"""The attention map as a Python object: a model, tensors, and what it takes for attention weights."""
 
 import pytest
 import torch
 
-from transformer_edu import RUNNING_SENTENCE
+from transformer_edu import RUNNING_SENTENCE, record_attention
+from transformer_edu.data.vocabulary import BOS_ID, EOS_ID
+from transformer_edu.decoding.greedy import greedy_search
+from transformer_edu.engine.page_file import read_page_file
+from transformer_edu.engine.shipped import shipped_file
 from transformer_edu.widgets import AttentionMap
 from transformer_edu.widgets.attention_weights import first_crossing, mean_row
 
@@ -38,6 +42,8 @@ BAD = [
     (ValueError, "without the begin token", OWN | {"target_tokens": ["<bos>", "le", "chat"]}),
     (ValueError, "candidates must have one list for each of the 3", OWN | {"candidates": [[["le", 0.9]]]}),
     (ValueError, "maps must be given with source_tokens", {"source_tokens": SOURCE}),
+    (ValueError, "sentence must be left out where maps are given, got 'the cat'", OWN | {"sentence": "the cat"}),
+    (ValueError, "sentence must consist of words that the model knows, got ['zebra']", {"sentence": "a zebra"}),
 ]
 SAYS = [
     ({}, f"on “{RUNNING_SENTENCE}”: cross attention, layer 2, the mean of its heads", "writes noir it looks at black "),
@@ -45,10 +51,25 @@ SAYS = [
 ]
 
 
-def test_the_default_is_a_recording_and_others_have_their_name():
-    assert AttentionMap(head=2, token=0).state() == AttentionMap.of_recording(head=2, token=0).state()
-    with pytest.raises(ValueError, match="name must be a recording with 'attention', got 'grammar-seeds'"):
-        AttentionMap.of_recording("grammar-seeds")
+def test_it_opens_with_what_the_pages_weights_compute():
+    figure = AttentionMap(sentence="These foxes want a hat.")
+    model, (english, french) = read_page_file(shipped_file("grammar"))
+    source = torch.tensor([english.encode(figure.sentence)])
+    ids = greedy_search(model, source, BOS_ID, EOS_ID)
+    with record_attention(model) as maps, torch.no_grad():
+        logits = model(source, ids[:, :-1])[0]
+    assert figure.target_tokens == [french.word(index) for index in ids[0, 1:].tolist()]
+    assert figure.maps.keys() == maps.keys()
+    for name, weights in maps.items():
+        torch.testing.assert_close(torch.tensor(figure.maps[name]), weights[0], atol=6e-5, rtol=0)
+    assert [row[0][1] for row in figure.candidates] == pytest.approx(logits.softmax(-1).amax(-1).tolist(), abs=6e-5)
+
+
+def test_recorded_attention_brings_no_model():
+    figure = AttentionMap(**OWN)
+    assert (figure.model_file, figure.line, figure.sentence) == ({}, {}, "")
+    assert "data-model" not in figure.html()
+    assert "data-model" in AttentionMap().html()
 
 
 def test_tensors_become_numbers_and_the_last_layer_with_that_attention_is_shown():

@@ -8,6 +8,7 @@ from transformer_edu import build_transformer, greedy_search
 from transformer_edu.decoding.beam import beam_search, length_normalizer
 from transformer_edu.decoding.greedy import answer_limits
 
+pytestmark = pytest.mark.usefixtures("at_readers_speed")
 TINY_VOCAB = 6  # pad, bos, eos and three words
 
 
@@ -44,6 +45,7 @@ def every_answer(model, source, length_penalty, max_len):
 
 @pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.5])
 @pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.long
 def test_a_wide_beam_finds_what_brute_force_finds(length_penalty, seed):
     model, source = tiny_model(seed), torch.tensor([[3, 4, 5, 3], [5, 4, PAD, PAD]])
     found = beam_search(model, source, BOS, EOS, 5, beam_size=81, length_penalty=length_penalty, n_best=6)

@@ -19,7 +19,7 @@ from transformer_edu.translator.task import prepare_task
 from transformer_edu.translator.trainer import new_model
 from transformer_edu.translator.translator import load_translator
 
-pytestmark = pytest.mark.usefixtures("at_readers_speed")
+pytestmark = pytest.mark.usefixtures("at_readers_speed", "brief_answers")
 SHORT = {**SMALL, "steps": 1}
 ALONE = Processes(0, 1, torch.device("cpu"))
 Usage = namedtuple("Usage", "total used free")
@@ -59,8 +59,8 @@ def test_a_validation_line_longer_than_the_positions_is_named(refused, long_vali
     assert not list((tmp_path / "run").iterdir())  # it may be mended and started again
 
 
-def test_it_is_cut_with_a_warning_where_that_is_asked_with_any_seed(long_valid, tmp_path, monkeypatch):
-    monkeypatch.setattr("transformer_edu.translator.export.LENGTH_PENALTIES", (0.6,))
+@pytest.mark.long
+def test_it_is_cut_with_a_warning_where_that_is_asked_with_any_seed(long_valid, tmp_path):
     with pytest.warns(UserWarning, match=r"validation lines are cut to 511 tokens.*line 2 of .*long\.tsv has"):
         train(tmp_path / "run", long_valid, "--cut-valid", seed=2**63 - 1)
     assert load_translator(tmp_path / "run").model.config.max_len == 512

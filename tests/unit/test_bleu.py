@@ -19,12 +19,14 @@ def sacrebleus(hypotheses, references):
 
 
 @given(st.lists(st.tuples(TOKENS, TOKENS.filter(bool)), min_size=1, max_size=8))
+@pytest.mark.long
 def test_a_corpus_scores_as_sacrebleu_scores_it(pairs):
     hypotheses, references = ([list(pair[side]) for pair in pairs] for side in (0, 1))
     assert corpus_bleu(hypotheses, references) == pytest.approx(sacrebleus(hypotheses, references), abs=1e-9)
 
 
 @given(st.lists(st.tuples(LONG, st.integers(0, 2), TOKENS), min_size=1, max_size=5))
+@pytest.mark.long
 def test_answers_that_mostly_match_score_as_sacrebleu_scores_them(drafts):
     """Random corpora often score 0; these have matches of every n, words missing in front and words too many."""
     references = [reference for reference, _, _ in drafts]

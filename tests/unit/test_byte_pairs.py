@@ -30,6 +30,7 @@ def library_merges(tokenizer):
 
 @settings(max_examples=300)
 @given(TEXT, WORD)
+@pytest.mark.long
 def test_merges_and_cuts_are_the_librarys(words, new_word):
     merges = learn_merges(Counter(words), EVERYTHING)
     tokenizer = library(words)
@@ -42,6 +43,7 @@ def test_merges_and_cuts_are_the_librarys(words, new_word):
 
 @settings(max_examples=100)
 @given(TEXT, st.integers(0, 12))
+@pytest.mark.long
 def test_fewer_merges_are_the_first_ones(words, num_merges):
     assert learn_merges(Counter(words), num_merges) == learn_merges(Counter(words), EVERYTHING)[:num_merges]
 

@@ -1,54 +1,56 @@
-"""The cache stepper as a Python object: its keys are the model's, and its words count rows both ways."""
+"""The cache stepper as a Python object: its rows are the model's, and its words count them both ways."""
 
-import pytest
 import torch
 
-from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, pretrained, recordings
+from transformer_edu import RUNNING_SENTENCE, build_transformer
+from transformer_edu.data.vocabulary import Vocabulary
 from transformer_edu.widgets import CacheStepper
-from transformer_edu.widgets.cache_stepper_data import largest_change, rows_of_each_step, without_mask
+from transformer_edu.widgets.cache_stepper_data import cached_rows
+from transformer_edu.widgets.sentence_data import opening, translate
 
-SHIPPED = pretrained.load_grammar()
-EXAMPLE = {"step": 1, "cached": False, "token": 0, "layer": 0, "length": 512}
+EXAMPLE = {"sentence": "a red hen sings", "step": 1, "token": 0, "layer": 0, "masked": False, "length": 512}
+BAD = [(ValueError, "sentence must consist of words that the model knows, got ['zebra']", {"sentence": "a zebra"})]
 SAYS = [
-    ({}, "with the cache. Step 6 of 8 reads “ne” and writes “dort”: 4 rows are computed with the cache, 38 without;"),
-    ({}, "so far 38 and 168. The cache of 2 layers holds 3,328 numbers. The key of “petit” is the same"),
-    ({"step": 8, "cached": False, "token": 0}, "without the cache. Step 8 of 8 reads “pas” and writes “the end”"),
-    ({"step": 8, "cached": False, "token": 0}, "The key of “start” is the same"),
+    (
+        {"step": 6},
+        "Step 6 of 8 reads “ne” and writes “dort”. With the cache one row is computed at each step, 6 so far;",
+    ),
+    ({"step": 6}, "all rows again, 21 so far. The cache of 2 layers holds 3,328 numbers. The key of “petit”, computed"),
+    ({"token": 0}, "Step 8 of 8 reads “pas” and writes “the end”", "The key of “start”, computed again, is the one"),
+    ({"masked": False}, "Without the causal mask, keys that are computed again need not be those that were kept."),
 ]
 
 
-def test_shown_keys_never_change_with_the_mask_and_change_without_it_from_layer_2_on():
-    data = recordings.load("cached-keys")["data"]
-    steps, moved = len(data["reads"]), set()
-    for token in range(steps):
-        for layer in (0, 1):
-            seen = {
-                kind: {tuple(data[kind][layer][step][token]) for step in range(token, steps)}
-                for kind in ("masked", "unmasked")
-            }
-            assert len(seen["masked"]) == 1
-            if len(seen["unmasked"]) > 1:
-                moved.add((layer, token))
-    assert moved == {(1, token) for token in range(6)}  # *dort* pays *pas*, the only word after it, no attention
-    assert data["largest_change"] < 1e-5 < 1 < data["largest_change_without_mask"]
+def test_a_row_is_computed_again_as_it_was_kept_and_without_the_mask_it_is_not_from_layer_2_on():
+    data = cached_rows(opening(RUNNING_SENTENCE))
+    steps = len(data["reads"])
+    assert len(data["masked"]) == len(data["unmasked"]) == steps
+    moved = {name: torch.tensor(data[name][-1]["moved"]) for name in ("masked", "unmasked")}
+    assert moved["masked"].shape == (2, steps)
+    for step in data["masked"]:
+        assert torch.tensor(step["moved"]).max() < 1e-5
+        for kept, again in zip(data["kept"], step["keys"], strict=True):
+            torch.testing.assert_close(torch.tensor(again), torch.tensor(kept[: len(again)]), atol=2e-5, rtol=0)
+    assert moved["unmasked"][0].max() < 1e-5  # layer 1
+    assert (moved["unmasked"][1] > 0.1).tolist() == [True] * 6 + [False] * 2  # *dort* pays *pas* no attention
 
 
-def test_largest_change_is_measured_over_all_keys_and_values():
-    source = torch.tensor([SHIPPED.source_vocabulary.encode(RUNNING_SENTENCE)])
-    target = torch.tensor([SHIPPED.target_vocabulary.encode(RUNNING_TRANSLATION, add_bos=True)])
-    rows = rows_of_each_step(SHIPPED.model, source, target)
-    assert rows[3].keys() == {"0.key", "0.value", "1.key", "1.value"}
-    assert rows[3]["1.value"].shape == (4, 64)
-    before = largest_change(rows)
-    rows[5]["1.value"][2, 60] += 3.0
-    assert before < 1e-5 < largest_change(rows) == pytest.approx(3.0, abs=1e-4)
-    with without_mask(layer.self_attention for layer in SHIPPED.model.decoder.layers):
-        assert largest_change(rows_of_each_step(SHIPPED.model, source, target)) > 1
-    assert largest_change(rows_of_each_step(SHIPPED.model, source, target)) == before
-    assert largest_change(rows[:1]) == 0
+@torch.no_grad()
+def test_the_keys_are_what_the_projection_puts_out():
+    opened, seen = opening("a red hen sings"), []
+    source, ids = translate(opened.model, opened.vocabularies, opened.words)
+    projection = opened.model.decoder.layers[1].self_attention.key_projection
+    hook = projection.register_forward_hook(lambda _, x, rows: seen.append(rows[0]))
+    opened.model.decode(ids[:, :-1], opened.model.encode(source), source)
+    hook.remove()
+    torch.testing.assert_close(torch.tensor(cached_rows(opened)["kept"][1]), seen[0][:, :4], atol=2e-5, rtol=0)
 
 
-def test_any_translator_and_sentence():
-    figure = CacheStepper.of_translator(SHIPPED, "a red hen sings")
-    assert figure.recorded["reads"] == ["<bos>", "une", "poule", "rouge", "chante"]
-    assert (figure.step, figure.token) == (5, 2)
+def test_a_model_of_ones_own_stops_after_sixteen_steps():
+    torch.manual_seed(0)
+    model = build_transformer(6, 7, d_model=8, num_heads=4, d_ff=8, num_layers=1, max_len=40)
+    words = Vocabulary(["a", "b"]), Vocabulary(["x", "y", "z"])
+    figure = CacheStepper("a b a", model=model, vocabularies=words)
+    assert (len(figure.recorded["kept"]), len(figure.recorded["kept"][0][0])) == (1, 4)
+    assert 1 <= len(figure.recorded["reads"]) == figure.step <= 16
+    assert figure.token == min(2, figure.step - 1)

@@ -12,6 +12,8 @@ from transformer_edu.checks.components.beam_search import best_answer
 from transformer_edu.checks.engine.trial import observe
 from transformer_edu.decoding.beam import beam_search
 
+pytestmark = pytest.mark.long
+
 
 def of_model(model, source):
     """What a model says after some ids, as the dictionary that `best_answer` asks for."""

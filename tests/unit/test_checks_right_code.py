@@ -16,6 +16,8 @@ from tests.unit.checked import COMPONENTS, failure, run
 from transformer_edu import checks
 from transformer_edu.checks import components
 from transformer_edu.checks.components.beam_search import best_answer
+from transformer_edu.inspection import contributions
+from transformer_edu.inspection.heads import attention_entropy
 
 pytestmark = pytest.mark.usefixtures("as_readers_run_it")
 
@@ -287,6 +289,12 @@ RIGHT = {
         with_renormalization,
         lambda query, key, value, mask=None: F.scaled_dot_product_attention(query, key, value, attn_mask=mask),
     ],
+    "attention entropy": [
+        components.attention_entropy.entropy,
+        lambda weights: torch.special.entr(weights).sum(-1).mean(-1) / math.log(weights.shape[-1]),
+        attention_entropy,
+    ],
+    "attention rollout": [components.attention_rollout.rollout, contributions.rollout],
     "batches by budget": [components.batches.fill, pack_by_cuts],
     "beam search": [
         components.beam_search.search,
@@ -352,6 +360,7 @@ RIGHT = {
 
 
 @pytest.mark.parametrize(("name", "candidate"), [(name, one) for name, some in RIGHT.items() for one in some])
+@pytest.mark.long
 def test_right_code_passes(name, candidate, capsys):
     run(name, candidate)
     assert capsys.readouterr().out == f"✓ {name}: {len(COMPONENTS[name].trials)} checks passed\n"

@@ -59,8 +59,13 @@ def leaving(mess, own):
     return tuple(leaving(mess, part) for part in own) if isinstance(own, tuple) else careless
 
 
-@pytest.mark.parametrize("inside", [nullcontext, STATES["meta by default"], STATES["inside torch.device"]])
-@pytest.mark.parametrize("name", OWN)
+ODD = ("meta by default", "inside torch.device")  # all reach a check through the laboratory that all checks share
+PLACES = [(name, nullcontext) for name in OWN]
+PLACES += [(name, STATES[odd]) for name in ("softmax", "attention") for odd in ODD]
+
+
+@pytest.mark.parametrize(("name", "inside"), PLACES)
+@pytest.mark.long
 def test_what_a_candidate_sets_stays_in_the_trial_in_which_it_sets_it(name, inside, capsys):
     with inside():
         before = state()

@@ -1,7 +1,7 @@
 """Mistakes in code that readers write, unlike the catalogue's own, get their names; so do answers of the wrong kind."""
 
 import math
-from functools import partial
+from functools import partial, reduce
 
 import pytest
 import torch
@@ -107,6 +107,16 @@ WRONG = [
     ("attention", "a query that may look at nothing takes the mean", widely_copied_attention),
     ("attention", "dropout is always on", partial(widely_copied_attention, drop=0.3)),
     ("attention", "`.T` reverses all four dimensions", lambda q, k, v, mask=None: F.softmax(q @ k.T / 2, dim=-1) @ v),
+    (
+        "attention entropy",
+        "a weight of 0 gives NaN",
+        lambda weights: -(weights * weights.log2()).sum(-1).mean(-1) / math.log2(weights.shape[-1]),
+    ),
+    (
+        "attention rollout",
+        "the layers are multiplied in the wrong order",
+        lambda maps: reduce(torch.matmul, [0.5 * one.mean(0) + 0.5 * torch.eye(one.shape[-1]) for one in maps]),
+    ),
     ("softmax", "the call changes its input: scores", softmax_in_place),
     ("sinusoidal table", "the angles are computed in float32", widely_copied_table),
     ("layer normalization", "the standard deviation is Bessel-corrected and ε is added", widely_copied_norm),

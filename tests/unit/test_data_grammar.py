@@ -130,6 +130,7 @@ test_what_lies_outside_the_grammar_is_refused_with_the_reason = refusals(
 )
 
 
+@pytest.mark.long
 def test_no_training_sentence_contains_a_held_out_combination(as_readers_run_it):
     held_out = held_out_combinations()
     assert len(held_out) == 66, "one in ten"
@@ -141,6 +142,7 @@ def test_no_training_sentence_contains_a_held_out_combination(as_readers_run_it)
             assert (before, singular, after) not in held_out, english
 
 
+@pytest.mark.long
 def test_every_held_out_sentence_contains_a_held_out_combination_and_is_new(as_readers_run_it):
     pairs = held_out_pairs()
     assert all(is_held_out(parse(english)) for english, _ in pairs)

@@ -47,6 +47,7 @@ def test_untied_two_of_the_models_compute_the_same_until_the_first_step():
 
 
 @pytest.mark.parametrize("tying", TYINGS)
+@pytest.mark.long
 def test_recorded_first_balance_and_loss_are_those_of_the_model(tying):
     pairs = embedding_scale.held_out()
     for run in recorded(tying=tying, seed=0):

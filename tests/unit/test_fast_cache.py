@@ -74,6 +74,7 @@ def grown(rows, make):
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # torch.func uses it too
 @pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")  # checks of shapes
 @pytest.mark.parametrize("gradients", [True, False], ids=["with gradients", "without"])
+@pytest.mark.long
 def test_transformed_and_traced_rows_come_out_in_the_same_order(make, gradients, as_readers_run_it):
     def grow(rows):
         return grown(rows, make)

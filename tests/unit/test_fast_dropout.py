@@ -89,6 +89,7 @@ TRANSFORMED = {
 
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # torch.func uses it too
 @pytest.mark.parametrize("transform", TRANSFORMED)
+@pytest.mark.long
 def test_under_torchs_transforms_it_is_torchs_own(transform, as_readers_run_it):
     answers = []
     for function in (functional.dropout, dropout):

@@ -171,6 +171,7 @@ QUESTIONS = {
 
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # torch.func uses it too
 @pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.long
 def test_whatever_torchs_own_layer_answers_this_one_answers(either_path, question, as_readers_run_it):
     answers = []
     for layer_type in (nn.Linear, Linear):

@@ -22,6 +22,7 @@ from transformer_edu import (
 from transformer_edu.fast import products, switch
 from transformer_edu.training.loss import SummedLoss
 
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("at_readers_speed")]
 PAD = 0
 SOURCE = torch.tensor([[3, 4, 5, 6, 7], [8, 9, 3, PAD, PAD], [5, 5, 4, 3, PAD]])
 TARGET = torch.tensor([[BOS, 4, 5, 6], [BOS, 7, PAD, PAD], [BOS, 9, 8, PAD]])
@@ -35,14 +36,18 @@ def model(seed=0, dropout=0.0, vocab=12, **fields):
 
 
 @pytest.fixture(params=["off", "on", "on, oneDNN's products"])
-def built(request, monkeypatch):
-    """A model in each state, and a plain one with the same weights."""
+def build(request, monkeypatch):
+    """Builds models in each state."""
     if "oneDNN" in request.param:
         monkeypatch.setattr(products, "_mkl_is_slow", lambda: True)
         monkeypatch.setattr(products, "ROWS", 1)
         monkeypatch.setattr(products, "WEIGHTS", 1)
-    one = model()
-    return fast.switch_on(one) if request.param != "off" else one
+    return model if request.param == "off" else lambda **fields: fast.switch_on(model(**fields))
+
+
+@pytest.fixture
+def built(build):
+    return build()
 
 
 def test_every_part_that_has_a_quick_class_gets_it_and_gives_it_back():
@@ -65,7 +70,7 @@ def test_parts_of_other_classes_stay_what_they_are():
     assert type(parts[1]) is switch.QUICK[nn.Linear]
 
 
-def test_only_modules_can_be_switched(as_readers_run_it):
+def test_only_modules_can_be_switched():
     with pytest.raises(TypeError, match="model must be a Module, got str"):
         fast.switch_on("model")
 
@@ -169,9 +174,9 @@ def ids(*shape):
     return torch.randint(1, 12, shape)
 
 
-def test_compiled_and_exported_it_takes_any_batch_and_any_lengths(built, as_readers_run_it):
-    plain = model().eval()
-    compiled = torch.compile(built.eval(), backend="aot_eager")
+def test_compiled_and_exported_it_takes_any_batch_and_any_lengths(build):
+    built, plain = build(num_layers=1).eval(), model(num_layers=1).eval()  # tracing takes its time for each layer
+    compiled = torch.compile(built, backend="aot_eager")
     torch.testing.assert_close(compiled(SOURCE, TARGET), plain(SOURCE, TARGET))
     batch, read, written = (torch.export.Dim(name, max=40) for name in ("batch", "source_seq", "seq"))
     shapes = ({0: batch, 1: read}, {0: batch, 1: written})
@@ -181,6 +186,6 @@ def test_compiled_and_exported_it_takes_any_batch_and_any_lengths(built, as_read
         torch.testing.assert_close(program(source, target), plain(source, target), rtol=1e-4, atol=1e-4)
 
 
-def test_it_can_be_differentiated_twice_and_transformed(built, as_readers_run_it):
+def test_it_can_be_differentiated_twice_and_transformed(built):
     for mine, other in zip(derivatives(built), derivatives(model()), strict=True):
         torch.testing.assert_close(mine, other, rtol=1e-3, atol=1e-3 * float(other.abs().max()))

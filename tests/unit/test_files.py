@@ -1,8 +1,8 @@
 """Files are written whole or not at all, and what is no file of its own is written to, not replaced."""
 
+import multiprocessing
 import os
 import stat
-import subprocess
 import sys
 
 import pytest
@@ -65,15 +65,18 @@ def test_a_device_and_a_pipe_are_written_to_and_stay(tmp_path):
 
 
 def test_standard_output_keeps_what_was_printed_before_and_after(tmp_path):
-    code = (
-        "from transformer_edu.support.files import check_writable, write_atomically\n"
-        "for name in ('/dev/stdout', '/dev/fd/1', 'out'):\n"
-        "    print(name, flush=True)\n"
-        "    check_writable(name)\n"
-        "    write_atomically(name, b'content\\n')\n"
-    )
-    with open(tmp_path / "out", "wb") as out:
-        subprocess.run([sys.executable, "-c", code], stdout=out, cwd=tmp_path, check=True)
+    def write():
+        os.chdir(tmp_path)
+        os.dup2(os.open("out", os.O_WRONLY | os.O_CREAT), 1)
+        for name in ("/dev/stdout", "/dev/fd/1", "out"):
+            os.write(1, f"{name}\n".encode())
+            check_writable(name)
+            write_atomically(name, b"content\n")
+
+    child = multiprocessing.get_context("fork").Process(target=write)
+    child.start()
+    child.join()
+    assert child.exitcode == 0
     assert (tmp_path / "out").read_text() == "/dev/stdout\ncontent\n/dev/fd/1\ncontent\nout\ncontent\n"
 
 

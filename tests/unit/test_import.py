@@ -1,8 +1,10 @@
-"""`import transformer_edu` is light: it loads next to nothing that torch has not loaded already."""
+"""`import transformer_edu` is light: it loads next to nothing beside torch, and each part later what it needs."""
 
 import json
 import subprocess
 import sys
+
+import pytest
 
 import transformer_edu
 
@@ -10,24 +12,28 @@ PLOTTING = {"matplotlib", "seaborn", "pandas"}
 HEAVY = PLOTTING | {"anywidget", "ipywidgets", "IPython", "bertviz", "tokenizers", "safetensors"}
 
 
-def modules_after(statement, root):
-    """The names in sys.modules after `statement` in a fresh interpreter."""
-    code = f"{statement}; import sys, json; print(json.dumps(sorted(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
-    return set(json.loads(done.stdout))
+STATEMENTS = {
+    "torch": "import torch",
+    "package": "import transformer_edu",
+    "grammar": "from transformer_edu import pretrained; pretrained.load_grammar()",
+    "widgets": "import transformer_edu.widgets",
+}
 
 
-def test_import_loads_no_plotting_widget_or_tokenizer_library(root):
-    loaded = {name.split(".")[0] for name in modules_after("import transformer_edu", root)}
-    assert "transformer_edu" in loaded
-    assert loaded & HEAVY == set()
-
-
-def test_import_adds_few_modules_to_torchs_own(root):
+@pytest.mark.long
+def test_what_is_loaded_by_torch_by_the_package_by_the_grammars_model_and_by_the_figures(root):
     """The seconds are measured by benchmarks/import_time.py; a count does not depend on how busy the machine is."""
-    extra = modules_after("import transformer_edu", root) - modules_after("import torch", root)
+    report = "print(json.dumps(sorted(sys.modules)))"
+    code = "\n".join(["import json, sys", *(f"{statement}; {report}" for statement in STATEMENTS.values())])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
+    after = dict(zip(STATEMENTS, (set(json.loads(line)) for line in done.stdout.splitlines()), strict=True))
+    assert "transformer_edu" in after["package"]
+    assert {name.split(".")[0] for name in after["package"]} & HEAVY == set()
+    extra = after["package"] - after["torch"]
     foreign = {name for name in extra if not name.startswith(("transformer_edu", "jaxtyping"))}
     assert len(foreign) <= 20, f"{len(foreign)} modules more than torch loads: {sorted(foreign)}"
+    assert not {"tokenizers", "transformer_edu.translator"} & after["grammar"]
+    assert "bertviz" not in after["widgets"]
 
 
 def test_every_promised_name_is_there_and_documented():

@@ -21,8 +21,10 @@ ROOMS = (
     "recordings",
     "pretrained",
     "plots",
+    "engine",
     "widgets",
     "checks",
+    "judge",
     "commands",
     "experiments",  # they run the commands, as the half hour of training
 )

@@ -55,6 +55,7 @@ def test_convolution_sees_exactly_its_reach_and_recurrence_and_attention_every_t
 
 
 @pytest.mark.parametrize("name", CONTENDERS)
+@pytest.mark.long
 def test_contender_learns_at_a_short_distance_and_stops_early(name):
     outcome = train_contender(name, 2, steps=200)
     assert outcome.accuracy > 0.99

@@ -40,7 +40,9 @@ def test_attention_of_scores_is_the_softmax_of_the_allowed_ones():
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 @pytest.mark.parametrize("pad_first", [False, True])
 def test_alt_text_says_where_the_query_looks(kind, pad_first):
-    figure = MaskLab(kind, source_lengths=(6, 3), target_lengths=(6, 4), query=4, pad_first=pad_first)
+    figure = MaskLab(
+        kind, source_lengths=(6, 3), target_lengths=(6, 4), query=4, pad_first=pad_first, causal=kind == "decoder"
+    )
     real = 4 if kind == "decoder" else 3
     ids = torch.tensor([[1] * real + [0] * (6 - real)])
     ids = ids.flip(-1) if pad_first else ids

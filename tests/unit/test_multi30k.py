@@ -137,6 +137,7 @@ def test_nothing_is_downloaded_into_or_changed_in_a_folder_that_the_user_named(h
 
 
 @pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.long
 def test_the_real_copy_is_what_is_published_packed_or_unpacked(corpus_folder, tmp_path, split):
     pairs = multi30k_pairs(split, corpus_folder)
     assert len(pairs) == {"train": 29_000, "val": 1_014, "test_2016_flickr": 1_000}[split]

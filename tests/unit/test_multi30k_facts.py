@@ -30,6 +30,7 @@ def test_facts_are_counted(translator):
     assert not any(multi30k_facts.holds(PAIRS[1][0], words) for words in ("nicht schläft", "chläft"))
 
 
+@pytest.mark.long
 def test_answers_are_scored_and_parted_as_the_chapter_says(translator):
     found = [best[0] for best in translator.translate_all([german for german, _ in PAIRS])]
     taught = multi30k_facts.taught_answers(translator, PAIRS)

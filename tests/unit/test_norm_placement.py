@@ -23,7 +23,7 @@ from transformer_edu.widgets.norm_placement_data import (
 
 X, OTHER = torch.tensor([CAT, BLACK], dtype=torch.float64)
 EXAMPLE = {
-    "placement": "none", "depth": 24, "layer": 3, "network": 51, "tokens": ["a", "b"],
+    "placement": "none", "depth": 24, "layer": 3, "network": 51, "measure": "length", "tokens": ["a", "b"],
     "x": torch.tensor([BLACK, CAT]).double(),
 }  # fmt: skip
 BAD = [
@@ -79,7 +79,7 @@ def test_without_residual_tokens_become_alike_and_the_signal_is_the_weakest():
 
 def test_alt_text_says_the_medians():
     said = NormPlacement("pre", 6).alt_text()
-    assert said.startswith("Layer 3 of 6 with pre-norm as a circuit")
+    assert said.startswith("The wiring of a layer with pre-norm, and a chart of the signal over 6 layers")
     for placement in PLACEMENTS:
         curves = median_curves(X, OTHER, 6, placement)
         for value in (curves["length"][-1], curves["signal"][0], curves["likeness"][-1]):

@@ -21,7 +21,8 @@ from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
 
 from transformer_edu import plots
-from transformer_edu.plots.style import COLOURS, SIGNED, ink_on, number, plain_number
+from transformer_edu.plots.style import COLOURS, PARTS, SIGNED, WASHES, ink_on, number, plain_number
+from transformer_edu.plots.style import HEADS as HEAD_COLOURS
 from transformer_edu.positional import sinusoidal_table
 
 SOURCE = ["the", "small", "black", "cat", "does", "not", "sleep"]
@@ -76,9 +77,6 @@ PICTURES = [
             {"x_log": True, "title": "copy task", "reference_lines": {"guess": 0.1}},
             [[[4, 0.9], [64, 0.4]], [[4, 1], [64, 1]]],
             {"RNN", "$a$", "guess", "distance", "right", f"copy task\n{BAND}", "4", "64"}),
-    Picture("gradient_norms", ({"post-norm": [[1e-3, 0.1], [3e-3, 0.3]], "pre-norm": [0.5]},),
-            {"title": "2 layers", "reference_lines": {"clipped here": 1}}, [[[1, 2e-3], [2, 0.2]], [[1, 0.5]]],
-            {"post-norm", "pre-norm", "clipped here", "norm of the gradient", f"2 layers\n{BAND}"}),
     Picture("bars", ({"complete": 98.7, "none": -3}, "change (%)", 1), {"errors": {"complete": 0.4}}, [[98.7, -3]],
             {"complete", "none", "98.7 ± 0.4", "−3.0", "change (%)"}),
     Picture("distributions", ({"x": torch.tensor([[1.0, 3.0]]), "same": torch.ones(5)}, "value"), {"bins": 4}, None,
@@ -88,6 +86,26 @@ PICTURES = [
             [[[0, 3.1], [100, 2.1]], [[0, 1], [100, 2]]], {"guess", BAND, "loss in nats per token"}),
     Picture("schedule", ({"warm-up of 10 steps, d_model 512": [1e-4, 2e-4]},), {}, [[[1, 1e-4], [2, 2e-4]]],
             {"warm-up of 10 steps, d_model 512", "step", "learning rate"}),
+    Picture("measures", ([10, 20], {"loss": [3.0, 2.0], "BLEU": torch.tensor([9.0, 35.0])}), {},
+            [[[10, 3], [20, 2]], [[10, 9], [20, 35]]], {"loss", "BLEU", "step"}),
+    Picture("vectors", ({"cat": torch.tensor([0.0, 2.0]), "centred": [-1.0, 1.0]},), {}, None,
+            {"cat", "centred", "2.00", "−1.00", "entry of the vector"}),
+    Picture("moves", ({"river": (2.0, 0.0)}, ("bank", (1, 1)), {"by the river": torch.tensor([1.5, 0.5])},
+                      ("water", "money")), {}, [[[2, 0]], [[1.5, 0.5]], [[1, 1]]],
+            {"river", "bank", "by the river", "water", "money"}),
+    Picture("one_and_two_heads", ([("dog", "bites", "man"), ("man", "bites", "dog")],), {}, [],
+            {"half dog, half man", "head 1: dog", "head 2: man", "head 1: man", "head 2: dog", "one head", "½"}),
+    Picture("multi_head", (), {}, [], {"x", "head 1", "head 2", "W", "Q", "K", "V", "O", "side by\nside", "output"}),
+    Picture("classes", ({"$x$": (EYE, ("not", "good")), "same": (torch.ones(2, 2), ("one", "two"))}, [1, 0],
+                        ("bad", "fine")), {"boundary": {"$x$": (1, 1, -0.5)}}, [[[-0.3, 0.8], [0.9, -0.4]]],
+            {"bad", "fine", "bad, fine", "not", "good", "one", "two", "$x$", "same"}),
+    Picture("norm_placement", (), {}, [],
+            {"post-norm: norm(x + F(x))", "pre-norm: x + F(norm(x))", "the stream", "norm", "F"}),
+    Picture("truncation", ({"after a": {"dog": 0.3, "cat": 0.7}},), {"kept": {"top-k, k = 1": {"after a": ["cat"]}}},
+            None, {"after a: top-k, k = 1", "0.70", "0.30", "kept: 0.70", "cat", "dog", "probability"}),
+    Picture("draws", ({"as it is": {"a cat": 0.2, "$x$": 0.1}, "cut": {"a cat": 0.25}},
+                      {"as it is": {"a cat": 0.15}, "cut": {"a cat": 0.25}}, ["a cat", "$x$"]), {}, [[20, 10], [25, 0]],
+            {"as it is", "cut", "a cat", "$x$", "never", "per cent"}),
 ]  # fmt: skip
 every_picture = pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: picture.function)
 
@@ -165,8 +183,9 @@ def test_it_is_white_fits_the_page_and_is_legible(picture):
 
 
 @every_picture
+@pytest.mark.long
 def test_the_readers_settings_are_untouched_and_have_no_influence(picture):
-    expected = png(picture.draw())
+    expected = png(drawn_once(picture.function))
     odd = {"font.size": 30, "axes.facecolor": "red", "text.parse_math": True, "axes.labelpad": 40, "axes.titlepad": 40}
     with plt.rc_context(odd):
         before = dict(plt.rcParams)
@@ -180,6 +199,26 @@ def test_text_can_be_read_on_every_cell_colour_and_in_every_line_colour(colours)
     assert min(contrast(colour, "white") for colour in COLOURS) >= 4.5
     for share in np.linspace(0, 1, 101):
         assert contrast(ink_on(colours(share)[:3]), colours(share)[:3]) >= 4.5
+
+
+def light(variables, value):
+    """A CSS colour in the light theme: "light-dark(#1, #2)" -> "#1"; "var(--x)" -> what x is."""
+    value = value.strip()
+    if found := re.fullmatch(r"var\((--[\w-]+)\)", value):
+        return light(variables, variables[found[1]])
+    return value.removeprefix("light-dark(").split(",")[0]
+
+
+def test_plots_and_figures_have_one_colour_for_each_kind_of_part(root):
+    styles = root / "transformer_edu" / "widgets" / "css"
+    css = dict(re.findall(r"(--te-[\w-]+):([^;]+);", (styles / "figures.css").read_text(encoding="utf-8")))
+    assert {name: light(css, css[f"--te-{name}"]) for name in PARTS} == PARTS
+    assert {name: light(css, css[f"--te-{name}-wash"]) for name in WASHES} == WASHES
+    heads = re.findall(
+        r'"(\d)"\] \{ --head: ([^;]+); --edge: ([^;]+); \}', (styles / "head-splitter.css").read_text("utf-8")
+    )
+    assert tuple((light({}, fill), light({}, edge)) for _, fill, edge in sorted(heads)) == HEAD_COLOURS
+    assert min(contrast(colour, "white") for colour in PARTS.values()) >= 4.5
 
 
 def test_numbers_are_printed_as_in_a_book():
@@ -230,6 +269,7 @@ def test_attention_has_queries_down_from_the_top_and_keys_across_on_one_scale():
 
 
 @pytest.mark.parametrize("tokens", [7, 24])
+@pytest.mark.long
 def test_heads_keep_their_order_and_their_tokens_do_not_touch(tokens):
     names = [f"word{i}" for i in range(tokens)]
     figure = plots.plot_attention_heads({"layer": torch.eye(tokens).expand(5, -1, -1)}, names, names)
@@ -263,9 +303,6 @@ def test_a_band_reaches_from_the_lowest_seed_to_the_highest():
     assert {(4, 1.0), (4, 0.8), (64, 0.5), (64, 0.3)} <= corners
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "linear")
     assert [0.1, 0.1] in [list(line.get_ydata()) for line in axes.lines]  # the reference
-    gradients = drawn_once("gradient_norms").axes[0]
-    assert gradients.get_yscale() == "log"
-    assert all(tick == int(tick) for tick in gradients.get_xticks())  # whole layers
 
 
 @pytest.mark.parametrize(
@@ -287,11 +324,18 @@ def test_a_band_reaches_from_the_lowest_seed_to_the_highest():
         ("rotation", (TABLE[3, 4:6], TABLE[8, 4:6], -ANGLE, 2, 5), "angle must turn before clockwise"),
         ("lines", ([1, 2], {"a": [1]}, "x", "y"), r"series\['a'\] .*\(2\), got 1"),
         ("lines", ([0, 2], {"a": [1, 1]}, "x", "y", True), "x must be above 0.* 0"),
-        ("gradient_norms", ({"a": [1.0]}, "y", None, {"b": 0}), "reference.* 0"),
         ("bars", ({"a": 1.0}, "x", 2, {"b": 0.1}), "errors .*'b'"),
         ("distributions", ({"a": torch.ones(3)}, "x", 0), "bins .* 0"),
         ("training", ({"a": [1.0, 2.0]}, "x", "y", None, [1]), r"steps .*\(2\), got 1"),
         ("schedule", ({"a": []},), r"schedules\['a'\] must not be empty"),
+        ("measures", ([1, 2], {"a": [1.0]}), r"measures\['a'\] must have as many values as steps \(2\), got 1"),
+        ("vectors", ({"a": [1.0], "b": [1.0, 2.0]},), r"vectors must have the same length, got \[1, 2\]"),
+        ("moves", ({"a": [1.0]}, ("b", (1, 1)), {"c": (0, 0)}, ("x", "y")), r"points\['a'\] must have shape \(2,\)"),
+        ("one_and_two_heads", ([("dog", "bites")],), r"sentences\[0\] must hold 3 labels"),
+        ("multi_head", (0,), "num_tokens must be at least 1, got 0"),
+        ("classes", ({"a": (EYE, ("x", "y"))}, [1, 0], ("one",)), r"panels\['a'\] must have shape \(1, 2\)"),
+        ("truncation", ({"a": {"cat": 1.5}}, {"cut": {"a": ["cat"]}}), r"distributions\['a'\]\['cat'\] .* 1.5"),
+        ("draws", ({"a": {"cat": 2}}, {"a": {}}, ["cat"]), r"exact\['a'\]\['cat'\] must be a probability.* 2"),
     ],
 )
 def test_bad_input_names_argument_value_and_expectation(as_readers_run_it, name, arguments, message):

@@ -19,7 +19,7 @@ def test_words_give_the_dot_product_of_the_two_rows(position):
     table = sinusoidal_table(64, 32)
     product = table[position] @ table[position + 7]
     text = PositionExplorer(d_model=32, position=position, offset=7).alt_text()
-    found = re.search(r"dot product of the two rows, (\S+), on", text)
+    found = re.search(r"dot product of the two rows, (\S+)\.$", text)
     assert found
     assert float(found[1]) == pytest.approx(product.item(), abs=0.006)
     assert f"rows {position} and {position + 7} marked" in text

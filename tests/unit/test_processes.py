@@ -20,7 +20,7 @@ from transformer_edu.translator.distributed import Processes
 from transformer_edu.translator.run_folder import CHECKPOINT, WEIGHTS, RunFolder
 from transformer_edu.translator.steps import StepMaker
 
-pytestmark = pytest.mark.usefixtures("at_readers_speed")
+pytestmark = pytest.mark.usefixtures("at_readers_speed", "brief_answers")
 FORK = multiprocessing.get_context("fork")  # the libraries are loaded already: a start takes no time
 SHORT = {**SMALL, "dropout": 0.0, "steps": 3, "every": 1, "average": 1}
 

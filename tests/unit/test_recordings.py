@@ -14,9 +14,12 @@ from transformer_edu.experiments import (
     double_rate,
     embedding_scale,
     grammar_seeds,
+    heads_over_seeds,
     long_range,
+    query_start,
     recurrent_start,
     step_times,
+    translator_heads,
     two_steps,
     wrong_merge,
 )
@@ -33,9 +36,12 @@ CUT_SHORT = {
     "double-rate": partial(double_rate.record_double_rate, (0,), steps=2, sentences=4, processes=1),
     "embedding-scale": partial(embedding_scale.record_embedding_scale, ("Xavier",), (0,), steps=1, sentences=4),
     "grammar-seeds": partial(grammar_seeds.record_grammar_seeds, (0, 1), steps=2, sentences=4),
+    "heads-over-seeds": partial(heads_over_seeds.record_heads_over_seeds, (1,), steps=2, sentences=4),
     "long-range": partial(long_range.record_long_range, (0,), (2, 3), steps=1, patient_steps=2),
+    "query-start": partial(query_start.record_query_start, (0,), steps=2, sentences=4, processes=1),
     "recurrent-start": partial(recurrent_start.record_recurrent_start, (0,), (0.003,), steps=1, patient_steps=2),
     "step-times": partial(step_times.record_step_times, (2, 4)),
+    "translator-heads": partial(translator_heads.heads_of, [("ein Mann", "a man"), ("ein Hund bellt", "a dog barks")]),
     "two-steps": partial(two_steps.record_two_steps, (0,), (2, 3)),
     "wrong-merge": partial(wrong_merge.record_wrong_merge, (0,), steps=2, sentences=4, places=("encoder",)),
 }
@@ -87,6 +93,7 @@ def test_recording_says_where_it_comes_from_and_is_laid_out_as_the_command_does(
 
 
 @pytest.mark.parametrize("name", CUT_SHORT)
+@pytest.mark.long
 def test_an_experiment_cut_short_gives_the_entries_of_its_recording(name):
     made, stored = CUT_SHORT[name](), read(name)["data"]
     assert made.keys() == stored.keys()
@@ -96,6 +103,7 @@ def test_an_experiment_cut_short_gives_the_entries_of_its_recording(name):
 
 
 @pytest.mark.parametrize("make", MADE_FROM_A_SEED.values(), ids=MADE_FROM_A_SEED)
+@pytest.mark.long
 def test_the_seed_decides_the_weights_and_the_random_state_neither_matters_nor_changes(make):
     torch.manual_seed(7)
     state = torch.get_rng_state()

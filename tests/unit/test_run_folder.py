@@ -21,7 +21,7 @@ from transformer_edu.translator.run_folder import CHECKPOINT, WEIGHTS, RunFolder
 from transformer_edu.translator.settings import TrainingSettings
 from transformer_edu.translator.translator import load_translator
 
-pytestmark = pytest.mark.usefixtures("at_readers_speed")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("at_readers_speed", "brief_answers")]
 SHORT = {**SMALL, "steps": 4, "every": 2}  # two evaluations
 CHECKPOINTS, WEIGHT_FILES = (
     tuple(f"{kind}-{step:08d}.safetensors" for step in (2, 4)) for kind in (CHECKPOINT, WEIGHTS)
@@ -55,7 +55,7 @@ def refused(one, brief_text, capsys):
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory, brief_text):
+def runs(tmp_path_factory, brief_text, brief_answers, at_readers_speed):
     """Two finished runs that differ in their seed."""
     folder = tmp_path_factory.mktemp("runs")
     train(folder / "one", brief_text)

@@ -8,6 +8,7 @@ from tests.unit.conftest import refusals
 from transformer_edu import greedy_search
 from transformer_edu.decoding.sampling import sample, sampling_probabilities
 
+pytestmark = pytest.mark.usefixtures("at_readers_speed")
 LOGITS = torch.tensor([2.0, 1.0, 0.0, -1.0])
 PLAIN = torch.softmax(LOGITS, dim=-1)
 

@@ -22,7 +22,14 @@ BOS_ID, EOS_ID, MAX_LEN = 1, 2, 9
 SETTINGS = [*itertools.product(BEAM_SIZES, ALPHAS)]
 EXAMPLE = {"beam": 3, "alpha": 0.2, "step": 2}
 SCORE = math.log(0.4 * 0.9 * 0.45) / (9 / 6) ** 0.6
+BAD = [
+    (ValueError, "tree must have source, space", {"tree": {}}),
+    (TypeError, "tree must be a dict, as record_search_tree makes it, got list", {"tree": [1]}),
+    (ValueError, "tree must be given alone, got sentence='a hen sings'", {"tree": {}, "sentence": "a hen sings"}),
+    (ValueError, "sentence must be 1 to 9 words, got 10", {"sentence": "the " * 10}),
+]
 SAYS = [
+    ({"sentence": "A red hen sings.", "beam": 5}, "The winner is “une poule rouge chante”, log-probability -0."),
     ({}, "size 2 and length penalty 0.6. The winner is “the cat sleeps”, log-probability -1.82", f"score {SCORE:.2f}"),
     ({}, "Greedy search says “a cat sleeps”, log-probability -2.17."),
 ]
@@ -39,7 +46,7 @@ def small_model(seed):
 
 
 def tree_of(model, **options):
-    return SearchTree.from_model(model, [4, 5, 6], BOS_ID, EOS_ID, TOKENS, MAX_LEN, **options).tree
+    return SearchTree.from_model(model, [4, 5, 6], BOS_ID, EOS_ID, TOKENS, MAX_LEN, **options).recorded
 
 
 @pytest.mark.parametrize("seed", [0, 2, 3])
@@ -83,7 +90,7 @@ def test_a_sentence_that_never_ends_is_cut():
         ({"bos_id": 9}, "bos_id must be from 0 to 2, got 9"),
         ({"eos_id": 0}, "bos_id and eos_id must differ, got 0"),
         ({"alphas": [-0.5]}, "alphas must be a finite number"),
-        ({"top": 4}, "top must be more than the widest beam, 4, got 4"),
+        ({"top": 5}, "top must be more than the widest beam, 5, got 5"),
         ({"next_log_probs": lambda prefix: [0.0, 0.0]}, r"must give .* shape \(vocab=3,\).* got shape \(2,\)"),
         ({"next_log_probs": lambda prefix: [0.0, 0.0, 0.7]}, "none above 0, got shape .* largest 0.7"),
         ({"next_log_probs": lambda prefix: [0.0, math.nan, 0.0]}, "next_log_probs must give log-probabilities"),

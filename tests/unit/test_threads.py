@@ -11,6 +11,7 @@ from transformer_edu import beam_search, greedy_search, mask_position, record_ac
 from transformer_edu.decoding.sampling import sample
 from transformer_edu.support.modes import evaluation_mode, training_mode
 
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("at_readers_speed")]
 RECORDERS = pytest.mark.parametrize("record", [record_attention, record_activations])
 
 

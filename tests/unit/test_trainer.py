@@ -21,7 +21,7 @@ from transformer_edu.translator.task import prepare_task
 from transformer_edu.translator.trainer import Trainer, new_model
 from transformer_edu.translator.translator import load_translator
 
-pytestmark = pytest.mark.usefixtures("at_readers_speed")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("at_readers_speed")]
 ALONE = Processes(0, 1, torch.device("cpu"))
 
 

@@ -75,6 +75,7 @@ def test_schedule_is_the_papers_formula():
 
 @pytest.mark.usefixtures("as_readers_run_it")
 @pytest.mark.parametrize("pairs", [copy_pairs(8, 12, 3, 5), reverse_pairs(8, 12, 3, 5)], ids=["copy", "reverse"])
+@pytest.mark.long
 def test_one_batch_can_be_learnt_by_heart(pairs):
     model = small_model()
     history = fit(model, iterate_batches(pairs, 8, epochs=None), steps=60, learning_rate=5e-3, smoothing=0.0)
@@ -84,6 +85,7 @@ def test_one_batch_can_be_learnt_by_heart(pairs):
 
 
 @pytest.mark.usefixtures("as_readers_run_it")
+@pytest.mark.long
 def test_unshifted_target_is_no_task_at_all():
     """Sabotage: with the target not shifted the loss falls to nothing, and decoding gets nothing right."""
     pairs, model = copy_pairs(32, 12, 3, 5), small_model()
@@ -158,6 +160,7 @@ def test_mean_loss_counts_tokens_not_batches():
     assert history.mean_loss(last=1) == 4.0
 
 
+@pytest.mark.long
 def test_evaluation_depends_neither_on_the_batches_nor_on_dropout():
     model, pairs = small_model(dropout=0.5), copy_pairs(11, 12, 1, 8)
     losses = [evaluate_loss(model, iterate_batches(pairs, size)) for size in (1, 4, 11)]

@@ -9,6 +9,7 @@ from transformer_edu import fast
 from transformer_edu.data.batching import make_batch
 from transformer_edu.data.token_budget import token_budget_batches
 from transformer_edu.data.vocabulary import IdPair
+from transformer_edu.decoding.greedy import EXTRA
 from transformer_edu.support.modes import evaluation_mode
 from transformer_edu.training.evaluate import greedy_ids, lowercase_bleu
 from transformer_edu.training.loss import SummedLoss
@@ -51,7 +52,7 @@ def greedy_answers(
 ) -> list[list[int]]:
     """Greedy answers in the order of `sources`; sentences of like length are decoded together."""
     order = sorted(range(len(sources)), key=lambda index: len(sources[index]))
-    longest = min(max((len(source) for source in sources), default=0) + 50, model.config.max_len)
+    longest = min(max((len(source) for source in sources), default=0) + EXTRA, model.config.max_len)
     with autocast(settings, device):
         answers = greedy_ids(model, [sources[index] for index in order], max_len=longest, batch_size=128)
     placed = dict(zip(order, answers, strict=True))
