@@ -28,6 +28,7 @@ expect.set_options(timeout=PATIENCE)
 DESKTOP: ViewportSize = {"width": 1280, "height": 900}
 # A page is drawn: every figure shown or failed, formulas set, and all of it on the screen.
 DRAWN = """async () => {
+    if (document.readyState !== "complete") return false;
     if (![...document.querySelectorAll("[data-widget]")].every((figure) => figure.dataset.ready)) return false;
     await globalThis.MathJax?.startup?.promise;
     await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));

@@ -54,6 +54,7 @@ def typed(page, text):
 
 
 def tokens(page, of="written"):
+    page.locator(f".te-trans-{of} .te-word").first.wait_for()
     return page.locator(f".te-trans-{of} .te-word").all_inner_texts()
 
 
