@@ -36,6 +36,7 @@ from transformer_edu.widgets.residual_stream import ResidualStream
 from transformer_edu.widgets.search_tree import SearchTree
 from transformer_edu.widgets.sentence_translator import SentenceTranslator
 from transformer_edu.widgets.softmax_lab import SoftmaxLab
+from transformer_edu.widgets.symptom_finder import SymptomFinder
 from transformer_edu.widgets.token_budget_batches import TokenBudgetBatches
 from transformer_edu.widgets.training_replay import TrainingReplay
 

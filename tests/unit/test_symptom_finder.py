@@ -1,0 +1,90 @@
+"""The symptom finder and its recording: the suspects of each symptom follow from the numbers, and are told apart."""
+
+import pytest
+
+from transformer_edu import checks, recordings
+from transformer_edu.experiments import bugs, symptoms
+from transformer_edu.widgets.symptom_finder_data import SYMPTOMS, cases, picture, separated, verdicts
+
+pytestmark = pytest.mark.usefixtures("at_readers_speed")
+DATA = recordings.load("symptoms")["data"]
+FOUND = [verdicts(DATA, bug["values"]) for bug in DATA["bugs"]]
+BUGS = {bug.name: bug for bug in bugs.BUGS}
+
+
+EXAMPLE = {"symptom": 1, "patient": 1, "played": [0, 1]}
+BAD = [
+    (ValueError, "symptom must be from 0 to 7, got 8", {"symptom": 8}),
+    (TypeError, "played must be a list of whole numbers, got '?'", {"played": "?"}),
+]
+SAYS = [
+    ({"recording": recordings.load("symptoms"), "played": []}, "“The loss stays high”", "Played: none"),
+]
+
+
+def test_there_are_25_bugs_each_one_line_of_the_healthy_file():
+    assert len(BUGS) == len(bugs.BUGS) == len(DATA["bugs"]) == 25
+    for bug in bugs.BUGS:
+        assert bugs.SOURCE.count(bug.right) == 1, bug.name
+        assert bug.right != bug.wrong
+        changed = sum(a != b for a, b in zip(bugs.SOURCE.splitlines(), bugs.text_of(bug).splitlines(), strict=False))
+        assert changed == 1 or not bug.wrong, bug.name
+
+
+def test_what_is_known_beforehand_is_recorded_as_it_stands_in_the_code():
+    assert DATA["experiments"] == symptoms.facts_of_experiments()
+    for bug, stored in zip(bugs.BUGS, DATA["bugs"], strict=True):
+        assert {key: stored[key] for key in symptoms.facts_of(bug)} == symptoms.facts_of(bug)
+
+
+def test_the_named_mistakes_are_in_the_catalogue():
+    for bug in bugs.BUGS:
+        if bug.check:
+            piece, mistake = bug.check
+            assert mistake in [one.name for one in checks.catalogue(piece)], bug.name
+
+
+def test_the_healthy_model_is_healthy_in_every_experiment():
+    assert set(verdicts(DATA, DATA["healthy"]["values"])) == {"as healthy"}
+
+
+def test_every_bug_has_a_symptom_and_every_symptom_several_suspects():
+    found = cases(DATA)
+    assert len(found) == len(SYMPTOMS) == 8
+    assert {bug for case in found for bug in case.bugs} == set(range(25))
+    assert all(2 <= len(case.bugs) <= 6 for case in found)
+
+
+@pytest.mark.parametrize("case", cases(DATA), ids=[symptom.name for symptom in SYMPTOMS])
+def test_the_experiments_of_a_symptom_tell_all_its_suspects_apart(case):
+    pairs = len(case.bugs) * (len(case.bugs) - 1) // 2
+    assert len(set().union(*(separated(one, case.bugs, FOUND) for one in case.experiments))) == pairs
+
+
+def test_no_two_bugs_agree_in_every_experiment():
+    assert len({tuple(found) for found in FOUND}) == 25
+
+
+def test_the_picture_has_a_verdict_for_each_number():
+    shown = picture(DATA)
+    assert all(len(bug["verdicts"]) == len(bug["values"]) == len(shown["experiments"]) for bug in shown["bugs"])
+
+
+@pytest.mark.parametrize("name", ["no causal mask"])
+@pytest.mark.long
+def test_the_first_steps_of_a_bug_made_again_are_those_of_the_recording(name):
+    stored = next(bug for bug in DATA["bugs"] if bug["name"] == name)
+    patient = symptoms.train_patient(BUGS[name], steps=10, sentences=4)
+    assert sum(patient.losses) / 10 == pytest.approx(stored["losses"][0], abs=2e-3)
+
+
+@pytest.mark.slow
+def test_a_whole_bug_made_again_has_the_verdicts_of_the_recording():
+    stored = next(bug for bug in DATA["bugs"] if bug["name"] == "no causal mask")
+    again = symptoms.record_patient(BUGS["no causal mask"])
+    seen = [one["name"] for one in DATA["experiments"]].index("translations")
+    assert again["values"][seen] == pytest.approx(stored["values"][seen], abs=0.1)
+    sure = [place for place, one in enumerate(DATA["experiments"]) if not one["seen"]]
+    fresh = verdicts(DATA, again["values"])
+    stored_verdicts = verdicts(DATA, stored["values"])
+    assert sum(fresh[place] == stored_verdicts[place] for place in sure) >= len(sure) - 2
