@@ -18,6 +18,8 @@ Pairs = list[tuple[list[int], list[int]]]  # ids of an English and a French sent
 class PositionalEncoding(nn.Module):
     """Adds sines and cosines that say where a token stands."""
 
+    table: Tensor  # (max_len, d)
+
     def __init__(self, d_model: int, max_len: int = 128, dropout: float = 0.0) -> None:
         super().__init__()
         position = torch.arange(max_len, dtype=torch.float64)[:, None]
@@ -171,10 +173,10 @@ def train(model: nn.Module, pairs: Pairs, steps: int = STEPS) -> list[float]:
 @torch.no_grad()
 def translate(model: nn.Module, source: Tensor, max_len: int = 20) -> Tensor:
     """The likeliest next token, again and again, until every sentence has ended: (B, n) -> (B, at most max_len)."""
-    memory = model.encode(source)
+    memory = model.encode(source)  # type: ignore[operator]
     target = torch.full((len(source), 1), BOS)
     while target.shape[1] < max_len and not (ended := (target == EOS).any(dim=1)).all():
-        logits = model.decode(target, memory, source)[:, -1]
+        logits = model.decode(target, memory, source)[:, -1]  # type: ignore[operator]
         target = torch.cat([target, logits.argmax(dim=-1).masked_fill(ended, PAD)[:, None]], dim=1)
     return target
 

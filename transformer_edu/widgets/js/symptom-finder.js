@@ -177,7 +177,8 @@ function render({ model, el }) {
       ? "is" : "are"} left.`;
     const verdict = solved ? " Yes, that is it." : state.named === null ? "" : " No, not that one.";
     fill(words, told, bold(rest), verdict);
-    figure.tell(`${now.name}. ${words.textContent}${solved ? ` ${now.mine.name}` : ""}`);
+    const who = state.named === null ? "" : ` You said: ${bugs[now.suspects[state.named]].name}.`;
+    figure.tell(`${now.name}. ${words.textContent}${who}`);
   }
   draw();
   figure.ask([{
