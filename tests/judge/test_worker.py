@@ -70,7 +70,9 @@ def test_what_cannot_be_loaded_is_told(told, text, trouble):
 def test_what_belongs_to_everybody_may_not_be_changed(told):
     kept = torch.allclose
     try:
-        runs, remarks = told("import torch\ntorch.allclose = lambda *a: True\ndef causal_mask(size): ...", "causal_mask")
+        runs, remarks = told(
+            "import torch\ntorch.allclose = lambda *a: True\ndef causal_mask(size): ...", "causal_mask"
+        )
     finally:
         torch.allclose = kept
     assert remarks["trouble"] == "changes what is not its own: torch.allclose"
