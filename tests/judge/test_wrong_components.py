@@ -8,7 +8,7 @@ import pytest
 from tests.judge.reading import GAPS, WRONG, gaps, verdict, wrong_text
 from transformer_edu.judge.kinds import KINDS
 
-FOUND, NAMED = 0.9, 0.75
+FOUND, NAMED = 0.96, 0.9
 LARGE = {"attention", "multi_head_attention", "encoder_layer", "decoder_layer", "transformer"}  # ten seconds and more
 LARGENESS = {True: pytest.mark.slow, False: pytest.mark.long}
 pytestmark = pytest.mark.usefixtures("at_readers_speed")  # types are checked with the right components
