@@ -32,6 +32,7 @@ CONTROLS = {  # what is operated, and with which key
     "button": (".te-primary", "Enter"),
     "slider": ("input[type=range]", "ArrowRight"),
     "choice": (":is([role=radio], [role=tab])[tabindex='0']", "ArrowRight"),
+    "switch": (".te-atlas-switch [role=radio][tabindex='0']", "ArrowRight"),  # of a head, which the model then lacks
 }
 TRACED = ["devtools.timeline", "disabled-by-default-devtools.timeline"]
 WATCH = """() => {
@@ -63,6 +64,10 @@ STILL_LOADED = """async (figure) => {
     await still?.decode();
 }"""
 READY = "[...document.querySelectorAll('[data-widget]')].every((figure) => figure.dataset.ready)"
+# A figure that runs a model has been touched before, and has it.
+TOUCH = """document.querySelectorAll("[data-engine=idle]").forEach((one) =>
+    one.dispatchEvent(new Event("pointerdown")))"""
+AWAKE = "!document.querySelector('[data-engine=idle], [data-engine=loading]')"
 SHIFTS = """
     globalThis.shifts = [];
     new PerformanceObserver((list) => shifts.push(...list.getEntries().map((one) => one.value)))
@@ -75,6 +80,8 @@ def open_figure(page: Page, address: str) -> None:
     """Open a page with one figure, and note from then on how long a key takes."""
     page.goto(address)
     page.wait_for_function(READY)
+    page.evaluate(TOUCH)
+    page.wait_for_function(AWAKE)
     page.evaluate(SETTLED)
     page.evaluate(WATCH)
 

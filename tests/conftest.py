@@ -10,17 +10,20 @@ import pytest
 from hypothesis import HealthCheck, settings
 from jaxtyping import install_import_hook
 
+ROOT = Path(__file__).resolve().parent.parent
+
 # Before anything imports the package: every annotated shape and type in it is now checked when it is called. `make
-# check` does without (JAXTYPING_DISABLE=1): it has mypy, and half the time goes to these checks.
+# check` does without (JAXTYPING_DISABLE=1): it has mypy, and half the time goes to these checks. So does the judge: it
+# defines functions in functions by the ten thousand, and each definition would be compiled anew.
 if not jaxtyping.config.jaxtyping_disable:
-    install_import_hook("transformer_edu", "beartype.beartype")
+    rooms = {path.stem for path in (ROOT / "transformer_edu").iterdir() if path.suffix in ("", ".py")}
+    install_import_hook([f"transformer_edu.{room}" for room in sorted(rooms - {"judge"})], "beartype.beartype")
 
 # nbformat loads it by way of jsonschema, and it builds a parser for two seconds; no notebook needs it.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 import torch  # noqa: E402
 
-ROOT = Path(__file__).resolve().parent.parent
 FOLDER_MARKERS = {"book": "book", "browser": "browser"}
 UNCOUNTED = {"notebooks", "book", "browser", "properties", "parity"}
 torch.set_num_threads(1)

@@ -92,7 +92,7 @@ def _agree_json(a: str, b: str) -> bool:
     if a == b:
         return True
     try:
-        leaves_a, leaves_b = (list(_leaves(json.loads(text, parse_float=Decimal))) for text in (a, b))
+        leaves_a, leaves_b = (list(leaves(json.loads(text, parse_float=Decimal))) for text in (a, b))
     except ValueError:
         return False
     if [path for path, _ in leaves_a] != [path for path, _ in leaves_b]:
@@ -102,10 +102,10 @@ def _agree_json(a: str, b: str) -> bool:
         if isinstance(leaf, Decimal):
             places[_column(path)] = min(places[_column(path)], _last_place(leaf.normalize()))
     pairs = zip(leaves_a, leaves_b, strict=True)
-    return all(_agree_leaves(x, y, Decimal(1).scaleb(places[_column(path)])) for (path, x), (_, y) in pairs)
+    return all(_agreeleaves(x, y, Decimal(1).scaleb(places[_column(path)])) for (path, x), (_, y) in pairs)
 
 
-def _agree_leaves(x: Any, y: Any, unit: Decimal) -> bool:
+def _agreeleaves(x: Any, y: Any, unit: Decimal) -> bool:
     if isinstance(x, Decimal) and isinstance(y, Decimal):
         return abs(x - y) <= unit
     if isinstance(x, str) and isinstance(y, str):
@@ -113,13 +113,13 @@ def _agree_leaves(x: Any, y: Any, unit: Decimal) -> bool:
     return type(x) is type(y) and bool(x == y)
 
 
-def _leaves(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def leaves(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """Yield every value with its path; an empty list or object counts as a value."""
     children = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
     if not children:
         yield path, node
     for key, child in children:
-        yield from _leaves(child, (*path, key))
+        yield from leaves(child, (*path, key))
 
 
 def _column(path: tuple[Any, ...]) -> tuple[str, ...]:

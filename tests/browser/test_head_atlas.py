@@ -87,7 +87,7 @@ def test_what_is_off_stays_off_until_it_is_switched_on(page):
     one, other = REDUNDANT
     scenes = [
         (f"> click [data-head='{one}']; radio off", "adds nothing now", "mes petites tortues blanches dorment"),
-        ("Without 1 head, no word changes; but now 1 other cannot go",),
+        ("Without 1 head, no word changes; but now 1 other has to stay",),
         (f"> click [data-head='{other}']", "Without it, a word changes."),
         ("> radio off", "~ mes petits tortues", "Each tells it that the adjective belongs to a feminine noun."),
         ("Without 2 heads, petites becomes petits",),
@@ -97,6 +97,22 @@ def test_what_is_off_stays_off_until_it_is_switched_on(page):
     for scene in scenes:
         measured(page)
         play(page, *scene)
+
+
+def test_the_map_of_a_head_that_has_to_stay_says_so(page):
+    one, other = REDUNDANT
+    assert measured(page).filter(has_text="stays").count() == 0
+    act(page, f"click [data-head='{one}']", "radio off")
+    needed = measured(page).filter(has_text="stays")
+    assert needed.evaluate_all("all => all.map((tile) => tile.dataset.head)") == [other]
+    assert "cannot go" in needed.get_attribute("aria-label")
+
+
+@pytest.mark.parametrize("width", [720, 390])
+def test_the_switch_and_what_the_model_then_writes_are_beside_each_other(width, show):
+    page = show(HeadAtlas(), width=width)
+    top, low = (page.locator(one).bounding_box() for one in (".te-atlas-switch", ".te-atlas-writes"))
+    assert 0 <= low["y"] - top["y"] - top["height"] < 60
 
 
 def test_heads_of_ones_own_model(open_html):

@@ -11,6 +11,12 @@ from transformer_edu.widgets import HeadSplitter
 
 TOKENS = hand_example().tokens
 STEPS = {1: ("q", "k", "v"), 2: ("q", "wrong-split"), 3: ("out", "v"), 4: ("out", "right", "wrong")}
+# Of each cell the size of its letters, how wide its number is, and how wide it is itself.
+PRINTED = """all => all.map((one) => {
+    const range = document.createRange();
+    range.selectNodeContents(one);
+    return [parseFloat(getComputedStyle(one).fontSize), range.getBoundingClientRect().width, one.offsetWidth];
+})"""
 
 
 def reference(num_heads):
@@ -98,3 +104,13 @@ def test_play_goes_from_the_first_step_to_the_last(page):
         page.clock.run_for(1800)
     assert list(dict.fromkeys(seen)) == ["1", "2", "3", "4"]
     assert matrix(page.locator("[data-matrix=wrong]")).shape == (3, 4)
+
+
+@pytest.mark.parametrize("heads", [2, 4])
+def test_a_phone_shows_numbers_large_enough_and_whole_at_every_step(heads, show):
+    page = show(HeadSplitter(num_heads=heads), width=358)
+    for step in range(1, 5):
+        page.get_by_role("tab", name=f"Step {step}").click()
+        cells = page.locator(".te-sheet.te-seen .te-cell").evaluate_all(PRINTED)
+        assert min(size for size, _, _ in cells) >= 11
+        assert all(printed <= width for _, printed, width in cells)

@@ -131,3 +131,9 @@ def test_what_was_there_before_is_outlined_on_the_same_scale(page):
     assert 2 * float(was[0][:-2]) == pytest.approx(float(was[1][:-2]), abs=0.1)
     act(page, "button one more: layers")  # no matrix is larger, and one layer is new
     assert page.locator(".te-pm-changed").count() == 0
+
+
+def test_what_grows_says_by_how_much_beside_it(page):
+    assert page.locator(".te-pm-times").count() == 0
+    page.get_by_role("button", name="double: d model").click()
+    assert page.locator(".te-pm-times").all_inner_texts() == ["×\u00a02.00", "×\u00a04.00", "×\u00a04.00"]

@@ -9,12 +9,20 @@ from playwright.sync_api import expect
 
 from tests.browser.figure_page import act, close, numbers
 from tests.unit.test_search_tree import BOS_ID, EOS_ID, MAX_LEN, TOKENS, small_model
+from transformer_edu.data.examples import RUNNING_SENTENCE
 from transformer_edu.decoding.beam import beam_search
 from transformer_edu.widgets import SearchTree
 from transformer_edu.widgets.search_tree_data import ALPHAS, BEAM_SIZES, HAND_LANGUAGE, LONGEST
 from transformer_edu.widgets.sentence_data import opening
 
 OTHER = "these foxes want a hat"
+NARROWEST = 44  # pixels of a box
+# Of each word: how many lines it takes, whether it sticks out of its box, and how wide this is.
+WORDS = """all => all.map((one) => {
+    const range = document.createRange();
+    range.selectNodeContents(one);
+    return [range.getClientRects().length, one.scrollWidth > one.parentNode.clientWidth, one.parentNode.offsetWidth];
+})"""
 BOXES = """all => all.map((one) =>
     [one.dataset.step, one.offsetLeft, one.offsetTop, one.offsetWidth, one.offsetHeight].map(Number))"""
 
@@ -95,6 +103,37 @@ def test_every_prefix_of_a_step_has_room_beside_the_others(make, width, show):
         for boxes in steps.values():
             for one, other in itertools.combinations(boxes, 2):
                 assert any(abs(one[i] - other[i]) + 1 >= (one[i + 2] + other[i + 2]) / 2 for i in (0, 1))
+
+
+@pytest.mark.parametrize("width", [720, 358])
+@pytest.mark.parametrize("sentence", [OTHER, "the"])
+def test_no_box_cuts_a_word(width, sentence, show):
+    """The hardest: a beam of five, and words that are no sentence, of which the translation ends at its limit."""
+    page = show(SearchTree(), width=width)
+    page.get_by_label("English sentence").fill(sentence)
+    set_to(page, 5, 0.6)
+    lines, sticks_out, widths = zip(
+        *page.locator(".te-srch-node:not([hidden]) > .te-srch-word").evaluate_all(WORDS), strict=True
+    )
+    assert set(lines) == {1}
+    assert not any(sticks_out)
+    assert min(widths) >= NARROWEST
+
+
+def test_a_small_probability_is_no_row_of_zeros(page):
+    page.get_by_label("English sentence").fill("the")
+    assert page.locator(".te-srch-tag:not(:empty)").all_text_contents() == ["greedy = beam of 2: < 0.001"]
+
+
+def test_the_empty_line_offers_a_whole_sentence_and_then_words_to_change_it(page):
+    line, offers = page.get_by_label("English sentence"), page.locator(".te-sentence-offers")
+    assert line.evaluate("one => one.scrollWidth <= one.clientWidth")
+    assert offers.inner_text() == RUNNING_SENTENCE
+    offers.get_by_role("button").click()
+    expect(line).to_have_value(RUNNING_SENTENCE)
+    assert "Winner: le petit chat noir ne dort pas" in page.locator(".te-words").inner_text()
+    offers.get_by_role("button", name="dog", exact=True).click()
+    expect(line).to_have_value(RUNNING_SENTENCE.replace("cat", "dog"))
 
 
 def test_step_by_step(page):

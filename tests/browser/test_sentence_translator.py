@@ -97,9 +97,26 @@ def test_it_teaches_before_any_weight_is_loaded(open_html):
         "> checkbox feed-forward = on",
         "This needs the model: load it first.",
         "> button Start again",
-        "for sentences of your own; nothing is sent away",
+        "for all that is greyed, and sentences of your own",
     )
     assert page.locator(".te-root").get_attribute("data-engine") == "asked"
+
+
+def test_what_needs_the_model_looks_so_until_it_is_there(open_html):
+    page = open_html(SentenceTranslator().html()).page
+    waiting = page.locator(".te-trans-waits")
+    rivals = page.locator(".te-trans-rival")
+    assert [rivals.nth(i).evaluate("one => one.matches('.te-trans-waits')") for i in range(5)] == [False, False] + [
+        True
+    ] * 3
+    assert page.get_by_role("radiogroup", name="Search").locator(".te-trans-waits").count() == 0
+    for one in waiting.all():
+        assert one.get_attribute("title") == "needs the model"
+    rivals.nth(2).click()
+    assert "This needs the model: load it first." in page.locator(".te-trans-status").inner_text()
+    page.get_by_role("button", name="Start again").click()
+    loaded(page)
+    assert waiting.count() == 0
 
 
 def test_the_translator_computes_what_pytorch_does(open_html):

@@ -12,6 +12,21 @@ CUT = """() => [...document.querySelectorAll(".te-root *")]
     .filter((one) => getComputedStyle(one).textOverflow === "ellipsis" && one.checkVisibility()
         && one.scrollWidth > one.clientWidth + 1)
     .map((one) => one.textContent)"""
+# What is printed in letters of less than so many pixels, as the reader sees them.
+SMALL = """(least) => {
+    const small = [];
+    const nodes = document.createTreeWalker(document.querySelector(".te-root"), NodeFilter.SHOW_TEXT);
+    for (let node = nodes.nextNode(); node; node = nodes.nextNode()) {
+        const inside = node.parentElement;
+        const size = parseFloat(getComputedStyle(inside).fontSize) * (inside.getScreenCTM?.()?.a ?? 1);
+        const range = document.createRange();
+        range.selectNodeContents(node);
+        if (size >= least || size === 0 || inside.closest("sub, sup") || !node.textContent.trim()) continue;
+        const seen = inside.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+        if (seen && range.getClientRects().length) small.push(`${node.textContent}: ${size.toFixed(1)} px`);
+    }
+    return small;
+}"""
 MOVING = """document.getAnimations().map((one) => one.effect.getComputedTiming())
     .map(({ duration, delay }) => [duration, delay])"""
 # What moves right after a button was pressed, and whether the picture goes on changing.
@@ -27,6 +42,7 @@ PRESSED = """async (button, wait) => {
     return [moving, early !== drawn()];
 }""".replace("MOVING", MOVING)
 MOST_PRESSES = 12
+SMALLEST = 11  # pixels of a letter
 
 
 @pytest.fixture
@@ -63,6 +79,12 @@ def test_no_token_is_cut_off(figure):
     assert figure.evaluate(CUT) == []
     figure.set_viewport_size({"width": 390, "height": 844})
     assert figure.evaluate(CUT) == []
+
+
+@every_figure
+def test_a_phone_shows_no_letters_too_small_to_read(figure):
+    figure.set_viewport_size({"width": 390, "height": 844})
+    assert figure.evaluate(SMALL, SMALLEST) == []
 
 
 @every_figure

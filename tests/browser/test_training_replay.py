@@ -112,3 +112,11 @@ def test_words_name_what_grew_most(page):
         f"{new[j][i]:.2f}. … surer of {DATA['target_tokens'][most]}, {before['p'][most]:.2f} → {after['p'][most]:.2f}.",
     )
     assert page.locator(".te-selected").get_attribute("data-row") == str(j)
+
+
+def test_the_mark_hides_no_number_and_the_axis_no_label(page):
+    inside = "one => getComputedStyle(one).boxShadow.split(/,(?![^(]*\\))/).every((part) => part.includes('inset'))"
+    assert page.locator(".te-rep-map .te-selected").evaluate(inside)
+    chart = page.locator(".te-rep-chart").first
+    label, tick = (chart.locator(one).bounding_box() for one in (".te-rep-steps", ".te-rep-x >> nth=-1"))
+    assert label["x"] >= tick["x"] + tick["width"]

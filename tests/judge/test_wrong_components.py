@@ -8,12 +8,13 @@ import pytest
 from tests.judge.reading import GAPS, WRONG, gaps, verdict, wrong_text
 from transformer_edu.judge.kinds import KINDS
 
-FOUND, NAMED = 0.9, 0.75
+FOUND, NAMED = 0.96, 0.9
+LARGE = {"attention", "multi_head_attention", "encoder_layer", "decoder_layer", "transformer"}  # ten seconds and more
+LARGENESS = {True: pytest.mark.slow, False: pytest.mark.long}
 pytestmark = pytest.mark.usefixtures("at_readers_speed")  # types are checked with the right components
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [pytest.param(one, marks=LARGENESS[one in LARGE]) for one in KINDS])
 def test_wrong_components_are_found_and_named(kind, tmp_path):
     names = [name for name in WRONG if name.startswith(f"{kind}__")]
     verdicts = {name: verdict(tmp_path, name, wrong_text(name)) for name in names}

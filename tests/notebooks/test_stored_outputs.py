@@ -1,11 +1,14 @@
 """What a chapter stores is complete: every cell was run, once and in order, and every picture has its words."""
 
 import ast
+import json
 import re
+from decimal import Decimal
 from pathlib import Path
 
 import nbformat
 import pytest
+from agreement import STATE, leaves
 from fingerprint import plain_python
 from take_stills import figures_in
 
@@ -74,3 +77,12 @@ def test_nothing_is_stored_that_differs_from_run_to_run_or_went_wrong_or_is_not_
                 assert not MACHINE.search(text), cell.source
         # Its lines would differ after a change of comments, which runs no chapter again.
         assert not any("transformer_edu" in frame for frame in output.get("traceback", [])), cell.source
+
+
+def test_no_state_of_a_figure_holds_digits_that_differ_between_processors(chapter):
+    for _, output in outputs(chapter):
+        for _, state in STATE.findall(output.get("data", {}).get("text/html", "")):
+            for path, leaf in leaves(json.loads(state, parse_float=Decimal)):
+                exact = "rate" in path or "rates" in path  # of training, from a formula
+                if isinstance(leaf, Decimal) and not exact:
+                    assert leaf.normalize().as_tuple().exponent >= -6, path

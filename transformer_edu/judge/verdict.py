@@ -1,6 +1,7 @@
 """What the observations say: right, or which mistake; formed from plain tensors, away from the code that is judged."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -203,6 +204,30 @@ def _unknown(failure: str, got: list[Any], kind: Kind) -> Mistake:
 
 
 MASKED = "the mask has not the effect that it should have"
+SQUEEZED = "a dimension of size one is lost: squeeze() takes the batch away where it holds one sentence"
+MASKS: dict[str, Callable[[Tensor, int], Tensor]] = {  # of the mask (batch, 1, q_len, k_len) and the number of heads
+    "every sentence is masked as the first one": lambda mask, heads: mask[:1].expand_as(mask),
+    "every query is masked as the first one": lambda mask, heads: mask[..., :1, :].expand_as(mask),
+    "masks and heads go out of step: repeat() where repeat_interleave() is meant": lambda mask, heads: (
+        mask[:, :1].repeat(heads, 1, 1, 1).reshape(mask.shape[0], heads, *mask.shape[2:])
+    ),
+}
+
+
+def _with_masks(kind: Kind, fn: Function, index: int, change: Callable[[Tensor, int], Tensor]) -> Tensor | str:
+    """What a function answers in one experiment if its masks are changed so."""
+    experiment = kind.experiments[index]
+    heads = experiment.options.get("num_heads", kind.options.get("num_heads", 1))
+    inputs = tuple(Masked(change(one.mask, heads)) if isinstance(one, Masked) else one for one in experiment.inputs)
+    changed = replace(kind, experiments=[replace(experiment, inputs=inputs)])
+    return answer_of(changed, fn, 0)
+
+
+def _is_squeezed(expected: Tensor | str, got: Any, tolerance: float) -> bool:
+    """Whether the right numbers come without their dimensions of size one."""
+    if not isinstance(expected, Tensor) or not isinstance(got, Tensor) or expected.shape == got.shape:
+        return False
+    return same(expected.squeeze(), got.squeeze(), tolerance)
 
 
 def _not_everywhere(kind: Kind, right: Function, got: list[Any], plain: list[int], wrong: list[int]) -> Verdict:
@@ -214,11 +239,17 @@ def _not_everywhere(kind: Kind, right: Function, got: list[Any], plain: list[int
     if None not in alone:
         name = str(experiment.alone)
         return _verdict(kind, name, experiment, detail, True, len(plain) - len(wrong))
+    squeezed = all(_is_squeezed(answer_of(kind, right, i), got[i], kind.experiments[i].tolerance) for i in wrong)
+    if squeezed:
+        return _verdict(kind, SQUEEZED, experiment, detail, True, len(plain) - len(wrong))
     with_mask = [i for i in plain if any(isinstance(one, Masked) for one in kind.experiments[i].inputs)]
     if set(wrong) <= set(with_mask):
         output = got[first]
         if isinstance(output, Tensor) and not output.isfinite().all():
             return _verdict(kind, "a mask makes NaN", experiment, detail, True, len(plain) - len(wrong))
+        for name, change in MASKS.items():
+            if all(same(_with_masks(kind, right, i, change), got[i], kind.experiments[i].tolerance) for i in with_mask):
+                return _verdict(kind, name, experiment, detail, True, len(plain) - len(wrong))
         return _verdict(kind, MASKED, experiment, detail, False, len(plain) - len(wrong))
     title = experiment.title
     return _verdict(kind, f"it is wrong for {title}", experiment, detail, False, len(plain) - len(wrong))
@@ -234,7 +265,13 @@ def beyond(name: str) -> Mistake:
     return named(name, why, hint, "other answers in this case, and nowhere else")
 
 
+ELSEWHERE = "dropout stands at another place than in the paper"
 EXPLAINED = {
+    ELSEWHERE: (
+        "the paper drops what a sub-layer hands over, before it is added to x, and the sum of embedding and position "
+        "(section 5.4). Here something changes although what should be dropped is zero.",
+        "Which tensor goes into your dropout?",
+    ),
     "what is returned beside the output are not the weights": (
         "weights are what comes out of the softmax: they are positive and sum to one over the keys.",
         "Which variable do you return beside the output?",
@@ -364,6 +401,8 @@ def _dropout(kind: Kind, experiment: Experiment, seen: Seen, expected: Tensor | 
     output, again = _tensor(seen["output"]), _tensor(seen["again"])
     if not same(output, again, 1e-4) or not same(expected, output, experiment.tolerance):
         return beyond("dropout is active in eval mode")
+    if experiment.options.get("still"):
+        return beyond(ELSEWHERE) if float(_tensor(seen["spread"]).max()) > 1e-6 else None
     if float(_tensor(seen["spread"]).max()) < 1e-6:
         return beyond("dropout does nothing in training") if "dropout" in kind.options else None
     if kind.unbiased:

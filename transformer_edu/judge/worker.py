@@ -4,7 +4,6 @@ import importlib.util
 import json
 import math
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +46,7 @@ def main() -> None:
     sandbox.answer(pack(runs, told))
 
 
-def _load(path: str, name: str) -> Callable[..., Any]:
+def _load(path: str, name: str) -> Any:
     """The object of this dotted name in a file, which is run as a module that is not `__main__`."""
     file = Path(path)
     sys.path.insert(0, str(file.parent))

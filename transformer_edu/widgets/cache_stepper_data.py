@@ -42,7 +42,7 @@ def cached_rows(opening: Opening) -> dict[str, Any]:
                 model.decode(ids[:, :step], memory, source, fresh := model.start_cache())
                 rows = rows_of(fresh)
                 moved = (rows - kept[:, :, :step]).abs().amax(dim=(1, 3))  # (layers, tokens)
-                again[name].append({"keys": _shown(rows), "moved": _rounded(moved, 8)})
+                again[name].append({"keys": _shown(rows), "moved": _rounded(moved, 6)})
     written = [words.word(index) for index in ids[0].tolist()]
     return {"source": opening.words, "reads": written[:-1], "writes": written[1:], "kept": _shown(kept), **again}
 

@@ -51,7 +51,7 @@ def decoder_steps(opening: Opening, path: list[str], masked: bool = True) -> dic
                 kind: [_rounded(heads[0, :, -1].mean(dim=0)) for heads in layers] for kind, layers in kinds.items()
             }
             step["outputs"] = [_rounded(row) for row in output[0, :, :SHOWN_DIMENSIONS]]
-            step["moved"] = [] if before is None else _rounded((output[0, :-1] - before).abs().amax(dim=1), 8)
+            step["moved"] = [] if before is None else _rounded((output[0, :-1] - before).abs().amax(dim=1), 6)
             step["next"] = [[french.word(one), round(chances[one].item(), DIGITS)] for one in likely[:LIKELY]]
             step["taken"] = [round(chances[word].item(), DIGITS), likely.index(word) + 1]
             steps.append(step)

@@ -150,7 +150,7 @@ def _ending(languages: Languages, ids: list[int], log_prob: float) -> dict[str, 
     return {
         "text": languages.decode(ids),
         "whole": ids[-1] == EOS_ID,
-        "chance": math.exp(log_prob),
+        "chance": round(math.exp(log_prob), 6),
         "score": round(log_prob / length_normalizer(len(ids) - 1, PENALTY), DECIMALS),
     }
 

@@ -129,7 +129,7 @@ def _multi_head_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Functi
 MULTI_HEAD = Kind(
     "multi_head_attention",
     "cls(d_model, num_heads, dropout=0.0); forward(query, key, value, mask=None) on (batch, len, d_model)",
-    _experiments(2, D_MODEL),
+    [*_experiments(2, D_MODEL), Experiment("one sentence", (drawn(1, 5, D_MODEL, seed=9),) * 3)],
     _multi_head_rights,
     _multi_head_wrongs,
     options={"d_model": D_MODEL, "num_heads": HEADS, "dropout": 0.0},
@@ -193,7 +193,47 @@ def _mask_wrongs(component: str) -> Iterator[tuple[Mistake, Function]]:
             ),
             _past_only,
         )
+    else:
+        for name, why, hint, wrong in (
+            (
+                "real tokens are counted, and that many first columns let through",
+                "the count says how many tokens are real, not where they stand: with padding on the left, or between, "
+                "it lets padding through.",
+                "What does your mask say for [0, 0, 5]?",
+                lambda ids, pad_id: _first((ids != pad_id).sum(1, keepdim=True), ids),
+            ),
+            (
+                "everything behind the first padding is blocked",
+                "the place of the first padding is no end: a sentence may begin with it, or have none (argmax of "
+                "zeros is 0).",
+                "What does your mask say for a sentence without padding, and for [0, 0, 5]?",
+                lambda ids, pad_id: _first((ids == pad_id).int().argmax(1, keepdim=True), ids),
+            ),
+            (
+                "all sentences are masked as the first one",
+                "each sentence of a batch has its own padding.",
+                "Which index of the batch does your loop read?",
+                lambda ids, pad_id: (ids[:1] != pad_id).expand(ids.shape)[:, None, None, :],
+            ),
+            (
+                "the last column is never filled",
+                "a loop or range ends one step too early.",
+                "How many columns does your loop fill?",
+                lambda ids, pad_id: _but_the_last(padding_mask(ids, pad_id)),
+            ),
+        ):
+            yield named(name, why, hint, "padding is attended to, or real tokens are not"), wrong
     yield from known(component)
+
+
+def _first(count: Tensor, ids: Tensor) -> Tensor:
+    return (torch.arange(ids.shape[1]) < count)[:, None, None, :]
+
+
+def _but_the_last(mask: Tensor) -> Tensor:
+    mask = mask.clone()
+    mask[..., -1] = False
+    return mask
 
 
 def _mask_kind(name: str, is_called: str, right: Function, component: str, inputs: list[tuple[str, Any]]) -> Kind:
@@ -266,14 +306,16 @@ class _Cache:
         same: bool = False,
         mixed: bool = False,
         replace: bool = False,
+        alone: bool = False,
     ) -> None:
-        self.ways = dim, swap, last, front, same, mixed, replace
+        self.ways = dim, swap, last, front, same, mixed, replace, alone
         self.key: Tensor | None = None
         self.value: Tensor | None = None
 
     def update(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """All keys and values so far."""
-        dim, swap, last, front, same, mixed, replace = self.ways
+        dim, swap, last, front, same, mixed, replace, alone = self.ways
+        key, value = (key[:1], value[:1]) if alone else (key, value)
         value = key if same else value
         if self.key is None or self.value is None or replace:
             self.key, self.value = key, value
@@ -294,6 +336,11 @@ def _cache_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
         ("keys and values are returned in the wrong order", "the contract is (keys, values)", {"swap": True}),
         ("keys are kept as values", "one tensor is stored in both places", {"same": True}),
         ("the values are joined from keys", "the new key is appended to the values", {"mixed": True}),
+        (
+            "only the first sentence is kept",
+            "the buffer has room for one sentence, whatever the batch",
+            {"alone": True},
+        ),
         ("tokens are joined along the heads", "dimension 1 holds the heads", {"dim": 1}),
         ("tokens are joined along the batch", "dimension 0 holds the sentences", {"dim": 0}),
         ("tokens are joined along the features", "dimension -1 holds the features of a head", {"dim": -1}),

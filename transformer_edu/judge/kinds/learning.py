@@ -76,8 +76,25 @@ def _loss_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
             "the entropy of the smoothed target is taken away: the gradient is the same, the number is not.",
             _smoothed(lambda row, target, pad: -row.mean(-1), _entropy),
         ),
+        (
+            "the share of padding is taken away and given to nobody",
+            "the target no longer sums to one: what padding had is missing from every token's loss.",
+            _smoothed(lambda row, target, pad: -(row.sum(-1) - row[..., pad]) / row.shape[-1]),
+        ),
     ):
         yield named(name, why, hint, "losses that cannot be compared with others'"), wrong
+    yield (
+        named(
+            "the logits are reshaped where they should be transposed",
+            "cross_entropy wants (batch, vocab, seq): transpose(1, 2) turns the axes, reshape only cuts the same "
+            "numbers in other places.",
+            "Which numbers stand beside each other in the first column, before and after?",
+            "a loss that comes down slowly and never far: most rows belong to no token",
+        ),
+        lambda logits, target, pad_id, smoothing: label_smoothing(
+            logits.reshape(logits.shape[0], logits.shape[2], logits.shape[1]).transpose(1, 2), target, pad_id, smoothing
+        ),
+    )
     yield from known("label smoothing")
 
 
@@ -114,6 +131,37 @@ def _rate(fn: Function) -> Function:
 
 
 def _schedule_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
+    hint = "d_model^-0.5 · min(step^-0.5, step · warmup_steps^-1.5): work out the rate at the peak and at 4 × warm-up."
+    for name, why, symptom, scaled in (
+        (
+            "after the warm-up the rate stays at its peak",
+            "from there on it falls with the root of the step.",
+            "steps that are too large at the end: the loss does not settle",
+            lambda step, warm: min(warm**-0.5, step * warm**-1.5),
+        ),
+        (
+            "it falls with the step, not with its root",
+            "step^-0.5, not step^-1: four times the steps halve the rate.",
+            "training that comes to a halt early",
+            lambda step, warm: min(warm**0.5 / step, step * warm**-1.5),
+        ),
+        (
+            "after the warm-up the steps are counted anew",
+            "the step is counted from the beginning of training, in both branches.",
+            "the rate leaps up at the end of the warm-up",
+            lambda step, warm: step * warm**-1.5 if step < warm else max(step - warm, 1) ** -0.5,
+        ),
+        (
+            "a division drops the fraction: the rate is 0 during the warm-up",
+            "// is a division of whole numbers: step // warmup_steps is 0 until the last step of the warm-up.",
+            "nothing is learned for thousands of steps, then training breaks",
+            lambda step, warm: step // warm * warm**-0.5 if step < warm else step**-0.5,
+        ),
+    ):
+        yield (
+            named(name, why, hint, symptom),
+            _rate(lambda step, d_model, warm, scaled=scaled: d_model**-0.5 * scaled(step, warm)),
+        )
     for mistake, wrong in known("warm-up schedule"):
         yield mistake, _rate(wrong)
 
@@ -189,7 +237,81 @@ def _greedy(fn: Function) -> Function:
     return answer
 
 
+def _loop(
+    logits: Function = lambda model, out: model.project(out[:, -1]),
+    choose: Function = lambda row: row.argmax(-1),
+    filler: int | None = None,
+    keeps_end: bool = True,
+) -> Function:
+    """A greedy search whose steps can be exchanged."""
+
+    def search(model: Any, source: Tensor, bos_id: int, eos_id: int, max_len: int) -> Tensor:
+        memory, pad = model.encode(source), model.config.pad_id if filler is None else filler
+        ids = source.new_full((source.shape[0], 1), bos_id)
+        ended = source.new_zeros(source.shape[0]).bool()
+        while ids.shape[1] < max_len:
+            chosen = choose(logits(model, model.decode(ids, memory, source)))
+            chosen = chosen.masked_fill(ended, pad)
+            ended = ended | (chosen == eos_id)
+            if not keeps_end and bool(ended.all()):
+                break
+            ids = torch.cat([ids, chosen[:, None]], dim=1)
+            if bool(ended.all()):
+                break
+        return ids
+
+    return search
+
+
+GREEDY_LOOPS = (
+    (
+        "the likeliest token is looked for across the batch",
+        "argmax(dim=0) compares sentences with each other: the vocabulary is the last dimension.",
+        "Which shape have the logits, and along which of their dimensions do you take the maximum?",
+        "ids that are numbers of sentences, and an error or nonsense for larger batches",
+        _loop(choose=lambda row: row.argmax(0)[: row.shape[0]]),
+    ),
+    (
+        "the end is not written",
+        "the loop is left before the last token is appended: an answer ends with eos_id.",
+        "What is the last id of your answer?",
+        "nobody can tell a whole answer from one that was cut",
+        _loop(keeps_end=False),
+    ),
+    (
+        "a sentence that has ended is filled with eos_id",
+        "behind the end there is padding: whoever counts or scores would count ends.",
+        "What stands behind the end of the shorter of two sentences?",
+        "texts with several ends",
+        _loop(filler=EOS),
+    ),
+    (
+        "a sentence that has ended is filled with 0",
+        "padding is what config.pad_id says; it is 0 only by habit.",
+        "What does your search do for a model whose pad_id is 9?",
+        "words of the vocabulary behind the end of every shorter sentence",
+        _loop(filler=0),
+    ),
+    (
+        "the next token is predicted from one token: the first position is read, or the last token alone is handed in",
+        "the decoder needs all that is written so far, and says what comes next at the last position: [:, -1].",
+        "Which shape does the decoder's input have in the third step, and which position do you read?",
+        "answers that repeat, or lose their thread",
+        _loop(logits=lambda model, out: model.project(out[:, 0])),
+    ),
+    (
+        "the hidden vectors are taken for logits",
+        "decode gives vectors of d_model numbers; project turns them into one score a word.",
+        "How long is the vector whose argmax you take?",
+        "ids below d_model, and none that fits",
+        _loop(logits=lambda model, out: out[:, -1]),
+    ),
+)
+
+
 def _greedy_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
+    for name, why, hint, symptom, wrong in GREEDY_LOOPS:
+        yield named(name, why, hint, symptom), _greedy(wrong)
     for mistake, wrong in known("greedy search"):
         yield mistake, _greedy(wrong)
 
@@ -279,7 +401,80 @@ def _beam(fn: Function) -> Function:
     return answer
 
 
+def _beam_loop(
+    add: Function = lambda log_prob, step, token: log_prob + step,
+    order: Function = lambda answer: -answer[1],
+    extend: Function = lambda ids, token: [*ids, token],
+    each: int = WORDS,
+) -> Function:
+    """A beam search of the usual kind (no look at what may still come), whose steps can be exchanged."""
+
+    def search(
+        next_log_probs: Function, bos_id: int, eos_id: int, max_len: int, beam_size: int, length_penalty: float
+    ) -> tuple[list[int], float]:
+        beam: list[tuple[list[int], float]] = [([bos_id], 0.0)]
+        done: list[tuple[list[int], float]] = []
+        while beam and len(beam[0][0]) < max_len:
+            longer = []
+            for ids, log_prob in beam:
+                steps = dict.fromkeys(range(WORDS), -math.inf) | next_log_probs(list(ids))
+                best = sorted(steps, key=steps.__getitem__, reverse=True) if each < WORDS else range(WORDS)
+                longer += [(extend(ids, token), add(log_prob, steps[token], token)) for token in best[:each]]
+            longer = sorted(longer, key=order)[:beam_size]
+            done += [one for one in longer if one[0][-1] == eos_id]
+            beam = [one for one in longer if one[0][-1] != eos_id]
+        return max([*done, *beam], key=lambda one: one[1] / ((4 + len(one[0])) / 6) ** length_penalty)
+
+    return search
+
+
+def _in_place(ids: list[int], token: int) -> list[int]:
+    ids.append(token)
+    return ids
+
+
+BEAM_LOOPS = (
+    (
+        "the beam keeps the least likely answers",
+        "sorted() goes up: the largest log-probability comes last.",
+        "Print the log-probabilities of what you keep and of what you drop.",
+        "answers that no one would give",
+        _beam_loop(order=lambda answer: answer[1]),
+    ),
+    (
+        "the end costs nothing",
+        "eos_id is a token like others: its log-probability belongs to the sum.",
+        "What is the log-probability of an answer that has ended, step by step?",
+        "answers that end too early",
+        _beam_loop(add=lambda log_prob, step, token: log_prob + (0.0 if token == EOS else step)),
+    ),
+    (
+        "an answer's score is that of its last token",
+        "log-probabilities add up along an answer; here each step begins anew.",
+        "What is the log-probability of the second of two tokens worth without that of the first?",
+        "long answers whose beginning was unlikely",
+        _beam_loop(add=lambda log_prob, step, token: step),
+    ),
+    (
+        "log-probabilities are multiplied",
+        "probabilities are multiplied, their logarithms added: a product of two negative numbers is positive.",
+        "Which sign has the score of two tokens?",
+        "unlikely answers win",
+        _beam_loop(add=lambda log_prob, step, token: (log_prob or 1.0) * step),
+    ),
+    (
+        "all continuations share one list",
+        "append changes the list that the others hold, too: ids + [token] makes a new one.",
+        "Print the ids of the beam after the second step.",
+        "answers longer than the number of steps",
+        _beam_loop(extend=_in_place, each=2),
+    ),
+)
+
+
 def _beam_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
+    for name, why, hint, symptom, wrong in BEAM_LOOPS:
+        yield named(name, why, hint, symptom), _beam(wrong)
     for mistake, wrong in known("beam search"):
         yield mistake, _beam(wrong)
     yield (

@@ -193,6 +193,11 @@ TRANSFORMER = Kind(
         Experiment("padding in both", (PADDED_SOURCE, PADDED_TARGET)),
         Experiment("one sentence", (SOURCE[:1], TARGET[:1])),
         Experiment("as long a target as source", (SOURCE, SOURCE)),
+        Experiment(
+            "a source with padding before and between its words",
+            (torch.tensor([[0, 3, 4, 5, 6], [8, 9, 0, 4, 10]]), TARGET),
+            alone="it takes padding to be at the end of a source: real tokens are counted, and not looked for",
+        ),
         Experiment("120 tokens", (SOURCE.repeat(1, 24), TARGET.repeat(1, 30)), alone=LONG, tolerance=3e-3),
         Experiment("in training, with dropout 0", (PADDED_SOURCE, TARGET), how="training", alone=TRAINING),
         Experiment("dropout of one half", (SOURCE, TARGET), how="dropout"),

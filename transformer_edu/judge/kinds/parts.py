@@ -19,6 +19,7 @@ from transformer_edu.positional import sinusoidal_table
 
 D_MODEL, D_FF, VOCAB = 12, 20, 9
 X = drawn(2, 5, D_MODEL)
+STILL = {"still": True}  # nothing may change from one pass to the next
 
 
 def _usual(*inputs: Any, long: Any = None) -> list[Experiment]:
@@ -58,6 +59,15 @@ def _embedding_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Functio
             "the same word has different vectors",
         ),
         lambda ids: table[ids] * math.sqrt(D_MODEL) + sinusoidal_table(ids.shape[1], D_MODEL),
+    )
+    yield (
+        named(
+            "vectors are cut down to a largest length",
+            "max_norm shrinks, at each look-up, the rows of the table that are longer: what was learned is undone.",
+            "How long are the rows of your table before and after a call?",
+            "words differ only in direction, and training is slow",
+        ),
+        lambda ids: table.renorm(2, 0, 1.0)[ids] * math.sqrt(D_MODEL),
     )
     for mistake, wrong in known("input embedding"):
         yield mistake, lambda ids, wrong=wrong: with_table(wrong, table)[0](ids)
@@ -130,7 +140,12 @@ def _position_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function
 POSITIONS = Kind(
     "positional_encoding",
     "cls(d_model, max_len=5000, dropout=0.0); x (batch, seq, d_model) -> x + the sinusoidal table's rows",
-    _usual(X, long=drawn(1, 600, D_MODEL)),
+    [
+        *_usual(X, long=drawn(1, 600, D_MODEL)),
+        Experiment(
+            "dropout, where the sum is zero", (-sinusoidal_table(5, D_MODEL)[None],), how="dropout", options=STILL
+        ),
+    ],
     lambda parameters: iter([("", _plus_table(sinusoidal_table))]),
     _position_wrongs,
     options={"d_model": D_MODEL, "max_len": 700, "dropout": 0.0},
@@ -364,6 +379,21 @@ def _feed_forward_rights(parameters: Parameters) -> Iterator[tuple[str, Function
 
 def _feed_forward_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
     weights = of_equation_two(*_two(parameters))
+    inner, outer = _two(parameters)
+
+    def cut(x: Tensor) -> Tensor:
+        x = x.reshape(x.shape[0], x.shape[2], x.shape[1]).transpose(1, 2)
+        return outer(torch.relu(inner(x)))
+
+    yield (
+        named(
+            "x is reshaped where it should be transposed",
+            "(batch, seq, d_model) becomes (batch, d_model, seq) by transpose(1, 2); reshape mixes tokens.",
+            "Change one token of x: how many tokens of the answer change?",
+            "tokens see each other where each should be alone",
+        ),
+        cut,
+    )
     for mistake, wrong in known("feed-forward network"):
         yield mistake, lambda x, wrong=wrong: wrong(x, *weights)
 
@@ -390,14 +420,14 @@ def _part(x: Tensor) -> Tensor:
 
 
 def _call_residual(component: Any, inputs: tuple[Any, ...]) -> Any:
-    return component(inputs[0], _part)
+    return component(inputs[0], inputs[1] if len(inputs) > 1 else _part)
 
 
 def _residual_functions(wiring: Function, parameters: Parameters, norm: Function = layer_norm) -> Iterator[Function]:
     found = gains(parameters.named, D_MODEL, set(parameters.ones))
     gamma, beta = (found[0].gamma, found[0].beta) if found else (torch.ones(D_MODEL), torch.zeros(D_MODEL))
     for place in ("post", "pre"):
-        yield lambda x, place=place: wiring(x, _part, lambda x: norm(x, gamma, beta), place)
+        yield lambda x, part=_part, place=place: wiring(x, part, lambda x: norm(x, gamma, beta), place)
 
 
 def _residual_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
@@ -406,7 +436,37 @@ def _residual_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
     yield "the norm stands before the part (pre-norm); the paper has it after the sum", pre
 
 
+WIRINGS: tuple[tuple[str, str, str, str, Function], ...] = (
+    (
+        "what is added is the normalized x",
+        "the residual connection adds x itself: that is the way on which gradients come back unchanged.",
+        "What comes out if the sub-layer gives zeros, before the norm behind it?",
+        "the stream loses what the norm takes away, layer by layer",
+        lambda x, part, norm, place: norm(part(x) + norm(x)) if place == "post" else norm(x) + part(norm(x)),
+    ),
+    (
+        "the sub-layer is applied twice",
+        "sublayer(x) once: what goes through twice is another function.",
+        "How often is the sub-layer called in one forward?",
+        "twice the time, and a depth that nobody asked for",
+        lambda x, part, norm, place: norm(x + part(part(x))) if place == "post" else x + part(part(norm(x))),
+    ),
+)
+
+
 def _residual_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
+    for name, why, hint, symptom, wiring in WIRINGS:
+        for fn in _residual_functions(wiring, parameters):
+            yield named(name, why, hint, symptom), fn
+    if parameters.named:
+        fresh = named(
+            "the norm is made anew in each call",
+            "a module made in forward has fresh parameters each time: its γ and β never learn.",
+            "In which method is your norm made?",
+            "γ stays 1 and β 0, and the norm's own parameters get no gradient",
+        )
+        for fn in _residual_functions(residual, Parameters()):
+            yield fresh, fn
     for mistake, wrong in known("residual connection"):
         for fn in _residual_functions(wrong, parameters):
             yield mistake, fn
@@ -418,7 +478,10 @@ def _residual_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function
 RESIDUAL = Kind(
     "residual",
     "cls(d_model, dropout=0.0); forward(x, sublayer) = norm(x + dropout(sublayer(x)))",
-    _usual(X, long=drawn(1, 300, D_MODEL)),
+    [
+        *_usual(X, long=drawn(1, 300, D_MODEL)),
+        Experiment("dropout, where the part gives zeros", (X, torch.zeros_like), how="dropout", options=STILL),
+    ],
     _residual_rights,
     _residual_wrongs,
     options={"d_model": D_MODEL, "dropout": 0.0},

@@ -1,6 +1,6 @@
 import * as engine from "../../engine/js/engine.js";
-import { bold, button, choice, clamp, css, div, diverging, fill, format, frame, gliding, h, inkOn, modelOf, named,
-  paragraph, player, plural, readable, select, sentenceLine, setOff, slider, snapshot, span, special, store, sub,
+import { bold, bound, button, choice, clamp, css, div, diverging, fill, format, frame, gliding, h, inkOn, modelOf,
+  named, paragraph, player, plural, readable, select, sentenceLine, setOff, slider, snapshot, span, special, store, sub,
   toggle, whole } from "./core.js";
 
 const TRAITS = ["sentence", "step", "token", "layer", "masked", "length", "recorded", "size", "line", "model_file"];
@@ -218,13 +218,13 @@ function longerSentence(given, onChange) {
 }
 
 /** Why a kept row is the one that would be computed. */
-function reason(masked, far) {
+function reason(masked, moved) {
   const how = masked ? "" : " without the mask (and the words that were written with it)";
   return ["In layer 1 a row comes from its own token and place alone; from layer 2 on, from all tokens that it may " +
     "look at. The causal mask leaves itself and those before it, so no later word can change it. Computed again at " +
     `this step${how}, no number of any key or value differs from the kept one by more than ` +
-    `${format(far, masked ? 7 : 2)}${masked ? ", which is rounding" : ""}. An encoder has no such mask: what it ` +
-    "computed cannot be kept when a word is added."
+    `${masked ? `${bound(moved, 6)}, which is rounding` : format(Math.max(...moved))}. An encoder has no such mask: ` +
+    "what it computed cannot be kept when a word is added."
   ];
 }
 
@@ -362,7 +362,7 @@ function render({ model: widget, el }) {
     figure.says(finding(shown, stale));
     fill(words, ...(running.instead(wrong, !found) ?? story(shown, run, stale)));
     compare(shown);
-    fill(why, ...reason(masked, Math.max(1e-7, ...run.again(step, masked).moved.flat())));
+    fill(why, ...reason(masked, run.again(step, masked).moved.flat()));
     counts.update(step, run.source.length, layers, state.size);
     longer.update(state.length, run.source.length, layers, state.size);
     const parts = [`${masked ? "" : finding(shown, stale)} ${words.textContent}`, keys.textContent, longer.said()];

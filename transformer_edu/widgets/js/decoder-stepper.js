@@ -1,6 +1,6 @@
 import * as engine from "../../engine/js/engine.js";
-import { bold, button, choice, css, div, diverging, fill, fly, format, frame, h, inkOn, KEYS, modelOf, named, paragraph,
-  player, plural, readable, sentenceLine, setOff, snapshot, span, store, toggle, wordSpan } from "./core.js";
+import { bold, bound, button, choice, css, div, diverging, fill, fly, format, frame, h, inkOn, KEYS, modelOf, named,
+  paragraph, player, plural, readable, sentenceLine, setOff, snapshot, span, store, toggle, wordSpan } from "./core.js";
 
 const TRAITS = ["sentence", "path", "layer", "masked", "recorded", "line", "words", "most", "size", "model_file"];
 const [START, END] = ["<bos>", "<eos>"];
@@ -247,7 +247,7 @@ function story({ layer }, { source, newest, reads, ended, chosen }) {
 function remark({ masked }, { reads, newest }, own) {
   const before = reads.length - 1;
   const columns = before === 1 ? "The column before it is" : `The ${before} columns before it are`;
-  const most = format(Math.max(...newest.moved), masked ? 7 : 2);
+  const most = masked ? bound(newest.moved, 6) : format(Math.max(...newest.moved));
   const why = masked ? "as they were: a position never looks at later words. Computed again, none of their numbers " +
     `differs by more than ${most}, which is rounding. ` : `others now, by up to ${most}: without the mask a position ` +
     "looks at later words, too. ";

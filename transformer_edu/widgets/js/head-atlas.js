@@ -155,17 +155,18 @@ function tileOf(name, actions) {
     element,
     paint: (map) => paint(canvas, map, mayLookIn(kind)),
     /** Its measures in words; the one by which the tiles are sorted is shown. */
-    show(how, measures, sort) {
-      const all = JSON.stringify([how, measures, sort]);
+    show(how, measures, sort, needed) {
+      const all = JSON.stringify([how, measures, sort, needed]);
       if (all === told) return;
       told = all;
       const shown = sort === "place" ? null : measures[sort];
       fill(first, shown === null ? `layer ${layer + 1}` : `L${layer + 1}, h${head + 1}`);
       fill(second, shown === null ? `head ${head + 1}` : bold(shown === undefined ? "…" : numberOf(sort, shown)));
-      fill(state, how ?? "");
+      fill(state, how ?? (needed ? "stays" : ""));
+      element.toggleAttribute("data-needed", needed);
       Object.entries(measures).forEach(([key, value]) => (element.dataset[key] = String(value)));
-      element.setAttribute("aria-label", `${inWords(name)}${how ? `, ${how}` : ""}${shown == null ? "" :
-        `, ${sort} ${numberOf(sort, shown)}`}`);
+      const label = [inWords(name), how, needed && "cannot go", shown !== null && `${sort} ${numberOf(sort, shown)}`];
+      element.setAttribute("aria-label", label.filter(Boolean).join(", "));
     },
     choose(chosen) {
       element.setAttribute("aria-checked", String(chosen));
@@ -243,6 +244,7 @@ function render({ model: widget, el }) {
     line.set(changes.sentence ?? state.sentence);
     state.set(changes);
     running.wake();
+    drawAnswer();
     if (!running.model || answer.effects) return;
     while (!job.steps.next().done);
     job = null;
@@ -359,13 +361,17 @@ function render({ model: widget, el }) {
     }
     if (differs()) return [some, " it writes something else"];
     const needed = names.filter((name, i) => answer.breaks?.[i] && answer.heads[name] !== "off").length;
-    const now = needed ? `; but now ${needed} ${needed > 1 ? "others" : "other"} cannot go` : "";
+    const now = needed ? `; but now ${needed} ${needed > 1 ? "others have" : "other has"} to stay` : "";
     if (changed[0] !== "0") return [`${some}, no word changes${now}`];
     if (!answer.breaks) return null;
     return [needed ? `${needed} of the ${names.length} heads cannot go: a word would change`
       : `Any one of the ${names.length} heads can go: no word changes`
     ];
   }
+
+  /** Whether a word would change without this head, as the others are. */
+  const isNeeded = (name) =>
+    Boolean(answer.breaks?.[names.indexOf(name)]) && answer.heads[name] !== "off" && !differs();
 
   /** What the chosen head does here, as measured. */
   function story(found) {
@@ -383,15 +389,25 @@ function render({ model: widget, el }) {
     return [who, ...looks, ` Without it, ${answer.breaks[names.indexOf(name)] ? "a" : "no"} word changes.`];
   }
 
+  /** What a control says at once; the rest in the next frame, if the model has to compute it. */
   function draw() {
+    const { words, wrong } = line.read(state.sentence);
+    sortList.set(state.sort);
+    switches.set(state.heads[state.chosen] ?? "on");
+    setOff(allOn, !Object.keys(state.heads).length);
+    tiles.forEach((tile, name) => tile.choose(name === state.chosen));
+    if (wrong || !running.model || answers.has(keyOf(words, state.heads))) drawAnswer();
+    else figure.rest(drawAnswer);
+  }
+
+  function drawAnswer() {
     const { words, wrong } = line.read(state.sentence);
     answer = (wrong ? null : answerFor(words, state.heads)) ?? answer;
     const found = measures();
     if (painted !== answer) tiles.forEach((tile, name) => tile.paint(answer.maps[name]));
     painted = answer;
     tiles.forEach((tile, name) => {
-      tile.show(answer.heads[name], found[name], state.sort);
-      tile.choose(name === state.chosen);
+      tile.show(answer.heads[name], found[name], state.sort, isNeeded(name));
     });
     arrange(found);
     large();
@@ -409,9 +425,6 @@ function render({ model: widget, el }) {
     const says = finding();
     if (says) figure.says(...says);
     line.update(state.sentence, Boolean(wrong), isOpened());
-    sortList.set(state.sort);
-    switches.set(state.heads[state.chosen] ?? "on");
-    setOff(allOn, !Object.keys(state.heads).length);
     const instead = running.instead(wrong, !isOpened());
     fill(words_, ...(instead ?? story(found)));
     figure.tell(instead ? words_.textContent
@@ -423,12 +436,12 @@ function render({ model: widget, el }) {
 
   const number = (key) =>
     div("te-atlas-number", numbers[key], span("te-note", key === "entropy" ? "entropy / ln n" : key));
-  figure.stage.append(line.element, writes, div("te-atlas-body", tileBox,
+  figure.stage.append(line.element, div("te-atlas-body", tileBox,
     div("te-atlas-detail", title, gridBox, div("te-atlas-numbers", ...MEASURES.map(number)))));
   figure.controls.append(sortList.element, div("te-group te-atlas-switch", span("", "this head:"), switches.element),
-    allOn);
+    allOn, writes);
   const words_ = figure.words(2);
-  draw();
+  figure.rest(draw);
   figure.ask(questions());
   figure.details("What the numbers are",
     paragraph("te-note", "Entropy over ln n: how evenly a head looks, 0 for one word alone, 1 for all n alike; the " +

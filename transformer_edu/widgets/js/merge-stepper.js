@@ -200,7 +200,8 @@ function render({ model, el }) {
   const state = store(model, TRAITS, draw);
   const start = snapshot(state, TRAITS);
   let course, of = null,
-    shown = null;
+    shown = null,
+    written = []; // of each word what its line shows
   const box = (props) => h("div", props);
   const words = box({
     role: "list",
@@ -252,8 +253,23 @@ function render({ model, el }) {
 
   function drawWords({ entries }, latest) {
     const item = (dataset, ...content) => h("div", { role: "listitem", class: "te-bpe-word", dataset }, ...content);
-    fill(words, ...entries.map(({ word, count, symbols }) =>
-      item({ word, count }, span("te-bpe-count", `${count} ×`), piecesOf(word, symbols, latest))));
+    const made = ({ word, count, symbols }) =>
+      item({ word, count }, span("te-bpe-count", `${count} ×`), piecesOf(word, symbols, latest));
+    const next = entries.map(({ word, count, symbols }) =>
+      JSON.stringify([word, count, symbols, symbols.includes(latest) && latest]));
+    if (next.length !== written.length) fill(words, ...entries.map(made));
+    else next.forEach((one, i) => one !== written[i] && words.children[i].replaceWith(made(entries[i])));
+    written = next;
+  }
+
+  /** The merges that are made: a longer list keeps what it has. */
+  function drawMade(merges) {
+    while (made.children.length > merges.length) made.lastChild.remove();
+    merges.slice(made.children.length).forEach(({ pair, symbol }) => made.append(
+      h("li", { dataset: { left: pair[0], right: pair[1] } },
+        span("te-note", `${made.children.length + 1} `), chip(symbol))
+    ));
+    [...made.children].forEach((one, i, all) => one.lastChild.classList.toggle("te-bpe-new", i === all.length - 1));
   }
 
   function drawFacts(stage) {
@@ -290,30 +306,33 @@ function render({ model, el }) {
   }
 
   function draw() {
-    if (of !== state.text)[course, of, shown] = [learn(wordsIn(state.text)), state.text, null];
+    if (of !== state.text) {
+      [course, of, shown] = [learn(wordsIn(state.text)), state.text, null];
+      fill(made);
+    }
     const step = Math.min(state.step, course.merges.length);
     const stage = course.stages[step];
     const merges = course.merges.slice(0, step);
     drawWords(stage, merges.at(-1)?.symbol);
     fill(pairs, ...(stage.pairs.length ? pairRows(stage.pairs)
       : [h("div", { role: "row" }, h("span", { role: "cell", class: "te-note" }, "none left"))]));
-    fill(made, ...merges.map(({ pair, symbol }, i) => h("li", { dataset: { left: pair[0], right: pair[1] } },
-      span("te-note", `${i + 1} `), chip(symbol, i === step - 1 ? "te-bpe-new" : "")
-    )));
-    made.scrollTop = made.scrollHeight;
-    if (shown !== null && step > shown) moved();
-    shown = step;
-    fill(explain, ...sentence(course, step), course.left
-      ? bold(` Only the first ${MOST_WORDS} different words are used.`)
-      : null);
-    drawFacts(stage);
-    drawNewWord(merges);
+    drawMade(merges);
     [textField.set(state.text), wordField.set(state.new_word)];
     bar.input.max = String(course.merges.length);
     bar.set(step);
     setOff(back, step === 0);
     setOff(next, step === course.merges.length);
-    figure.tell(`${announcement(course, step)} ${note.textContent}`);
+    made.scrollTop = made.scrollHeight; // after all changes, for it asks where everything stands
+    if (shown !== null && step > shown) moved();
+    shown = step;
+    figure.rest(() => {
+      fill(explain, ...sentence(course, step), course.left
+        ? bold(` Only the first ${MOST_WORDS} different words are used.`)
+        : null);
+      drawFacts(stage);
+      drawNewWord(merges);
+      figure.tell(`${announcement(course, step)} ${note.textContent}`);
+    });
   }
 
   draw();

@@ -116,7 +116,7 @@ function comparison(before, now, changed) {
   );
   return [
     ...what, `: ${grown.join(", ")}${grown.length < 3 ? " and nothing else" : ""}. `, inAll,
-    changed.includes("num_layers") ? "" : " Dashed: as it was.",
+    changed.includes("num_layers") ? "" : " Pale, dashed: as it was.",
   ];
 }
 
@@ -209,8 +209,8 @@ function mapOf() {
   }
   return {
     element,
-    /** Counts and names. */
-    update(c, parts, { groups, total }) {
+    /** Counts and names; `was`: the groups of the model of a moment ago, or null. */
+    update(c, parts, { groups, total }, was) {
       build(c);
       for (const part of parts) {
         const [one, { letter, title, place }] = [options.get(part.id), describe(part)];
@@ -220,7 +220,9 @@ function mapOf() {
         if (part.kind === "table") one.style.flexGrow = String(part.rows);
       }
       Object.entries(groups).forEach(([name, count]) => fill(
-        sides[name], bold(GROUPS[name]), span("", percent(count / total)),
+        sides[name],
+        h("b", {}, GROUPS[name], was && was[name] !== count ? span("te-pm-times", times(count, was[name])) : ""),
+        span("", percent(count / total)),
         h("span", { dataset: { group: name, value: count } }, whole(count))
       ));
     },
@@ -366,7 +368,7 @@ function render({ model, el }) {
   function count() {
     parts = partsOf(shown);
     sizes = sizesOf(shown, parts);
-    map.update(shown, parts, sizes);
+    map.update(shown, parts, sizes, before && sizesOf(before).groups);
     if (width) map.layout(shown, before, width);
     fill(key, ...legend(sizes));
     fill(ways, ...counted(sizes));

@@ -7,7 +7,9 @@ const [BOS, EOS] = [0, 1]; // places in tree.tokens
 const NAMED = 2; // beginnings that a sentence names
 const ENDING = 3; // words of such a beginning, the last ones
 const TOP = 7; // likeliest next tokens of a beginning: more than the widest beam
+const COLUMNS = 13; // steps that are shown at once, with the start
 const LONGEST = 18; // tokens of a translation, the begin token counted
+const EXAMPLE = "the small black cat does not sleep"; // where it opens with none
 const STEPWISE = "Each step keeps the best beginning and drops the rest";
 const FATES = { kept: ["✓", "kept"], dropped: ["✗", "falls out"], finished: ["■", "finished"] };
 
@@ -132,8 +134,10 @@ const textOf = (tree, path) => {
 };
 const greedyOf = (tree) => search(tree, 1, 0).ranked[0];
 const sameSentence = (one, other) => one.path.join(" ") === other.path.join(" ");
-/** A probability with two digits that count. */
-const twoDigits = (p) => format(p, Math.min(6, Math.max(2, 1 - Math.floor(Math.log10(p)))));
+/** A probability: with two digits that count, where fewer are given. */
+const chance = (p, decimals = Math.max(2, 1 - Math.floor(Math.log10(p)))) => (
+  p < 0.001 ? "< 0.001" : format(p, decimals)
+);
 const quote = (tree, { path }) => asToken(textOf(tree, path));
 
 /**
@@ -165,8 +169,8 @@ function placesOf(row, aboveRow, abovePlaces, lanes) {
 }
 
 /**
- * The tree down to a step, from the start on. A prefix stays the same element in every setting and goes where it stands
- * now. One that comes grows out of its parent; one that falls out falls a little later.
+ * The tree down to a step, from the start on as far as there is room. A prefix stays the same element in every setting
+ * and goes where it stands now. One that comes grows out of its parent; one that falls out falls a little later.
  */
 function treePicture(label) {
   const lines = svg("g");
@@ -191,9 +195,12 @@ function treePicture(label) {
     return made;
   }
 
-  function put(tree, one, here, parent, { shown, newest, won, number, tag }) {
+  function put(tree, one, here, parent, { level, shown, newest, won, number, tag }) {
     const made = known.get(one.path.join(" ")) ?? make(tree, one);
     const { node, edge } = made;
+    const now = [one.fate, here, parent, level, shown, newest, won, number, tag].join();
+    if (made.now === now) return;
+    made.now = now;
     const fate = `te-srch-${one.fate}${won ? " te-srch-won" : ""}`;
     const comes = shown && !first && (!made.seen || node.classList.contains("te-srch-new")) ? " te-srch-new" : "";
     node.setAttribute("class", `te-srch-node ${fate}${newest ? " te-srch-newest" : ""}${comes}`);
@@ -201,6 +208,7 @@ function treePicture(label) {
     ["along", "across", "from", "side"].forEach(
       (name, i) => node.style.setProperty(`--${name}`, [...here, ...parent][i])
     );
+    node.style.setProperty("--level", level);
     ["x1", "y1", "x2", "y2"].forEach((name, i) => edge.setAttribute(name, [...parent, ...here][i]));
     Object.assign(node.dataset, { fate: one.fate, value: one.logProb, step: one.path.length });
     if (one.from) {
@@ -209,6 +217,7 @@ function treePicture(label) {
       text.textContent = format(number);
     }
     node.lastChild.textContent = tag;
+    node.lastChild.style.setProperty("--letters", tag.length);
     node.firstChild.textContent = one.fate === "kept" ? "" : FATES[one.fate][0];
     [node, edge].forEach((part) => part.toggleAttribute("hidden", !shown));
     made.seen = shown;
@@ -242,20 +251,23 @@ function treePicture(label) {
         const way = one.path.join(" ");
         const best = one === ranked[0];
         const names = [way === met && "greedy", best && beam > 1 && `beam of ${beam}`].filter(Boolean).join(" = ");
-        return names && (best || way === ways.at(-1)) ? `${names}: ${twoDigits(Math.exp(one.logProb))}` : names;
+        return names && (best || way === ways.at(-1)) ? `${names}: ${chance(Math.exp(one.logProb))}` : names;
       };
       element.classList.toggle("te-srch-dense", lanes > 6);
       element.classList.toggle("te-srch-packed", lanes > 7);
       element.classList.toggle("te-srch-wide", lanes > 5);
       element.classList.toggle("te-srch-long", rows.length > 7);
       element.style.setProperty("--lanes", lanes);
-      element.style.setProperty("--steps", rows.length);
-      const at = (i, j) => [(i + 0.5) / rows.length, places[i][j] / lanes];
+      element.style.setProperty("--steps", Math.min(rows.length, COLUMNS));
+      const from = Math.max(0, step + 1 - COLUMNS); // the first row that is shown
+      const columns = Math.min(rows.length, COLUMNS);
+      const at = (i, j) => [(i - from + 0.5) / columns, places[i][j] / lanes];
       const there = new Set();
       rows.forEach((row, i) => row.forEach((one, j) => {
         there.add(one.path.join(" "));
         put(tree, one, at(i, j), i ? at(i - 1, rows[i - 1].indexOf(one.from)) : at(i, j), {
-          shown: i <= step,
+          level: i ? (lanes > 7 ? j % 3 - 1 : j % 2 - 0.5) : 0,
+          shown: i >= from && i <= step,
           newest: i === step && i > 0 && i < steps.length,
           won: won.has(one),
           number: one.fate === "finished" ? scoreOf(one, alpha) : one.logProb,
@@ -285,7 +297,7 @@ function candidateRows(tree, step) {
     const space = tree.space && one.token !== EOS ? "" : " ";
     const newest = h("b", { class: markOf(one.token).trim() }, tokenOf(tree, one.token));
     const fate = span("te-srch-fate", FATES[one.fate].join(" "));
-    return line("cell", look, fate, [before(one) + space, newest], format(Math.exp(one.own), 3), format(one.logProb));
+    return line("cell", look, fate, [before(one) + space, newest], chance(Math.exp(one.own), 3), format(one.logProb));
   });
 }
 
@@ -433,7 +445,7 @@ function render({ model: widget, el }) {
     opened: began ? began.split(" ") : [],
     ...state.line,
     wordsOf: engine.wordsOf,
-    placeholder: "or an English sentence, for the book’s translator",
+    ...(began ? {} : { example: EXAMPLE, placeholder: "or type an English sentence" }),
     onChange(sentence) {
       state.set({ sentence, ...(step === found.steps.length ? { step: LONGEST - 1 } : {}) });
       running.wake();
@@ -496,15 +508,18 @@ function render({ model: widget, el }) {
     picture.update(tree, found, step, state);
     const instead = running?.instead(wrong, !known);
     line?.update(state.sentence, Boolean(wrong), state.sentence === began);
-    fill(words, ...(instead ?? (newest
-      ? (ended ? endWords(tree, found, state) : stepWords(tree, newest))
-      : ["Nothing is written yet. Each number will be the sum of the log-probabilities of all tokens so far."])));
-    if (tree === opened || more?.open) explain();
     [beams.set(state.beam), alphas.set(state.alpha)];
-    place.textContent = `step ${step} of ${found.steps.length}`;
+    const rolled = step < COLUMNS ? "" : `, the last ${COLUMNS} shown`;
+    place.textContent = `step ${step} of ${found.steps.length}${rolled}`;
     moves.forEach((one, i) => setOff(one, i < 2 ? step === 0 : ended));
-    const setting = `Beam size ${state.beam}, alpha ${state.alpha}, ${place.textContent}`;
-    figure.tell(`${tree.source ? `${tree.source}. ` : ""}${setting}. ${words.textContent}`);
+    figure.rest(() => {
+      fill(words, ...(instead ?? (newest
+        ? (ended ? endWords(tree, found, state) : stepWords(tree, newest))
+        : ["Nothing is written yet. Each number will be the sum of the log-probabilities of all tokens so far."])));
+      if (tree === opened || more?.open) explain();
+      const setting = `Beam size ${state.beam}, alpha ${state.alpha}, ${place.textContent}`;
+      figure.tell(`${tree.source ? `${tree.source}. ` : ""}${setting}. ${words.textContent}`);
+    });
   }
 
   /** The details: for a translation, which takes longer, only where they are open. */

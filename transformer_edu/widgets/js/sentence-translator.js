@@ -137,11 +137,7 @@ function render({ model: widget, el }) {
   const switches = state.parts.map(({ part, name }) => toggle({
     label: [name],
     value: state.taken.includes(part),
-    onChange: (off) => change({
-      taken: state.parts.map((one) => one.part).filter((one) => one === part ? off : state.taken.includes(one)),
-      begun: [],
-      step: LEAST_SURE,
-    }),
+    onChange: () => change({ taken: takenWith(part), begun: [], step: LEAST_SURE }),
   }));
 
   function isFree() {
@@ -161,16 +157,26 @@ function render({ model: widget, el }) {
     return { control, token, share, fillBar };
   }
 
-  /** Write the rest anew after the words before this step and another one. */
-  function goOn(i) {
+  /** The parts that are taken away once this one's switch is turned. */
+  const takenWith = (part) => state.parts.map((one) => one.part)
+    .filter((one) => state.taken.includes(one) !== (one === part));
+
+  /** What is written before this step and one of its likeliest tokens; undefined where there is none. */
+  function begunWith(i) {
     const before = answer.steps.slice(0, chosen());
-    const [id, token] = answer.steps[chosen()].best[i];
-    lastChosen = token;
+    const [id] = answer.steps[chosen()].best[i] ?? [];
+    if (id === undefined) return undefined;
     let begun = [...before.map((step) => step.id), id];
     const isUsual = (one, place) => one === (before[place] ?? answer.steps[chosen()]).best[0]?.[0];
     if (state.search === "greedy") // what it would have written anyway need not be forced
       while (begun.length && isUsual(begun.at(-1), begun.length - 1)) begun = begun.slice(0, -1);
-    change({ begun, step: before.length });
+    return begun;
+  }
+
+  /** Write the rest anew after the words before this step and another one. */
+  function goOn(i) {
+    lastChosen = answer.steps[chosen()].best[i][1];
+    change({ begun: begunWith(i), step: chosen() });
   }
 
   function showProgress(share) {
@@ -344,7 +350,7 @@ function render({ model: widget, el }) {
     if (wrong) return wrong;
     if (running.model) return [waits ? "Translating …" : big ? "It runs in this page: type, choose, take away." : ""];
     if (figure.root.dataset.engine === "loading") return ["The model is being loaded …"];
-    return [big ? (waits ? "This needs the model: load it first." : "for sentences of your own; nothing is sent away")
+    return [big ? (waits ? "This needs the model: load it first." : "for all that is greyed, and sentences of your own")
       : ""
     ];
   }
@@ -361,6 +367,7 @@ function render({ model: widget, el }) {
     fill(words, ...story(step));
     searches.set(state.search);
     state.parts.forEach(({ part }, i) => switches[i].set(state.taken.includes(part)));
+    markWaiting();
     line.update(state.sentence, Boolean(wrong), keyOf(state) === keyOf(opened));
     const stage = figure.root.dataset.engine;
     load.textContent = stage === "ready" ? "Model loaded"
@@ -370,6 +377,21 @@ function render({ model: widget, el }) {
     fill(status, ...situation(wrong, waits));
     figure.root.setAttribute("aria-busy", String(Boolean(asked)));
     figure.tell(`${waits ? wanted() : textOf(answer)}. ${words.textContent} ${status.textContent}`);
+  }
+
+  /** Show of each control whether its answer is there: recorded, or to be computed by a model that is. */
+  function markWaiting() {
+    const now = { sentence: state.sentence, taken: state.taken, search: state.search, begun: state.begun };
+    const waits = (changes) => big && !running.model && !answers.has(keyOf({ ...now, ...changes }));
+    const mark = (control, changes) => {
+      const off = waits(changes);
+      control.classList.toggle("te-trans-waits", off);
+      if (off) control.title = "needs the model";
+      else control.removeAttribute("title");
+    };
+    searches.buttons.forEach((one, i) => mark(one, { search: ["greedy", "beam"][i] }));
+    state.parts.forEach(({ part }, i) => mark(switches[i].element, { begun: [], taken: takenWith(part) }));
+    rivals.forEach(({ control }, i) => mark(control, { begun: begunWith(i) ?? state.begun }));
   }
 
   /** What is to be computed, in words. */

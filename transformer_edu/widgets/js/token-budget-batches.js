@@ -315,13 +315,15 @@ function render({ model, el }) {
     stage.style.setProperty("--longest", Math.max(...lengths));
     [limits.set(state.limit), drawSize(bounds(state.limit)), cards.update(plans)];
     batches.set(chosen);
-    detail(chosen);
     figure.says(waste(here));
-    fill(words, ...sentence(state, here));
-    fill(when, `A row is a sentence. Epoch ${state.epoch + 1} of ${state.draws.length}`);
     setOff(next, !shuffles());
-    figure.tell(`${state.order}, ${plural(state.size, state.limit.slice(0, -1), "\u00a0")} a batch, epoch ` +
-      `${state.epoch + 1}. ${words.textContent}`);
+    figure.rest(() => {
+      detail(chosen);
+      fill(words, ...sentence(state, here));
+      fill(when, `A row is a sentence. Epoch ${state.epoch + 1} of ${state.draws.length}`);
+      figure.tell(`${state.order}, ${plural(state.size, state.limit.slice(0, -1), "\u00a0")} a batch, epoch ` +
+        `${state.epoch + 1}. ${words.textContent}`);
+    });
   }
 
   figure.stage.append(cards.element,

@@ -13,6 +13,12 @@ export function format(value, decimals = 2) {
   return value < 0 && Number(text) !== 0 ? MINUS + text : text;
 }
 
+/** What none of these numbers is above, rounded up, in words. @param {number[]} values @param {number} decimals */
+export function bound(values, decimals) {
+  const unit = 10 ** -decimals;
+  return format(unit * Math.max(1, ...values.map((value) => Math.ceil(value / unit))), decimals);
+}
+
 const isWhole = (value) => !Number.isFinite(value) || Math.abs(value - Math.round(value)) < 1e-9;
 
 /** A number that stands alone: decimals only if it is not whole. @param {number} value @param {number}[decimals] */

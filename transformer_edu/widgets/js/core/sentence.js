@@ -22,6 +22,9 @@ function wordAt(line, caret) {
   return { from, to, word: line.slice(from, to).toLowerCase() };
 }
 
+/** The first of these words that is a noun, or the first. */
+const nounOf = (kinds, words) => Math.max(0, words.findIndex((word) => kinds.noun?.includes(word)));
+
 /** Where a word of a line begins and ends. @returns {[number, number]} */
 function placeOf(words, index) {
   const from = words.slice(0, index).join(" ").length + (index ? 1 : 0);
@@ -62,12 +65,14 @@ function wrongWith(words, known, most) {
  * The line in which a reader types a sentence of the words that a model knows; below it, words to put where the caret
  * is; beside it, a button that leads back to what the figure opened with.
  * @param {{opened: string[], kinds: Record<string, string[]>, most: number, wordsOf: (text: string) => string[],
- *   onChange: (sentence: string) => void, onAgain: () => void, language?: string, placeholder?: string}} options
- *   `opened`: words that it opens with; `kinds`, `most`: what Python's `opening` gives (no kinds: any text will do, and
- *   no word is offered); `wordsOf`: the engine's, which cuts a text into words
+ *   onChange: (sentence: string) => void, onAgain: () => void, language?: string, placeholder?: string,
+ *   example?: string}} options  `opened`: words that it opens with; `kinds`, `most`: what Python's `opening` gives (no
+ *   kinds: any text will do, and no word is offered); `wordsOf`: the engine's, which cuts a text into words; `example`:
+ *   a whole sentence, offered while the line is empty
  */
 export function sentenceLine(options) {
-  const { opened, kinds, most, wordsOf, onChange, onAgain, language = "English", placeholder = "" } = options;
+  const { opened, kinds, most, wordsOf, onChange, onAgain, language = "English" } = options;
+  const { placeholder = "", example = "" } = options;
   const known = new Set(Object.values(kinds).flat());
   let offered = [];
   const input = h("input", {
@@ -87,6 +92,11 @@ export function sentenceLine(options) {
 
   /** Put a word where the caret is. */
   function take(word) {
+    if (word === example) {
+      const words = word.split(" ");
+      own.choose(words, nounOf(kinds, words));
+      return onChange(word);
+    }
     const { from, to, word: before } = wordAt(input.value, input.selectionStart);
     const [start, rest] = [input.value.slice(0, from) + word, input.value.slice(to)];
     const goesOn = !rest && !known.has(before);
@@ -97,7 +107,7 @@ export function sentenceLine(options) {
   }
 
   function offer() {
-    offered = offersFor(kinds, input.value, input.selectionStart);
+    offered = example && !input.value.trim() ? [example] : offersFor(kinds, input.value, input.selectionStart);
     offers.forEach((one, i) => {
       if (i >= offered.length && one === document.activeElement) input.focus(); // it was taken and is gone
       fill(one, offered[i] ?? "");
@@ -105,9 +115,8 @@ export function sentenceLine(options) {
     });
   }
   input.value = opened.join(" ");
-  const firstNoun = Math.max(0, opened.findIndex((word) => kinds.noun?.includes(word)));
-  if (opened.length) input.setSelectionRange(...placeOf(opened, firstNoun));
-  return {
+  if (opened.length) input.setSelectionRange(...placeOf(opened, nounOf(kinds, opened)));
+  const own = {
     element: div("te-sentence-box", div("te-sentence-line", input, again), known.size
       ? h("div", { class: "te-sentence-offers", role: "group", "aria-label": "words to put there" }, ...offers) : null),
     /** Its words, and what is wrong with them, to be said; null if they are a sentence for the model. */
@@ -135,4 +144,5 @@ export function sentenceLine(options) {
       offer();
     },
   };
+  return own;
 }
