@@ -3,7 +3,7 @@
 import pytest
 
 from transformer_edu import checks, recordings
-from transformer_edu.experiments import bugs, symptoms
+from transformer_edu.experiments import bugs, healthy_translator, symptoms
 from transformer_edu.widgets.symptom_finder_data import SYMPTOMS, cases, picture, separated, verdicts
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
@@ -88,3 +88,12 @@ def test_a_whole_bug_made_again_has_the_verdicts_of_the_recording():
     fresh = verdicts(DATA, again["values"])
     stored_verdicts = verdicts(DATA, stored["values"])
     assert sum(fresh[place] == stored_verdicts[place] for place in sure) >= len(sure) - 2
+
+
+@pytest.mark.long
+def test_the_healthy_text_is_the_module_and_two_steps_go_through_every_experiment(monkeypatch):
+    from_text = symptoms.record_patient(bugs.HEALTHY, steps=2, sentences=20)
+    monkeypatch.setattr(symptoms, "broken", lambda bug: healthy_translator)
+    from_module = symptoms.record_patient(bugs.HEALTHY, steps=2, sentences=20)
+    assert from_text == from_module
+    assert len(from_module["values"]) == len(DATA["experiments"])
