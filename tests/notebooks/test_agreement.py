@@ -22,6 +22,7 @@ FIGURE = '<div data-widget="x" data-alt="0.79 of it"><script type="application/j
         ("1,234.5 ms", "1,234.6 ms"),
         ("<td>0.50</td>", "<td>0.51</td>"),
         (FIGURE.format('{"w": [0.5, 0.1234], "n": 3}'), FIGURE.format('{"w": [0.4999, 0.1235], "n": 3}')),
+        (FIGURE.format('{"w": [4.400001, 0.0]}'), FIGURE.format('{"w": [4.400003, 8e-06]}')),
         (FIGURE.format("[1]"), FIGURE.format("[1]").replace("<!--still-->", '<img class="te-still" src="x">')),
     ],
 )
@@ -45,6 +46,7 @@ def test_a_unit_of_the_last_printed_place_may_differ(stored, fresh):
         ("0.25\n", "0.25"),
         (FIGURE.format('{"w": [0.5, 0.1234]}'), FIGURE.format('{"w": [0.4, 0.1234]}')),
         (FIGURE.format('{"w": [0.5, 0.1234]}'), FIGURE.format('{"w": [0.5]}')),
+        (FIGURE.format('{"w": [4.400001, 0.0]}'), FIGURE.format('{"w": [4.400001, 0.0002]}')),
         (FIGURE.format('{"token": "cat"}'), FIGURE.format('{"token": "hat"}')),
         (FIGURE.format('{"n": 3}'), FIGURE.format('{"n": 4}')),
         (FIGURE.format('{"n": 3}'), FIGURE.format('{"n": true}')),
