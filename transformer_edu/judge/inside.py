@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
@@ -33,10 +33,13 @@ def receive() -> bytes:
     return order.payload
 
 
-def lock_down() -> list[str]:
+def lock_down(readable: Sequence[Path] | None = None) -> list[str]:
     """Give up for good what foreign code must not have. Call it after the imports and before any foreign code.
 
     The time that the parent allows runs from here.
+
+    Args:
+        readable: the folders in which files may still be read; everywhere without it.
 
     Returns:
         A sentence for each thing that could not be protected on this system.
@@ -48,9 +51,11 @@ def lock_down() -> list[str]:
             kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
         with suppress(OSError, KeyError):
             kernel.drop_privileges()
-        unprotected += landlock.restrict(Path.cwd())
+        unprotected += landlock.restrict(Path.cwd(), readable)
     else:
         unprotected.append("Files outside its own folder can be written: only Linux has Landlock.")
+        if readable is not None:
+            unprotected.append("Every file that you can read can be read: only Linux has Landlock.")
     unprotected += seccomp.restrict()
     _channel[0][0]()
     return unprotected

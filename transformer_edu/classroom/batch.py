@@ -1,0 +1,121 @@
+"""Grade a folder of submissions: side by side, with progress, and to be interrupted and started again at any moment."""
+
+import csv
+import hashlib
+import io
+import json
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+from tqdm.auto import tqdm
+
+from transformer_edu.classroom.grading import Graded, Material, grade
+from transformer_edu.classroom.submission import code_cells
+from transformer_edu.support.files import write_atomically
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet takes a cell for a formula
+
+
+def grade_folder(material: Material, submissions: Path, out: Path, jobs: int = 2) -> list[dict[str, Any]]:
+    """Grade every notebook of a folder; writes `grades.csv`, and for each one a result and feedback for the student.
+
+    A submission that has a result already, for the same file and the same tests, is not graded again.
+
+    Returns:
+        The results, in the order of the files' names.
+
+    Raises:
+        ValueError: there are no notebooks, or `out` lies among them.
+        RuntimeError: another process grades into this folder.
+    """
+    files = sorted(one for one in submissions.glob("*.ipynb"))
+    if not files:
+        raise ValueError(f"SUBMISSIONS must be a folder with .ipynb files, got {str(submissions)!r}, which has none")
+    if out.resolve() == submissions.resolve():
+        raise ValueError("--out must be another folder than SUBMISSIONS")
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(out / ".lock", timeout=0), ThreadPoolExecutor(jobs) as pool:
+            results = _grade_all(material, files, out, pool)
+            _write_grades(out / "grades.csv", material, results)
+            return results
+    except Timeout:
+        raise ValueError(f"another process is grading into {out}") from None
+
+
+def _grade_all(material: Material, files: list[Path], out: Path, pool: ThreadPoolExecutor) -> list[dict[str, Any]]:
+    _ = material.wanted, material.orders  # made once, before the threads
+    tests = _digest_of(material)
+    waiting: dict[Future[dict[str, Any]], Path] = {}
+    found = {}
+    for file in files:
+        before = _result_before(out, file, tests)
+        if before:
+            found[file] = before
+        else:
+            waiting[pool.submit(_grade_file, material, file, out, tests)] = file
+    try:
+        for done in tqdm(as_completed(waiting), total=len(files), initial=len(found), unit="submission"):
+            found[waiting[done]] = done.result()
+    except BaseException:
+        for one in waiting:
+            one.cancel()
+        raise
+    return [found[file] for file in files]
+
+
+def _grade_file(material: Material, file: Path, out: Path, tests: str) -> dict[str, Any]:
+    try:
+        content, problem = _bytes(file), None
+        graded = grade(code_cells(file), material)
+    except ValueError as error:
+        problem, graded = str(error), None
+    possible = sum(one.problem.possible for one in material.problems)
+    if graded is None:
+        graded = Graded(0, possible, {}, f"# 0 of {possible} points\n\n- Your file was not graded: {problem}.\n", ())
+    result = {"file": file.name, "sha256": _digest(content), "tests": tests, **asdict(graded)}
+    write_atomically(out / "feedback" / f"{file.stem}.md", graded.feedback.encode())
+    write_atomically(_place(out, file), json.dumps(result, indent=1, ensure_ascii=False).encode())
+    return result
+
+
+def _result_before(out: Path, file: Path, tests: str) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = json.loads(_place(out, file).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    same = found.get("sha256") == _digest(_bytes(file)) and found.get("tests") == tests
+    return found if same else None
+
+
+def _place(out: Path, file: Path) -> Path:
+    return out / "results" / f"{file.stem}.json"
+
+
+def _bytes(file: Path) -> bytes:
+    return b"" if file.is_symlink() or not file.is_file() else file.read_bytes()
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _digest_of(material: Material) -> str:
+    """Changes with what is asked, with the points, and with what is right."""
+    points = [one.problem.points for one in material.problems]
+    return _digest(json.dumps([points, material.orders, material.wanted]).encode())
+
+
+def _write_grades(path: Path, material: Material, results: list[dict[str, Any]]) -> None:
+    names = [one.name for one in material.problems]
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(["file", *names, "points", "possible"])
+    for one in results:
+        file = ("'" if one["file"].startswith(FORMULA) else "") + one["file"]
+        points = [f"{one['problems'].get(name, {}).get('points', 0):g}" for name in names]
+        table.writerow([file, *points, f"{one['points']:g}", f"{one['possible']:g}"])
+    write_atomically(path, text.getvalue().encode())

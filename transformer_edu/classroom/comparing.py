@@ -1,0 +1,145 @@
+"""How an answer differs from the right one, in words; and which known mistake does the very same."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from transformer_edu.classroom.observing import Observed, observe
+from transformer_edu.classroom.problems import Drawn, Mistake
+
+RELATIVE, ABSOLUTE = 1e-3, 1e-4
+SHOWN = 4  # digits
+
+
+def difference(wanted: Observed, seen: Observed) -> str | None:
+    """What is wrong with an answer in one case, in a phrase about "it" that gives no value away; None if nothing is."""
+    if "error" in seen:
+        return f"it stops with {seen['error']}"
+    found = _differs(wanted["output"], seen.get("output"))
+    if found:
+        return found
+    if seen.get("changed") is not False:
+        return "its answer is right, and it changes its arguments in place: the caller's tensors are not its own"
+    for slope, other in zip(wanted.get("gradients", []), seen.get("gradients") or [None] * 99, strict=False):
+        if _differs(slope, other):
+            return "its output is right, and the gradient that comes back through it is not"
+    return None
+
+
+def shown(value: Any) -> str:
+    """A plain value, short enough for a line or two."""
+    if isinstance(value, dict) and "values" in value:
+        shape = " × ".join(map(str, value["shape"])) or "one number"
+        return f"{shape}: {_nested(value['values'], value['shape'])}"
+    if isinstance(value, float):
+        return _digits(value)
+    if isinstance(value, list) and not any(isinstance(one, dict) for one in value):
+        return "[" + ", ".join(_digits(one) if isinstance(one, float) else repr(one) for one in value) + "]"
+    if isinstance(value, list):
+        return "; ".join(shown(one) for one in value)
+    return repr(value)
+
+
+def diagnosis(drawn: Drawn, seen: dict[str, list[Observed]]) -> Mistake | None:
+    """The known mistake whose code answers in every case as this answer did; None if none does.
+
+    A mistake that stops where the answer does counts if the same kind of error is raised.
+    """
+    for mistake in drawn.problem.mistakes:
+        wrong = drawn.function(drawn.with_mistake(mistake))
+        if answers_alike(drawn, wrong, seen):
+            return mistake
+    return None
+
+
+def answers_alike(drawn: Drawn, fn: Callable[..., Any], seen: dict[str, list[Observed]]) -> bool:
+    """Whether a trusted function does, in all cases, what was seen of an answer."""
+    for group, cases in drawn.cases.items():
+        observed = seen.get(group, [])
+        if len(observed) != len(cases):
+            return False
+        for arguments, one in zip(cases, observed, strict=True):
+            other = observe(fn, arguments, drawn.problem.gradient)
+            if "error" in other or "error" in one:
+                if _kind(other) != _kind(one):
+                    return False
+            elif other["changed"] != one.get("changed") or difference(
+                {**other, "changed": False}, {**one, "changed": False}
+            ):
+                return False
+    return True
+
+
+def _kind(seen: Observed) -> str:
+    return str(seen.get("error", "")).partition(":")[0]
+
+
+def _differs(wanted: Any, got: Any) -> str | None:
+    if _is_tensor(wanted):
+        return _differs_tensor(wanted, got)
+    if isinstance(wanted, bool) or wanted is None or isinstance(wanted, str):
+        return None if type(got) is type(wanted) and got == wanted else f"it returns {_named(got)}, not the right one"
+    if isinstance(wanted, int | float):
+        got = got["values"][0] if _is_tensor(got) and len(got["values"]) == 1 else got
+        if isinstance(got, bool) or not isinstance(got, int | float):
+            return f"it returns {_named(got)}, and a number is wanted"
+        return None if _near(wanted, got) else "the number that it returns is another"
+    if isinstance(wanted, list):
+        if _is_tensor(got) and len(got["shape"]) == 1:
+            got = got["values"]
+        if not isinstance(got, list):
+            return f"it returns {_named(got)}, and {_named(wanted)} is wanted"
+        if len(got) != len(wanted):
+            return f"it returns {len(got)} items, and {len(wanted)} are wanted"
+        found = [_differs(one, other) for one, other in zip(wanted, got, strict=True)]
+        return next((f"item {place} of what it returns: {text}" for place, text in enumerate(found) if text), None)
+    return None if wanted == got else "it returns something else"
+
+
+def _differs_tensor(wanted: Any, got: Any) -> str | None:
+    if not _is_tensor(got):
+        return f"it returns {_named(got)}, and a tensor is wanted"
+    if got["shape"] != wanted["shape"]:
+        return f"its output has the shape {tuple(got['shape'])}, and {tuple(wanted['shape'])} is wanted"
+    if (wanted["dtype"] == "torch.bool") != (got["dtype"] == "torch.bool"):
+        return f"its output is of {got['dtype']}, and {wanted['dtype']} is wanted"
+    pairs = list(zip(wanted["values"], got["values"], strict=True))
+    wrong = sum(not _near(*pair) for pair in pairs)
+    if not wrong:
+        return None
+    if any(isinstance(other, float) and math.isnan(other) for _, other in pairs):
+        return "there are NaNs in its output"
+    return f"{wrong} of the {len(pairs)} numbers of its output are wrong"
+
+
+def _near(wanted: float, got: float) -> bool:
+    if isinstance(wanted, float) and math.isnan(wanted):
+        return isinstance(got, float) and math.isnan(got)
+    return math.isclose(wanted, got, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, dict) and set(value) == {"dtype", "shape", "values"}
+
+
+def _named(value: Any) -> str:
+    """What kind of value this is, with its article."""
+    if value is None:
+        return "nothing (None)"
+    if _is_tensor(value):
+        return f"a tensor of shape {tuple(value['shape'])}"
+    return {bool: "a truth value", int: "a number", float: "a number", str: "a text", list: "a list"}.get(
+        type(value), "something else"
+    )
+
+
+def _nested(values: list[Any], shape: list[int]) -> str:
+    if len(shape) <= 1:
+        return "[" + ", ".join(_digits(one) for one in values) + "]"
+    size = math.prod(shape[1:])
+    rows = [values[start : start + size] for start in range(0, len(values), size)] if size else []
+    return "[" + ", ".join(_nested(row, shape[1:]) for row in rows) + "]"
+
+
+def _digits(value: Any) -> str:
+    return f"{value:.{SHOWN}g}" if isinstance(value, float) else str(value)

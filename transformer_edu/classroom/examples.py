@@ -1,0 +1,69 @@
+"""The visible checks of a student's notebook: what each function should return for a few arguments."""
+
+import base64
+import json
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+from transformer_edu.classroom.comparing import difference, shown
+from transformer_edu.classroom.observing import from_plain, observe, plain
+from transformer_edu.classroom.problems import EXAMPLES, Drawn
+
+WIDTH = 76  # of the lines of text that a notebook holds
+
+
+class Examples:
+    """The examples of a problem set.
+
+        examples = Examples('''…''')
+        examples.check(softmax)
+
+    Args:
+        text: what `packed` has written.
+
+    Raises:
+        ValueError: it was cut or changed.
+    """
+
+    def __init__(self, text: str):
+        try:
+            self._cases = json.loads(zlib.decompress(base64.b64decode("".join(text.split()))))
+        except (ValueError, zlib.error):
+            raise ValueError("the examples' text was cut or changed: copy the cell again from the handout") from None
+
+    def check(self, answer: Callable[..., Any]) -> None:
+        """Call a function of yours on its examples, and print whether it returns what it should."""
+        name = getattr(answer, "__name__", repr(answer))
+        if name not in self._cases:
+            raise ValueError(f"answer must be one of the functions {', '.join(self._cases)}, got {name}")
+        problem = self._cases[name]
+        for number, case in enumerate(problem["cases"], start=1):
+            seen = observe(answer, tuple(from_plain(case["arguments"])), problem["gradient"])
+            if "output" in seen and seen["output"] is None and case["wanted"]["output"] is not None:
+                print(f"✗ {name}: it returns nothing yet")
+                return
+            wrong = difference(case["wanted"], seen)
+            if wrong:
+                print(f"✗ {name}, example {number} of {len(problem['cases'])}: {wrong}.")
+                for place, argument in enumerate(case["arguments"], start=1):
+                    print(f"    argument {place}: {shown(argument)}")
+                if "output" in seen:
+                    print(f"    it returns  {shown(seen['output'])}")
+                print(f"    wanted is   {shown(case['wanted']['output'])}")
+                return
+        print(f"✓ {name}: right in {len(problem['cases'])} examples. Hidden tests will try more.")
+
+
+def packed(problems: list[Drawn]) -> str:
+    """The examples of a set's problems, as text for a notebook."""
+    found = {}
+    for drawn in problems:
+        right = drawn.function(drawn.solution)
+        cases = [
+            {"arguments": plain(list(arguments)), "wanted": observe(right, arguments, drawn.problem.gradient)}
+            for arguments in drawn.cases[EXAMPLES]
+        ]
+        found[drawn.name] = {"gradient": drawn.problem.gradient, "cases": cases}
+    text = base64.b64encode(zlib.compress(json.dumps(found).encode(), 9)).decode()
+    return "\n".join(text[start : start + WIDTH] for start in range(0, len(text), WIDTH))

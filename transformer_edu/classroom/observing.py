@@ -1,0 +1,111 @@
+"""What an answer does when it is called, as plain values that can be sent, stored and compared."""
+
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Observed = dict[str, Any]  # "output", "gradients", "changed"; or "error"
+DEEPEST = 20  # lists in lists
+DTYPES = {str(one): one for one in (torch.float32, torch.float64, torch.int64, torch.int32, torch.bool)}
+
+
+def observe(fn: Callable[..., Any], arguments: tuple[Any, ...], gradient: bool = False) -> Observed:
+    """Call `fn` once with copies of the arguments; an exception of its own is an observation, too.
+
+    Args:
+        fn: what is called.
+        arguments: tensors, numbers, texts, and lists or dicts of them.
+        gradient: whether to go back through the output, as a sum with fixed weights, to every floating-point argument.
+    """
+    given = copy.deepcopy(arguments)
+    learning = [one for one in _tensors(given) if one.is_floating_point()] if gradient else []
+    for one in learning:
+        one.requires_grad_()
+    try:
+        output = fn(*given)
+        seen: Observed = {"output": plain(output)}
+        if gradient:
+            seen["gradients"] = [plain(one) for one in _gradients(output, learning)]
+    except RecursionError:
+        return {"error": "RecursionError: it calls itself without end"}
+    except (Exception, SystemExit) as error:
+        return {"error": in_words(error)}
+    seen["changed"] = plain(given) != plain(arguments)
+    return seen
+
+
+def in_words(error: BaseException) -> str:
+    """An exception in one short line."""
+    if isinstance(error, NotImplementedError):
+        return "nothing is written here yet"
+    if isinstance(error, SystemExit):
+        return "SystemExit: it ends the program"
+    first = (str(error).strip().splitlines() or [""])[0]
+    return f"{type(error).__name__}: {first}"[:300].rstrip(": ")
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """A value as JSON has it; a tensor becomes an object of its dtype, shape and values.
+
+    Raises:
+        TypeError: it is nothing that an answer may be.
+    """
+    if depth > DEEPEST:
+        raise TypeError(f"it returns lists nested more than {DEEPEST} deep")
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, Tensor):
+        flat = value.detach().reshape(-1)
+        if flat.dtype in (torch.float16, torch.bfloat16):
+            flat = flat.float()
+        return {"dtype": str(flat.dtype), "shape": list(value.shape), "values": flat.tolist()}
+    if isinstance(value, list | tuple):
+        return [plain(one, depth + 1) for one in value]
+    if isinstance(value, dict):
+        return {"dict": {str(name): plain(one, depth + 1) for name, one in value.items()}}
+    raise TypeError(f"it returns a {type(value).__name__}")
+
+
+def from_plain(value: Any) -> Any:
+    """The value again; lists stay lists.
+
+    Raises:
+        ValueError: `plain` has not written this.
+    """
+    if isinstance(value, list):
+        return [from_plain(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if set(value) == {"dict"}:
+        return {str(name): from_plain(one) for name, one in value["dict"].items()}
+    if set(value) != {"dtype", "shape", "values"} or value["dtype"] not in DTYPES:
+        raise ValueError(f"not a value of an answer: {json.dumps(value)[:80]}")
+    return torch.tensor(value["values"], dtype=DTYPES[value["dtype"]]).reshape(value["shape"])
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    if isinstance(value, Tensor):
+        return [value]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return [tensor for one in inner for tensor in _tensors(one)]
+
+
+def _gradients(output: Any, learning: list[Tensor]) -> list[Tensor]:
+    """The gradient of the outputs' weighted sum; zeros where it does not come through."""
+    outputs = [one for one in _tensors(output) if one.requires_grad]
+    if not outputs:
+        return [torch.zeros_like(one) for one in learning]
+    total = torch.stack([(one * _weights(one)).sum() for one in outputs]).sum()
+    found = torch.autograd.grad(total, learning, allow_unused=True)
+    return [torch.zeros_like(one) if slope is None else slope for one, slope in zip(learning, found, strict=True)]
+
+
+def _weights(output: Tensor) -> Tensor:
+    """Weights that differ from place to place, so that a sum does not hide what changes places."""
+    return torch.cos(torch.arange(output.numel(), dtype=output.dtype)).reshape(output.shape)

@@ -1,0 +1,28 @@
+"""A handed-in notebook: its code cells, whatever else has become of it."""
+
+import json
+from pathlib import Path
+
+LARGEST = 20 << 20  # bytes; pictures in outputs included
+
+
+def code_cells(path: Path) -> list[str]:
+    """The text of the code cells of a notebook, in their order. Metadata and outputs are not looked at.
+
+    Raises:
+        ValueError: this is no notebook; says why in one sentence.
+    """
+    if path.is_symlink() or not path.is_file():
+        raise ValueError("it is a link or a folder, not a file")
+    if path.stat().st_size > LARGEST:
+        raise ValueError(f"it is larger than {LARGEST >> 20} MB: hand it in without large outputs")
+    try:
+        cells = json.loads(path.read_text(encoding="utf-8-sig"))["cells"]
+        found = [_text(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise ValueError("it cannot be read as a Jupyter notebook (.ipynb)") from None
+    return [one for one in found if one.strip()]
+
+
+def _text(source: str | list[str]) -> str:
+    return source if isinstance(source, str) else "".join(source)
