@@ -67,9 +67,14 @@ def play(page, *lines):
         elif sign == "~ ":
             expect(page.locator(".te-root > [aria-live]")).to_contain_text(text)
         else:
-            seen, parts = page.evaluate(SEEN), line.removeprefix("! ").split(" … ")
-            stands = re.search(".*".join(map(re.escape, parts)), seen) is not None
-            assert stands == (sign != "! "), f"{line!r}, but there stands: {seen}"
+            pattern = re.compile(".*".join(map(re.escape, line.removeprefix("! ").split(" … "))))
+            for _ in range(100):  # a figure may draw what is not looked at first in a later frame
+                seen = page.evaluate(SEEN)
+                if (pattern.search(seen) is not None) == (sign != "! "):
+                    break
+                page.wait_for_timeout(50)
+            else:
+                raise AssertionError(f"{line!r}, but there stands: {seen}")
 
 
 def numbers(found, key="value"):

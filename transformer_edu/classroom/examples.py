@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from transformer_edu.classroom.comparing import difference, shown
+from transformer_edu.classroom.drawing import Drawn
 from transformer_edu.classroom.observing import from_plain, observe, plain
-from transformer_edu.classroom.problems import EXAMPLES, Drawn
+from transformer_edu.classroom.problems import EXAMPLES
 
 WIDTH = 76  # of the lines of text that a notebook holds
 

@@ -1,15 +1,16 @@
-"""Submissions whose points are known beforehand: perfect, blank, each common mistake, and what goes wrong in classes."""
+"""Submissions whose points are known beforehand: perfect, blank, each common mistake, and what happens in classes."""
 
 import copy
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
+from transformer_edu.classroom.drawing import Drawn
 from transformer_edu.classroom.notebooks import solution_notebook, student_notebook
-from transformer_edu.classroom.problems import Drawn, ProblemSet
+from transformer_edu.classroom.problems import ProblemSet
 
 ENDLESS = "    while True:\n        pass"
 ALLOCATES = "    return torch.ones(1 << 30).sum()  # 4 GB"
@@ -65,11 +66,10 @@ def fixtures(problems: ProblemSet, drawn: list[Drawn]) -> Iterator[Fixture]:
     yield Fixture("blank", blank, none)
     for one in drawn:
         for number, mistake in enumerate(one.problem.mistakes, start=1):
-            wrong = _with_answer(perfect, one.name, lambda _, c=one.with_mistake(mistake): c)
-            yield Fixture(f"mistake-{one.name}-{number}", wrong, {**full, one.name: mistake.keeps})
-    yield Fixture(
-        "syntax-error", _with_answer(perfect, first, lambda code: code + "\n    return ((\n"), {**full, first: 0}
-    )
+            wrong = _with_answer(perfect, one.name, one.with_mistake(mistake))
+            yield Fixture(f"mistake-{one.name}-{number}", wrong, {**full, one.name: one.problem.kept(mistake)})
+    syntax_error = _with_answer(perfect, first, f"{drawn[0].solution}\n    return ((")
+    yield Fixture("syntax-error", syntax_error, {**full, first: 0})
     yield Fixture("endless-loop", _with_body(perfect, last, ENDLESS), {**full, last: 0})
     yield Fixture("endless-loop-in-a-cell", _with_cell(perfect, "while True:\n    pass"), full)
     yield Fixture("4-gb", _with_body(perfect, last, ALLOCATES), {**full, last: 0})
@@ -82,21 +82,22 @@ def fixtures(problems: ProblemSet, drawn: list[Drawn]) -> Iterator[Fixture]:
     yield Fixture("overwrites-the-checks", _with_cell(blank, f"{OVERWRITES}\n\n{names}"), none)
 
 
-def _with_answer(notebook: NotebookNode, name: str, change: Callable[[str], str]) -> NotebookNode:
-    """A copy in which the answer of a problem is changed."""
+def _with_answer(notebook: NotebookNode, name: str, code: str) -> NotebookNode:
+    """A copy in which the answer of a problem is another."""
     found = copy.deepcopy(notebook)
-    cell = next(one for one in found.cells if one.id == f"{name.replace('_', '-')}-answer")
-    cell.source = change(cell.source)
+    _answer(found, name).source = code
     return found
+
+
+def _answer(notebook: NotebookNode, name: str) -> NotebookNode:
+    return next(one for one in notebook.cells if one.id == f"{name.replace('_', '-')}-answer")
 
 
 def _with_body(notebook: NotebookNode, name: str, body: str) -> NotebookNode:
     """A copy in which a function does something else."""
-
-    def change(code: str) -> str:
-        return re.split(r'(?<=""")\n', code, maxsplit=1)[0] + f"\n{body}"
-
-    return _with_answer(notebook, name, change)
+    code = _answer(notebook, name).source
+    head = re.split(r'(?<=""")\n', code, maxsplit=1)[0]
+    return _with_answer(notebook, name, f"{head}\n{body}")
 
 
 def _with_cell(notebook: NotebookNode, code: str) -> NotebookNode:
@@ -123,6 +124,5 @@ def _stripped(notebook: NotebookNode) -> NotebookNode:
 
 def _pasted_twice(notebook: NotebookNode, name: str) -> NotebookNode:
     found = copy.deepcopy(notebook)
-    cell = next(one for one in found.cells if one.id == f"{name.replace('_', '-')}-answer")
-    found.cells.append(new_code_cell(cell.source, id="again"))
+    found.cells.append(new_code_cell(_answer(found, name).source, id="again"))
     return found

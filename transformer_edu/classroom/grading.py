@@ -10,9 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from transformer_edu.classroom.comparing import diagnosis, difference
+from transformer_edu.classroom.comparing import difference
+from transformer_edu.classroom.diagnosing import diagnosis
+from transformer_edu.classroom.drawing import Drawn
 from transformer_edu.classroom.observing import Observed, from_plain, observe, plain
-from transformer_edu.classroom.problems import EXAMPLES, Drawn
+from transformer_edu.classroom.problems import EXAMPLES
 from transformer_edu.judge.sandbox import Limits, Outcome
 from transformer_edu.judge.sandbox import run as run_apart
 

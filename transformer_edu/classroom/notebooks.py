@@ -4,8 +4,9 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from transformer_edu.classroom.drawing import Drawn
 from transformer_edu.classroom.examples import packed
-from transformer_edu.classroom.problems import EXAMPLES, IMPORTS, Drawn, ProblemSet
+from transformer_edu.classroom.problems import EXAMPLES, IMPORTS, ProblemSet
 
 INSTALL = '''import importlib.util
 
@@ -18,6 +19,11 @@ HOW = """Write your code where `...` stands, and run the cell below it: it tries
 The hidden tests call it with other arguments; they count the points that are not for examples. You may add cells and
 functions of your own. `torch`, `math` and `F` (torch.nn.functional) are there; nothing else of the package is there
 when you are graded. Hand in this notebook."""
+EXAMPLES_CELL = '''from transformer_edu.classroom import Examples
+
+examples = Examples("""
+{}
+""")'''
 KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -43,11 +49,12 @@ def written(notebook: NotebookNode) -> bytes:
 def rubric(drawn: Drawn) -> str:
     """What a problem's points are for, and the mistakes that it knows, as Markdown."""
     points = [f"- {group}: {count}" for group, count in drawn.problem.points.items()]
+    head = ["mistake", "points it keeps", "why it is one", "hint"]
+    known = drawn.problem.mistakes
     rows = [
-        f"| {_cell(drawn.fill(one.name))} | {one.keeps} | {_cell(drawn.fill(one.why))} | {_cell(drawn.fill(one.hint))} |"
-        for one in drawn.problem.mistakes
+        [drawn.fill(one.name), str(drawn.problem.kept(one)), drawn.fill(one.why), drawn.fill(one.hint)] for one in known
     ]
-    table = ["| mistake | points it keeps | why it is one | hint |", "| --- | --- | --- | --- |", *rows]
+    table = [f"| {' | '.join(map(_cell, row))} |" for row in [head, ["---"] * len(head), *rows]]
     return "\n".join([f"**Rubric, {drawn.problem.possible} points**", "", *points, "", *table])
 
 
@@ -61,7 +68,7 @@ def _notebook(problems: ProblemSet, drawn: list[Drawn], term: str, *, solved: bo
         new_markdown_cell(f"{title}\n\n{problems.introduction.strip()}\n\n{HOW}", id="title"),
         new_code_cell(INSTALL, id="install"),
         new_code_cell(
-            f'{IMPORTS}\n\nfrom transformer_edu.classroom import Examples\n\nexamples = Examples("""\n{packed(drawn)}\n""")',
+            f"{IMPORTS}\n\n{EXAMPLES_CELL.format(packed(drawn))}",
             id="examples",
             metadata={"jupyter": {"source_hidden": True}, "cellView": "form", "tags": ["hide-input"]},
         ),

@@ -1,25 +1,17 @@
 """A problem of a set: its texts with slots, the mistakes that are often made in it, and what an answer is tried on.
 
 A slot, `<<base>>` or `<<order.words>>`, is filled by one of its choices. Which one follows from a term's key: two terms
-ask for different functions. A known mistake is an edit of the solution, so that its code fits every term.
+ask for different functions (see `drawing.py`). A known mistake is an edit of the solution, so that its code fits every
+term.
 """
 
-import hashlib
-import hmac
-import math
-import random
-import re
-import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-SLOT = re.compile(r"<<(\w+)(?:\.(\w+))?>>")
 EXAMPLES = "examples"  # the group of cases that the student's notebook shows
 IMPORTS = "import math\n\nimport torch\nimport torch.nn.functional as F"
 
@@ -29,14 +21,14 @@ Cases = dict[str, list[tuple[Any, ...]]]  # by group; each case is the arguments
 
 @dataclass(frozen=True)
 class Mistake:
-    """A common mistake: the solution with `old` replaced by `new`, and how many points of the problem it keeps."""
+    """A common mistake: the solution with `old` replaced by `new`; `passes`: the groups of cases where it stays hidden."""
 
     name: str
     old: str
     new: str
     why: str
     hint: str
-    keeps: int = 0
+    passes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,12 +70,17 @@ class Problem:
         assert EXAMPLES in self.points, f"{self.name}: no points for the examples"
         for mistake in self.mistakes:
             assert self.body.count(mistake.old) == 1, f"{self.name}, {mistake.name}: the text is not there once"
+            assert set(mistake.passes) < set(self.points), f"{self.name}, {mistake.name}: it passes what is not there"
         assert {one.name for one in self.mistakes} >= set(self.bugs)
 
     @property
     def possible(self) -> int:
         """The points of all groups."""
         return sum(self.points.values())
+
+    def kept(self, mistake: Mistake) -> int:
+        """The points that an answer with this mistake gets."""
+        return sum(self.points[group] for group in mistake.passes)
 
 
 @dataclass(frozen=True)
@@ -127,93 +124,3 @@ class Numbers:
     def log_probs(self, *shape: int) -> Tensor:
         """Logarithms of distributions over the last dimension, no two alike."""
         return torch.log_softmax(2 * torch.randn(shape, generator=self._generator), dim=-1)
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A problem as one term has it: the slots are filled, the cases are made."""
-
-    problem: Problem
-    choices: dict[str, Choice] = field(hash=False)
-    seeds: dict[str, int] = field(hash=False)
-    bug: Mistake | None
-
-    @property
-    def name(self) -> str:
-        """Of the function."""
-        return self.problem.name
-
-    def fill(self, text: str) -> str:
-        """A text with its slots filled."""
-
-        def chosen(match: re.Match[str]) -> str:
-            slot, part = match.groups()
-            choice = self.choices[slot]
-            return str(choice[part] if part else choice)
-
-        return SLOT.sub(chosen, text)
-
-    @cached_property
-    def statement(self) -> str:
-        """What is asked for."""
-        return self.fill(textwrap.dedent(self.problem.statement).strip())
-
-    @cached_property
-    def given(self) -> str:
-        """The code that the notebook brings along."""
-        return self.fill(self.problem.given.strip())
-
-    @cached_property
-    def solution(self) -> str:
-        """The code of the right answer."""
-        return self._code(self.problem.body)
-
-    @cached_property
-    def starter(self) -> str:
-        """What the student's notebook has in its place."""
-        if self.bug:
-            return self.with_mistake(self.bug)
-        return self._code("    ...  # your code")
-
-    def with_mistake(self, mistake: Mistake) -> str:
-        """The code of an answer that makes a mistake."""
-        return self._code(self.problem.body.replace(mistake.old, mistake.new))
-
-    def _code(self, body: str) -> str:
-        head = textwrap.dedent(self.problem.head).strip("\n")
-        return self.fill(f"{head}\n{body.strip(chr(10))}")
-
-    def function(self, code: str) -> Callable[..., Any]:
-        """The function that trusted code defines; `given` stands before it."""
-        place: dict[str, Any] = {"math": math, "torch": torch, "F": F}
-        exec(f"{self.given}\n\n\n{code}", place)
-        found: Callable[..., Any] = place[self.name]
-        return found
-
-    @cached_property
-    def cases(self) -> Cases:
-        """The arguments of all calls, by group."""
-        made: Cases = {}
-        for group in self.problem.points:
-            found = self.problem.cases(Numbers(self.seeds[group]), self.choices)
-            made[group] = found[group]
-        return made
-
-
-def draw(problems: ProblemSet, key: bytes) -> list[Drawn]:
-    """The problems of a set as the term with this key has them."""
-    return [_draw(problems, problem, key) for problem in problems.problems]
-
-
-def _draw(problems: ProblemSet, problem: Problem, key: bytes) -> Drawn:
-    place = f"{problems.name}/{problem.name}"
-    chance = random.Random(_seed(key, place))
-    choices = {name: chance.choice(options) for name, options in problem.slots.items()}
-    bugs = [one for one in problem.mistakes if one.name in problem.bugs]
-    bug = chance.choice(bugs) if problem.broken else None
-    seeds = {group: _seed(key, f"{place}/{group}") for group in problem.points}
-    return Drawn(problem, choices, seeds, bug)
-
-
-def _seed(key: bytes, place: str) -> int:
-    return int.from_bytes(hmac.digest(key, place.encode(), hashlib.sha256)[:7], "big")

@@ -15,9 +15,10 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
+from transformer_edu.classroom.drawing import Drawn, draw
 from transformer_edu.classroom.grading import Material, test_file
 from transformer_edu.classroom.notebooks import solution_notebook, student_notebook, written
-from transformer_edu.classroom.problems import Drawn, ProblemSet, draw
+from transformer_edu.classroom.problems import ProblemSet
 from transformer_edu.support.files import write_atomically
 
 PRACTICE = b"practice"  # the key of the notebooks that everybody may have
@@ -45,7 +46,8 @@ def load_sets(folder: Path) -> list[Source]:
 
 def _load(file: Path) -> Source:
     spec = importlib.util.spec_from_file_location(f"assignments.{file.stem}", file)
-    assert spec and spec.loader
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     found: ProblemSet = module.SET

@@ -56,7 +56,7 @@ def readable() -> list[Path]:
     installed = [sys.prefix, sys.base_prefix, sys.exec_prefix, *(one for one in sys.path if "-packages" in one)]
     stdlib = os.path.dirname(os.__file__)
     system = ["/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/etc/fonts", "/proc", "/sys", "/dev"]
-    found = [Path(one).resolve() for one in [*installed, stdlib, *system, package]]
+    found = [Path(one).resolve() for one in [*installed, stdlib, *system, str(package)]]
     return [one for one in dict.fromkeys(found) if one.exists()]
 
 
@@ -68,7 +68,7 @@ def run_cells(
     Returns:
         For each cell that failed in the end, its number (from 1) and the error; how often each function was defined.
     """
-    errors: dict[int, str] = {number: "it ended the process" for number in skip}
+    errors: dict[int, str] = {}
     defined: Counter[str] = Counter()
     waiting = [number for number in range(1, len(cells) + 1) if number not in skip]
     while waiting:

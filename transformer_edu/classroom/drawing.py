@@ -1,0 +1,127 @@
+"""A problem as one term has it: slots filled, a bug chosen, cases made, all by the term's key."""
+
+import hashlib
+import hmac
+import math
+import random
+import re
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from transformer_edu.classroom.comparing import difference
+from transformer_edu.classroom.observing import observe
+from transformer_edu.classroom.problems import Cases, Choice, Mistake, Numbers, Problem, ProblemSet
+
+SLOT = re.compile(r"<<(\w+)(?:\.(\w+))?>>")
+ATTEMPTS = 5000  # to draw cases in which every mistake shows that should
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A problem as one term has it: the slots are filled, the cases are made."""
+
+    problem: Problem
+    choices: dict[str, Choice] = field(hash=False)
+    key: bytes
+    place: str
+    bug: Mistake | None
+
+    @property
+    def name(self) -> str:
+        """Of the function."""
+        return self.problem.name
+
+    def fill(self, text: str) -> str:
+        """A text with its slots filled."""
+
+        def chosen(match: re.Match[str]) -> str:
+            slot, part = match.groups()
+            choice = self.choices[slot]
+            return str(choice[part] if part else choice)
+
+        while SLOT.search(text):  # a choice may have slots of its own
+            text = SLOT.sub(chosen, text)
+        return text
+
+    @cached_property
+    def statement(self) -> str:
+        """What is asked for."""
+        return self.fill(textwrap.dedent(self.problem.statement).strip())
+
+    @cached_property
+    def given(self) -> str:
+        """The code that the notebook brings along."""
+        return self.fill(self.problem.given.strip())
+
+    @cached_property
+    def solution(self) -> str:
+        """The code of the right answer."""
+        return self._code(self.problem.body)
+
+    @cached_property
+    def starter(self) -> str:
+        """What the student's notebook has in its place."""
+        if self.bug:
+            return self.with_mistake(self.bug)
+        return self._code("    ...  # your code")
+
+    def with_mistake(self, mistake: Mistake) -> str:
+        """The code of an answer that makes a mistake."""
+        return self._code(self.problem.body.replace(mistake.old, mistake.new))
+
+    def _code(self, body: str) -> str:
+        head = textwrap.dedent(self.problem.head).strip("\n")
+        return self.fill(f"{head}\n{body.strip(chr(10))}")
+
+    def function(self, code: str) -> Callable[..., Any]:
+        """The function that trusted code defines; `given` stands before it."""
+        place: dict[str, Any] = {"math": math, "torch": torch, "F": F}
+        exec(f"{self.given}\n\n\n{code}", place)
+        found: Callable[..., Any] = place[self.name]
+        return found
+
+    @cached_property
+    def cases(self) -> Cases:
+        """The arguments of all calls, by group; a group is drawn until it tells every mistake that does not pass it."""
+        right = self.function(self.solution)
+        wrong = [(one, self.function(self.with_mistake(one))) for one in self.problem.mistakes]
+        return {group: self._telling(group, right, wrong) for group in self.problem.points}
+
+    def _telling(
+        self, group: str, right: Callable[..., Any], wrong: list[tuple[Mistake, Callable[..., Any]]]
+    ) -> list[tuple[Any, ...]]:
+        for attempt in range(ATTEMPTS):
+            numbers = Numbers(_seed(self.key, f"{self.place}/{group}/{attempt}"))
+            cases = self.problem.cases(numbers, self.choices)[group]
+            untold = [m.name for m, fn in wrong if self._passes(cases, right, fn) != (group in m.passes)]
+            if not untold:
+                return cases
+        raise ValueError(f"{self.place}: no cases of {group!r} show what they should of {untold}")
+
+    def _passes(self, cases: list[tuple[Any, ...]], right: Callable[..., Any], fn: Callable[..., Any]) -> bool:
+        pairs = ([observe(one, case, self.problem.gradient) for one in (right, fn)] for case in cases)
+        return not any(difference(*pair) for pair in pairs)
+
+
+def draw(problems: ProblemSet, key: bytes) -> list[Drawn]:
+    """The problems of a set as the term with this key has them."""
+    return [_draw(problems, problem, key) for problem in problems.problems]
+
+
+def _draw(problems: ProblemSet, problem: Problem, key: bytes) -> Drawn:
+    place = f"{problems.name}/{problem.name}"
+    chance = random.Random(_seed(key, place))
+    choices = {name: chance.choice(options) for name, options in problem.slots.items()}
+    bugs = [one for one in problem.mistakes if one.name in problem.bugs]
+    bug = chance.choice(bugs) if problem.broken else None
+    return Drawn(problem, choices, key, place, bug)
+
+
+def _seed(key: bytes, place: str) -> int:
+    return int.from_bytes(hmac.digest(key, place.encode(), hashlib.sha256)[:7], "big")
