@@ -13,7 +13,7 @@ PYTEST := $(PY) -m pytest
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv book serve test check lint fast-tests outputs test-gpu recordings bench lock clean
+.PHONY: help venv book serve test check lint fast-tests outputs test-gpu recordings bench classroom lock clean
 .DELETE_ON_ERROR:
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo "make test        every test: unit, properties, parity, notebooks, browser  make check   lint, types, fast tests"
 	@echo "make outputs     re-run changed chapters      make test-gpu   run every chapter on the GPU"
 	@echo "make recordings  make the recorded results    make bench      measurements against other libraries"
+	@echo "make classroom   problem sets for a new term, and their grading of submissions whose points are known"
 	@echo "make lock        resolve requirements.in      make clean      remove what was built (and .venv)"
 
 venv: $(STAMP)
@@ -74,6 +75,18 @@ recordings: $(ENV)
 
 bench: $(ENV)
 	@for script in benchmarks/*.py; do echo "== $$script"; $(PY) $$script || exit 1; done
+
+# otter-grader needs other versions of some packages: it has an environment of its own, which sees the rest of .venv.
+CLASSROOM := build/classroom-venv
+$(CLASSROOM)/.stamp: $(STAMP) assignments/requirements.txt
+	test -x $(CLASSROOM)/bin/python || $(VENV)/bin/python -m venv $(CLASSROOM)
+	$(CLASSROOM)/bin/python -m pip install --quiet --no-compile -r assignments/requirements.txt
+	$(VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+		> $$($(CLASSROOM)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/project.pth
+	@touch $@
+
+classroom: $(CLASSROOM)/.stamp
+	OMP_NUM_THREADS=1 PYTHONPATH=. $(CLASSROOM)/bin/python tools/classroom.py
 
 lock: $(ENV)
 	$(PY) tools/lock.py

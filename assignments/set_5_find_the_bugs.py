@@ -36,7 +36,8 @@ ATTEND = Problem(
         *In training the loss falls, and the translations are not what the loss promises.*
 
         Keys are their own values here. Scores are dot products divided by $d^{{<<power>>}}$; blocked keys (mask
-        `False`) get weight 0, the weights of a query sum to 1, and the result is multiplied by **<<factor>>**. {ONE_BUG}
+        `False`) get weight 0, the weights of a query sum to 1, and the result is multiplied by **<<factor>>**.
+        {ONE_BUG}
     """,
     head='''
 def attend(query: torch.Tensor, key: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -333,8 +334,8 @@ WRITE = Problem(
         *The loss is fine, and the sentences are odd.*
 
         `log_probs[t, a, b]` is the log-probability of word `b` in step `t`, after word `a`. From **<<bos>>** on, take
-        the likeliest word in each step, until **<<eos>>** is written or there are no steps left. Return the words, without
-        <<bos>>, and with <<eos>> if it came, and the sum of their log-probabilities. {ONE_BUG}
+        the likeliest word in each step, until **<<eos>>** is written or there are no steps left. Return the words,
+        without <<bos>>, and with <<eos>> if it came, and the sum of their log-probabilities. {ONE_BUG}
     """,
     head='''
 def write(log_probs: torch.Tensor) -> tuple[list[int], float]:

@@ -25,6 +25,7 @@ ROOMS = (
     "widgets",
     "checks",
     "judge",
+    "classroom",
     "commands",
     "experiments",  # they run the commands, as the half hour of training
 )

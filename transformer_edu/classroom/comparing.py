@@ -14,7 +14,7 @@ SHOWN = 4  # digits
 def difference(wanted: Observed, seen: Observed) -> str | None:
     """What is wrong with an answer in one case, in a phrase about "it" that gives no value away; None if nothing is."""
     if "error" in seen:
-        return f"it stops with {seen['error']}"
+        return str(seen["error"])
     found = _differs(wanted["output"], seen.get("output"))
     if found:
         return found

@@ -161,11 +161,13 @@ def _run(cells: list[str], material: Material, limits: Limits) -> Ran:
             break
         ended[what][name] = trouble
     for number, trouble in ended["cell"].items():
-        ran.notes.append(f"Code cell {number} {trouble}; it was left out.")
+        ran.notes.append(f"Code cell {number} was left out: it {trouble}.")
     for drawn in material.problems:
         trouble = ended["problem"].get(drawn.name)
         if trouble:
-            ran.answers[drawn.name] = {group: [{"error": trouble}] * len(all_) for group, all_ in drawn.cases.items()}
+            ran.answers[drawn.name] = {
+                group: [{"error": f"it {trouble}"}] * len(all_) for group, all_ in drawn.cases.items()
+            }
     return ran
 
 
@@ -180,7 +182,7 @@ def _read(outcome: Outcome, ran: Ran, material: Material) -> str | None:
         told = json.loads(outcome.answer or b"")
         ran.unprotected = tuple(str(one) for one in told["unprotected"])
         for one in told["cells"]:
-            ran.notes.append(f"Code cell {int(one['cell'])} stopped: {_code(str(one['error']))}.")
+            ran.notes.append(f"Code cell {int(one['cell'])}: {_code(str(one['error']))}")
         for name, times in told["defined"].items():
             if name in material.wanted and int(times) > 1:
                 ran.notes.append(f"`{name}` is defined {int(times)} times; the last one counts.")
@@ -202,7 +204,7 @@ def _checked(seen: Any) -> Observed:
             "changed": bool(seen["changed"]),
         }
     except (ValueError, KeyError, TypeError, RuntimeError, OverflowError, RecursionError):
-        return {"error": "an answer that cannot be read"}
+        return {"error": "its answer cannot be read"}
 
 
 def _first_difference(wanted: list[Observed], seen: list[Observed]) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-Observed = dict[str, Any]  # "output", "gradients", "changed"; or "error"
+Observed = dict[str, Any]  # "output", "gradients", "changed"; or "error", a phrase about "it"
 DEEPEST = 20  # lists in lists
 DTYPES = {str(one): one for one in (torch.float32, torch.float64, torch.int64, torch.int32, torch.bool)}
 
@@ -31,7 +31,7 @@ def observe(fn: Callable[..., Any], arguments: tuple[Any, ...], gradient: bool =
         if gradient:
             seen["gradients"] = [plain(one) for one in _gradients(output, learning)]
     except RecursionError:
-        return {"error": "RecursionError: it calls itself without end"}
+        return {"error": "it calls itself without end"}
     except (Exception, SystemExit) as error:
         return {"error": in_words(error)}
     seen["changed"] = plain(given) != plain(arguments)
@@ -39,13 +39,13 @@ def observe(fn: Callable[..., Any], arguments: tuple[Any, ...], gradient: bool =
 
 
 def in_words(error: BaseException) -> str:
-    """An exception in one short line."""
-    if isinstance(error, NotImplementedError):
-        return "nothing is written here yet"
+    """What an exception says, as a short phrase about "it"."""
     if isinstance(error, SystemExit):
-        return "SystemExit: it ends the program"
+        return "it ends the program"
+    if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
+        return "it asks for more memory than there is for an answer"
     first = (str(error).strip().splitlines() or [""])[0]
-    return f"{type(error).__name__}: {first}"[:300].rstrip(": ")
+    return f"it stops with {type(error).__name__}: {first}"[:300].rstrip(": ")
 
 
 def plain(value: Any, depth: int = 0) -> Any:
@@ -55,7 +55,7 @@ def plain(value: Any, depth: int = 0) -> Any:
         TypeError: it is nothing that an answer may be.
     """
     if depth > DEEPEST:
-        raise TypeError(f"it returns lists nested more than {DEEPEST} deep")
+        raise TypeError(f"lists nested more than {DEEPEST} deep are no answer")
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
@@ -69,7 +69,7 @@ def plain(value: Any, depth: int = 0) -> Any:
         return [plain(one, depth + 1) for one in value]
     if isinstance(value, dict):
         return {"dict": {str(name): plain(one, depth + 1) for name, one in value.items()}}
-    raise TypeError(f"it returns a {type(value).__name__}")
+    raise TypeError(f"a {type(value).__name__} is no answer")
 
 
 def from_plain(value: Any) -> Any:

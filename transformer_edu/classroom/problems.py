@@ -21,7 +21,7 @@ Cases = dict[str, list[tuple[Any, ...]]]  # by group; each case is the arguments
 
 @dataclass(frozen=True)
 class Mistake:
-    """A common mistake: the solution with `old` replaced by `new`; `passes`: the groups of cases where it stays hidden."""
+    """A common mistake: the solution with `old` replaced by `new`. In the groups of cases `passes` it stays hidden."""
 
     name: str
     old: str

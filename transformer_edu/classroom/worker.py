@@ -10,11 +10,12 @@ import math
 import os
 import signal
 import sys
-import types
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
+from importlib.util import module_from_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from IPython.core.inputtransformer2 import TransformerManager
 from transformer_edu.classroom.observing import from_plain, in_words, observe
 from transformer_edu.judge import sandbox
 
+TOO_LONG = "it takes more than {:g} s: an endless loop?"
+STUBS = ("transformer_edu", "transformer_edu.classroom")
 ON_THE_WAY = "\x1f{} {}\x1f"  # printed before foreign code runs: what it was, if it ends the process
 
 
@@ -81,7 +84,7 @@ def run_cells(
                 defined.update(_functions(cells[number - 1], transform))
             else:
                 errors[number] = error
-                missing += [number] if error.startswith("NameError") else []
+                missing += [number] if error.startswith("it stops with NameError") else []
         if len(missing) == len(waiting):
             break
         waiting = missing
@@ -104,7 +107,7 @@ def answers(fn: Any, problem: dict[str, Any], seconds: float) -> dict[str, list[
                     with _time_limit(seconds):
                         seen = observe(fn, tuple(from_plain(arguments)), problem["gradient"])
                 except TimeUp:
-                    slow = f"TimeoutError: it takes more than {seconds:g} s: an endless loop?"
+                    slow = TOO_LONG.format(seconds)
                     seen = {"error": slow}
                 except BaseException as error:
                     seen = {"error": in_words(error)}
@@ -118,7 +121,7 @@ def _run(cell: str, place: dict[str, Any], transform: Callable[[str], str], seco
             warnings.simplefilter("ignore")
             exec(compile(transform(cell), "<cell>", "exec"), place)
     except TimeUp:
-        return f"TimeoutError: it takes more than {seconds:g} s: an endless loop?"
+        return TOO_LONG.format(seconds)
     except BaseException as error:
         return in_words(error)
     return None
@@ -170,8 +173,7 @@ def _stub_the_package() -> Callable[[bytes], Any]:
 
     for name in [one for one in sys.modules if one.partition(".")[0] == "transformer_edu"]:
         del sys.modules[name]
-    package, classroom = types.ModuleType("transformer_edu"), types.ModuleType("transformer_edu.classroom")
-    package.__path__, classroom.__path__ = [], []
+    package, classroom = (module_from_spec(ModuleSpec(name, None, is_package=True)) for name in STUBS)
     package.classroom, classroom.Examples = classroom, Examples  # type: ignore[attr-defined]
     sys.modules |= {package.__name__: package, classroom.__name__: classroom}
     return hand_over

@@ -1,4 +1,4 @@
-"""The command line: `transformer-edu train`, `translate`, `evaluate` and `check`."""
+"""The command line: `transformer-edu train`, `translate`, `evaluate`, `check` and `classroom`."""
 
 import argparse
 import sys
@@ -7,6 +7,7 @@ from typing import NoReturn
 
 from transformer_edu import __version__
 from transformer_edu.commands.check import add_parser as add_check
+from transformer_edu.commands.classroom import add_parser as add_classroom
 from transformer_edu.commands.evaluate import add_parser as add_evaluate
 from transformer_edu.commands.output import PROGRAM, finish_output, prepare_streams, say
 from transformer_edu.commands.train import add_parser as add_train
@@ -38,7 +39,7 @@ def parser() -> Parser:
     whole.add_argument("--version", action="version", version=__version__)
     whole.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = whole.add_subparsers(required=True, metavar="COMMAND")
-    for add_parser in (add_train, add_translate, add_evaluate, add_check):
+    for add_parser in (add_train, add_translate, add_evaluate, add_check, add_classroom):
         add_parser(commands)
     return whole
 

@@ -1,0 +1,59 @@
+"""`transformer-edu classroom`: make a term's problem sets, and grade what is handed in."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from transformer_edu.classroom import batch, term
+from transformer_edu.commands.output import reader_may_leave, say
+
+ASSIGNMENTS = Path("assignments")
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command, with its own commands `make` and `grade`."""
+    parser = commands.add_parser("classroom", help="make problem sets for a class, and grade them")
+    actions = parser.add_subparsers(required=True, metavar="ACTION")
+    make = actions.add_parser("make", help="make a term: notebooks to hand out, and what only the teacher has")
+    make.add_argument(
+        "folder", type=Path, metavar="TERM", help="the term's folder; keep its folder private/ to yourself"
+    )
+    make.add_argument("--name", help="as it stands in the notebooks (default: the folder's name)")
+    make.set_defaults(run=run_make)
+    grade = actions.add_parser("grade", help="grade a folder of notebooks (needs otter-grader)")
+    grade.add_argument(
+        "submissions", type=Path, metavar="SUBMISSIONS", help="a folder with one .ipynb for each student"
+    )
+    grade.add_argument("--term", type=Path, required=True, help="the folder that `make` has made")
+    grade.add_argument("--set", type=int, required=True, dest="number", metavar="N", help="which problem set")
+    grade.add_argument("--out", type=Path, required=True, help="for grades.csv, results/ and feedback/")
+    grade.add_argument("--jobs", type=int, default=2, help="how many to grade side by side (2)")
+    grade.set_defaults(run=run_grade)
+    for one in (make, grade):
+        one.add_argument(
+            "--assignments", type=Path, default=ASSIGNMENTS, help="the folder of the problem sets (assignments)"
+        )
+
+
+def run_make(options: argparse.Namespace) -> None:
+    """Make a term's folder."""
+    sources = term.load_sets(options.assignments)
+    term.make(options.folder, sources, options.name or options.folder.resolve().name)
+    say(f"to hand out: {options.folder / 'public'}")
+    say(f"only for you: {options.folder / 'private'} (keep its key: without it nothing can be graded)")
+
+
+def run_grade(options: argparse.Namespace) -> None:
+    """Grade a folder of notebooks."""
+    if options.jobs < 1:
+        raise ValueError(f"--jobs must be at least 1, got {options.jobs}")
+    try:
+        import otter.test_files  # noqa: F401
+    except ModuleNotFoundError:
+        raise ValueError("grading needs otter-grader, in an environment of its own: see book/teaching.md") from None
+    material = term.material(options.term, term.load_sets(options.assignments), options.number)
+    results = batch.grade_folder(material, options.submissions, options.out, options.jobs)
+    for sentence in dict.fromkeys(one for result in results for one in result["unprotected"]):
+        say(f"not protected here: {sentence}")
+    with reader_may_leave():
+        print(f"{len(results)} graded: {options.out / 'grades.csv'}", flush=True)
