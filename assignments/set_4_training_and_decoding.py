@@ -384,7 +384,7 @@ def beam_cases(numbers, choices):
 
     return {
         "examples": [(table(5), 2, 4), (table(5), 1, 3)],
-        "wider beams": [(table(7), width, 6) for width in (2, 3, 4)] + [(table(9), 3, 8)],
+        "wider beams": [(table(7), width, 6) for width in (2, 2, 3, 3, 4, 4)] + [(table(9), 3, 8)],
     }
 
 

@@ -13,11 +13,12 @@ from jaxtyping import install_import_hook
 ROOT = Path(__file__).resolve().parent.parent
 
 # Before anything imports the package: every annotated shape and type in it is now checked when it is called. `make
-# check` does without (JAXTYPING_DISABLE=1): it has mypy, and half the time goes to these checks. So does the judge: it
-# defines functions in functions by the ten thousand, and each definition would be compiled anew.
+# check` does without (JAXTYPING_DISABLE=1): it has mypy, and half the time goes to these checks. So do the judge,
+# which defines functions in functions by the ten thousand (each definition would be compiled anew), and the classroom.
 if not jaxtyping.config.jaxtyping_disable:
     rooms = {path.stem for path in (ROOT / "transformer_edu").iterdir() if path.suffix in ("", ".py")}
-    install_import_hook([f"transformer_edu.{room}" for room in sorted(rooms - {"judge"})], "beartype.beartype")
+    checked = sorted(rooms - {"judge", "classroom"})
+    install_import_hook([f"transformer_edu.{room}" for room in checked], "beartype.beartype")
 
 # nbformat loads it by way of jsonschema, and it builds a parser for two seconds; no notebook needs it.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]

@@ -79,7 +79,7 @@ def _differs_tensor(wanted: Any, got: Any) -> str | None:
     return f"{wrong} of the {len(pairs)} numbers of its output are wrong"
 
 
-def _near(wanted: float, got: float, noise: float = 0.0) -> bool:
+def _near(wanted: float | int, got: float | int, noise: float = 0.0) -> bool:
     if isinstance(wanted, int):
         return wanted == got
     if math.isnan(wanted):

@@ -6,8 +6,8 @@ import math
 import random
 import re
 import textwrap
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,10 +16,13 @@ import torch.nn.functional as F
 
 from transformer_edu.classroom.comparing import difference
 from transformer_edu.classroom.observing import observe
-from transformer_edu.classroom.problems import Cases, Choice, Mistake, Numbers, Problem, ProblemSet
+from transformer_edu.classroom.problems import EXAMPLES, Cases, Choice, Mistake, Numbers, Problem, ProblemSet
 
 SLOT = re.compile(r"<<(\w+)(?:\.(\w+))?>>")
-ATTEMPTS = 5000  # to draw cases in which every mistake shows that should
+ATTEMPTS = 1000  # to draw cases in which every mistake shows that should
+
+Answer = Callable[..., Any]
+Calls = list[tuple[Any, ...]]  # the arguments of each
 
 
 @dataclass(frozen=True)
@@ -79,32 +82,49 @@ class Drawn:
         head = textwrap.dedent(self.problem.head).strip("\n")
         return self.fill(f"{head}\n{body.strip(chr(10))}")
 
-    def function(self, code: str) -> Callable[..., Any]:
+    def function(self, code: str) -> Answer:
         """The function that trusted code defines; `given` stands before it."""
         place: dict[str, Any] = {"math": math, "torch": torch, "F": F}
         exec(f"{self.given}\n\n\n{code}", place)
-        found: Callable[..., Any] = place[self.name]
+        found: Answer = place[self.name]
         return found
 
     @cached_property
     def cases(self) -> Cases:
-        """The arguments of all calls, by group; a group is drawn until it tells every mistake that does not pass it."""
+        """The arguments of all calls, by group.
+
+        A group is drawn until every mistake shows in it that should, and what another term would ask for (one choice
+        is another) shows in a hidden one.
+        """
         right = self.function(self.solution)
         wrong = [(one, self.function(self.with_mistake(one))) for one in self.problem.mistakes]
-        return {group: self._telling(group, right, wrong) for group in self.problem.points}
-
-    def _telling(
-        self, group: str, right: Callable[..., Any], wrong: list[tuple[Mistake, Callable[..., Any]]]
-    ) -> list[tuple[Any, ...]]:
+        others = [one.function(one.solution) for one in self._neighbours()]
         for attempt in range(ATTEMPTS):
-            numbers = Numbers(_seed(self.key, f"{self.place}/{group}/{attempt}"))
+            found = {group: self._telling(f"{group}/{attempt}", group, right, wrong) for group in self.problem.points}
+            hidden = [one for group, cases in found.items() if group != EXAMPLES for one in cases]
+            if not any(self._passes(hidden, right, fn) for fn in others):
+                return found
+        raise ValueError(f"{self.place}: no cases show what another term asks for")
+
+    def _neighbours(self) -> Iterator["Drawn"]:
+        """The same with one choice changed, where that is another function."""
+        for name, options in self.problem.slots.items():
+            for choice in options:
+                other = replace(self, choices={**self.choices, name: choice})
+                if other.solution != self.solution:
+                    yield other
+
+    def _telling(self, place: str, group: str, right: Answer, wrong: list[tuple[Mistake, Answer]]) -> Calls:
+        untold: list[str] = []
+        for attempt in range(ATTEMPTS):
+            numbers = Numbers(_seed(self.key, f"{self.place}/{place}/{attempt}"))
             cases = self.problem.cases(numbers, self.choices)[group]
             untold = [m.name for m, fn in wrong if self._passes(cases, right, fn) != (group in m.passes)]
             if not untold:
                 return cases
         raise ValueError(f"{self.place}: no cases of {group!r} show what they should of {untold}")
 
-    def _passes(self, cases: list[tuple[Any, ...]], right: Callable[..., Any], fn: Callable[..., Any]) -> bool:
+    def _passes(self, cases: Calls, right: Answer, fn: Answer) -> bool:
         pairs = ([observe(one, case, self.problem.gradient) for one in (right, fn)] for case in cases)
         return not any(difference(*pair) for pair in pairs)
 

@@ -18,8 +18,6 @@ from transformer_edu.classroom.problems import EXAMPLES
 from transformer_edu.judge.sandbox import Limits, Outcome
 from transformer_edu.judge.sandbox import run as run_apart
 
-__all__ = ["Graded", "Material", "grade", "test_file"]
-
 WORKER = "transformer_edu.classroom.worker"
 SECONDS = 8.0  # for a cell, and for all calls of a function
 ATTEMPTS = 6  # how often what ends the process is left out, and the rest run again
@@ -107,7 +105,7 @@ def grade(cells: list[str], material: Material, limits: Limits = LIMITS) -> Grad
     """
     from otter.test_files import GradingResults  # only in the teacher's environment
 
-    ran = _run(cells, material, limits)
+    ran = run_cells(cells, material, limits)
     marks = Marks(material, ran.answers)
     files = [_otter_file(material.tests / f"{drawn.name}.py") for drawn in material.problems]
     for file in files:
@@ -121,7 +119,7 @@ def grade(cells: list[str], material: Material, limits: Limits = LIMITS) -> Grad
         }
         for file in files
     }
-    feedback = _feedback(material, marks, ran, problems)
+    feedback = feedback_on(material, marks, ran, problems)
     return Graded(results.total, results.possible, problems, feedback, ran.unprotected)
 
 
@@ -142,7 +140,7 @@ def _otter_file(path: Path) -> Any:
     return ExceptionTestFile.from_file(str(path))
 
 
-def _run(cells: list[str], material: Material, limits: Limits) -> Ran:
+def run_cells(cells: list[str], material: Material, limits: Limits = LIMITS) -> Ran:
     """Run a submission apart. What ends the process is left out, and everything else run again."""
     ran = Ran()
     order: dict[str, Any] = {"cells": cells, "problems": material.orders, "seconds": SECONDS}
@@ -214,7 +212,8 @@ def _first_difference(wanted: list[Observed], seen: list[Observed]) -> str | Non
     return next((one for one in found if one), None)
 
 
-def _feedback(material: Material, marks: Marks, ran: Ran, problems: dict[str, dict[str, Any]]) -> str:
+def feedback_on(material: Material, marks: Marks, ran: Ran, problems: dict[str, dict[str, Any]]) -> str:
+    """What a student is told, as Markdown."""
     total, possible = (sum(one[key] for one in problems.values()) for key in ("points", "possible"))
     lines = [f"# {total:g} of {possible:g} points", "", *(f"- {note}" for note in ran.notes)]
     for drawn in material.problems:

@@ -62,8 +62,10 @@ def plain(value: Any, depth: int = 0) -> Any:
         return float(value)
     if isinstance(value, Tensor):
         flat = value.detach().reshape(-1)
-        if flat.dtype in (torch.float16, torch.bfloat16):
-            flat = flat.float()
+        if flat.dtype not in DTYPES.values():
+            flat = flat.float() if flat.is_floating_point() else flat.long() if not flat.is_complex() else flat
+        if flat.dtype not in DTYPES.values():
+            raise TypeError(f"a tensor of {flat.dtype} is no answer")
         return {"dtype": str(flat.dtype), "shape": list(value.shape), "values": flat.tolist()}
     if isinstance(value, list | tuple):
         return [plain(one, depth + 1) for one in value]

@@ -1,0 +1,256 @@
+"""A submission runs apart, whatever it does; what is said of it is right, and nothing of it is read as markup.
+
+otter-grader, which counts the points, has an environment of its own: `make classroom` grades all fixtures with it.
+"""
+
+import csv
+import itertools
+import json
+import threading
+
+import pytest
+from filelock import FileLock
+
+from transformer_edu.classroom import batch, grading
+from transformer_edu.classroom.fixtures import fixtures
+from transformer_edu.classroom.grading import Graded, Marks, feedback_on, run_cells
+from transformer_edu.classroom.notebooks import student_notebook, written
+from transformer_edu.classroom.problems import EXAMPLES
+from transformer_edu.classroom.submission import code_cells
+
+
+def graded(cells, material):
+    """Points by problem, counted here, and the feedback."""
+    ran = run_cells(cells, material)
+    marks = Marks(material, ran.answers)
+    problems = {}
+    for one in material.problems:
+        groups = one.problem.points
+        got = sum(points for group, points in groups.items() if (one.name, group) not in marks.wrong)
+        problems[one.name] = {"points": got, "possible": one.problem.possible}
+    return {name: one["points"] for name, one in problems.items()}, feedback_on(material, marks, ran, problems), ran
+
+
+@pytest.fixture(scope="module")
+def handed_in(sources, masks):
+    """The fixtures of problem set 2, by name."""
+    return {one.name: one for one in fixtures(sources[1].problems, masks.problems)}
+
+
+def cells_of(fixture, tmp_path):
+    file = tmp_path / "handed-in.ipynb"
+    file.write_bytes(written(fixture.notebook))
+    return code_cells(file)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["perfect", "blank", "mistake-attention-5", "syntax-error", "4-gb", "cells-reordered", "metadata-stripped",
+     "pasted-twice", "overwrites-the-checks", "ends-the-process-in-a-cell"],
+)  # fmt: skip
+def test_points_are_exact(name, handed_in, masks, tmp_path):
+    fixture = handed_in[name]
+    points, feedback, ran = graded(cells_of(fixture, tmp_path), masks)
+    assert points == fixture.points, feedback
+    assert all("Landlock" not in one for one in ran.unprotected)
+
+
+def test_an_endless_function_and_one_that_ends_the_process_cost_only_their_own_points(monkeypatch, masks, handed_in):
+    monkeypatch.setattr(grading, "SECONDS", 1.0)
+    cells = [cell.source for cell in handed_in["perfect"].notebook.cells if cell.cell_type == "code"]
+    cells += [
+        "def softmax(scores):\n    while True:\n        try:\n            pass\n        except Exception:\n            pass"
+    ]
+    cells += ["import os\n\ndef window_mask(size):\n    os._exit(0)", "while True:\n    pass"]
+    points, feedback, _ = graded(cells, masks)
+    full = handed_in["perfect"].points
+    assert points == {**full, "softmax": 0, "window_mask": 0}
+    assert "it takes more than 1 s: an endless loop?" in feedback
+    assert "it ended the process itself" in feedback
+    assert "`softmax` is defined 2 times; the last one counts." in feedback
+
+
+def test_the_diagnosis_is_in_the_feedback_and_no_hidden_number_is(handed_in, masks, tmp_path):
+    mistake = masks.problems[3].problem.mistakes[4]
+    _, feedback, _ = graded(cells_of(handed_in["mistake-attention-5"], tmp_path), masks)
+    assert f"what this mistake does: {mistake.name}." in feedback
+    assert mistake.hint in feedback
+    hidden = masks.orders[3]["cases"]["batches and heads"][0][0]["values"]
+    assert not any(f"{abs(value):.3f}" in feedback for value in hidden if abs(value) > 0.01)
+
+
+def test_what_a_student_writes_is_not_read_as_markup(masks):
+    evil = "<script>alert(1)</script> `x` [a](javascript:b)\n# heading"
+    _, feedback, _ = graded([f"def softmax(scores):\n    raise ValueError({evil!r})"], masks)
+    line = next(one for one in feedback.splitlines() if "script" in one)
+    code = line.partition("`")[2]
+    assert code.count("`") == 1
+    assert code.endswith("`")
+
+
+ODD = """object(); [[[]]] * 3; float('nan'); {'dict': 1}; lambda: 1; torch.ones(3, dtype=torch.complex64); 10 ** 400;
+torch.ones(2, 2).to_sparse(); torch.ones(2, 3, device='meta'); '\\ud800'; torch.ones(2, dtype=torch.uint8).numpy()"""
+
+
+def test_odd_answers_are_wrong_and_nothing_else(masks):
+    names = itertools.cycle(one.name for one in masks.problems)
+    answers = [
+        f"def {name}(*_):\n    return {answer.strip()}" for name, answer in zip(names, ODD.split(";"), strict=False)
+    ]
+    for start in range(0, len(answers), len(masks.problems)):
+        points, feedback, _ = graded(answers[start : start + len(masks.problems)], masks)
+        assert set(points.values()) == {0}
+        assert "could not be run" not in feedback
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [b"", b"[]", b'{"unprotected": [], "cells": [], "defined": {}, "answers": {"softmax": {"examples": [3]}}}',
+     b'{"unprotected": [], "cells": [], "defined": {}, "answers": {"softmax": {"examples": [{"output": {"dtype": "x",'
+     b' "shape": [1], "values": [1]}, "changed": false}]}}}', b"[" * 100_000],
+)  # fmt: skip
+def test_a_forged_answer_of_the_process_earns_nothing(claim, masks, monkeypatch):
+    monkeypatch.setattr(grading, "run_apart", lambda *_: grading.Outcome(claim, None, ""))
+    points, _, _ = graded(["pass"], masks)
+    assert set(points.values()) == {0}
+
+
+def test_a_submission_reads_nothing_of_the_teachers(masks, term_folder):
+    key = term_folder / "private" / "key"
+    code = f"""
+def softmax(scores):
+    try:
+        open({str(key)!r}).read()
+    except PermissionError:
+        raise KeyError("closed")
+    raise KeyError("open")
+"""
+    _, feedback, ran = graded([code], masks)
+    if not any("kernel has no Landlock" in one for one in ran.unprotected):
+        assert "closed" in feedback
+    assert key.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"cells": 3}', '{"cells": [{}]}', "[" * 100_000])
+def test_what_is_no_notebook_is_refused(content, tmp_path):
+    file = tmp_path / "a.ipynb"
+    file.write_text(content)
+    with pytest.raises(ValueError, match="cannot be read as a Jupyter notebook"):
+        code_cells(file)
+
+
+def test_a_link_to_a_file_of_the_teachers_is_not_followed(tmp_path, term_folder):
+    file = tmp_path / "a.ipynb"
+    file.symlink_to(term_folder / "public" / "set-2.ipynb")
+    with pytest.raises(ValueError, match="a link"):
+        code_cells(file)
+
+
+# --- a folder of submissions ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path, sources, masks):
+    """Three blank notebooks, one of which has a name that a spreadsheet would calculate, and one that is none."""
+    place = tmp_path / "handed in"
+    place.mkdir()
+    blank = written(student_notebook(sources[1].problems, masks.problems, "spring"))
+    for name in ("ann.ipynb", "=1+1.ipynb", "bob.ipynb"):
+        (place / name).write_bytes(blank)
+    (place / "broken.ipynb").write_text("no notebook")
+    return place
+
+
+@pytest.fixture
+def counted(monkeypatch, masks):
+    """The names of what is graded, in place of grading, which `grade` does elsewhere."""
+    calls = []
+
+    def grade(cells, material):
+        calls.append(len(cells))
+        problems = {one.name: {"points": 1, "possible": one.problem.possible} for one in material.problems}
+        return Graded(5, 21, problems, "# 5 of 21 points\n", ())
+
+    monkeypatch.setattr(batch, "grade", grade)
+    return calls
+
+
+def rows(out):
+    return list(csv.DictReader((out / "grades.csv").open()))
+
+
+def test_a_folder_is_graded_into_a_table_and_feedback(folder, counted, masks, tmp_path):
+    out = tmp_path / "out"
+    batch.grade_folder(masks, folder, out)
+    found = {row["file"]: row for row in rows(out)}
+    assert set(found) == {"ann.ipynb", "'=1+1.ipynb", "bob.ipynb", "broken.ipynb"}
+    assert found["ann.ipynb"]["points"] == "5"
+    assert found["ann.ipynb"]["attention"] == "1"
+    assert found["broken.ipynb"]["points"] == "0"
+    assert "cannot be read as a Jupyter notebook" in (out / "feedback" / "broken.md").read_text()
+
+
+def test_nothing_is_graded_twice_and_what_has_changed_is_graded_again(folder, counted, masks, tmp_path):
+    out = tmp_path / "out"
+    batch.grade_folder(masks, folder, out)
+    before = len(counted)
+    batch.grade_folder(masks, folder, out)
+    assert len(counted) == before == 3
+    notebook = json.loads((folder / "ann.ipynb").read_text())
+    notebook["cells"][-1]["source"] = "pass"
+    (folder / "ann.ipynb").write_text(json.dumps(notebook))
+    batch.grade_folder(masks, folder, out)
+    assert len(counted) == before + 1
+
+
+def test_interrupted_it_goes_on_where_it_was(folder, counted, masks, tmp_path, monkeypatch):
+    out, working = tmp_path / "out", batch.grade
+
+    def interrupted(cells, material):
+        if len(counted) == 2:
+            raise KeyboardInterrupt
+        return working(cells, material)
+
+    monkeypatch.setattr(batch, "grade", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        batch.grade_folder(masks, folder, out, jobs=1)
+    assert not (out / "grades.csv").exists()
+    (out / "results" / "half.json").write_text('{"file": "bob')  # what another program left
+    monkeypatch.setattr(batch, "grade", working)
+    batch.grade_folder(masks, folder, out)
+    assert len(counted) == 3
+    assert len(rows(out)) == 4
+
+
+def test_two_graders_do_not_write_into_one_folder(folder, counted, masks, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    started, done = threading.Event(), threading.Event()
+
+    def hold():
+        with FileLock(out / ".lock"):
+            started.set()
+            done.wait()
+
+    other = threading.Thread(target=hold)
+    other.start()
+    started.wait()
+    with pytest.raises(ValueError, match="another process is grading"):
+        batch.grade_folder(masks, folder, out)
+    done.set()
+    other.join()
+
+
+def test_a_folder_without_notebooks_or_the_same_as_out_is_refused(folder, masks, tmp_path):
+    with pytest.raises(ValueError, match=r"SUBMISSIONS must be a folder with \.ipynb files"):
+        batch.grade_folder(masks, tmp_path / "none", tmp_path / "out")
+    with pytest.raises(ValueError, match="--out must be another folder"):
+        batch.grade_folder(masks, folder, folder)
+
+
+def test_an_otter_test_asks_for_each_group(masks):
+    for drawn in masks.problems:
+        text = (masks.tests / f"{drawn.name}.py").read_text()
+        compile(text, drawn.name, "exec")
+        for group, points in drawn.problem.points.items():
+            assert f"name={group!r}, points={points}, hidden={group != EXAMPLES})" in text
