@@ -383,7 +383,7 @@ def beam_cases(numbers, choices):
         return found
 
     return {
-        "examples": [(table(5), 2, 4), (table(5), 1, 3)],
+        "examples": [(table(6), 2, 5), (table(7), 3, 6), (table(5), 1, 3)],
         "wider beams": [(table(7), width, 6) for width in (2, 2, 3, 3, 4, 4)] + [(table(9), 3, 8)],
     }
 

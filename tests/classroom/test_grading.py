@@ -58,9 +58,7 @@ def test_points_are_exact(name, handed_in, masks, tmp_path):
 def test_an_endless_function_and_one_that_ends_the_process_cost_only_their_own_points(monkeypatch, masks, handed_in):
     monkeypatch.setattr(grading, "SECONDS", 1.0)
     cells = [cell.source for cell in handed_in["perfect"].notebook.cells if cell.cell_type == "code"]
-    cells += [
-        "def softmax(scores):\n    while True:\n        try:\n            pass\n        except Exception:\n            pass"
-    ]
+    cells += ["def softmax(scores):\n    while True:\n        pass"]
     cells += ["import os\n\ndef window_mask(size):\n    os._exit(0)", "while True:\n    pass"]
     points, feedback, _ = graded(cells, masks)
     full = handed_in["perfect"].points

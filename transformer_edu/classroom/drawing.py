@@ -23,6 +23,7 @@ ATTEMPTS = 1000  # to draw cases in which every mistake shows that should
 
 Answer = Callable[..., Any]
 Calls = list[tuple[Any, ...]]  # the arguments of each
+Wrong = list[tuple[tuple[str, ...], Answer]]  # the groups that a mistake passes, and its code
 
 
 @dataclass(frozen=True)
@@ -91,20 +92,25 @@ class Drawn:
 
     @cached_property
     def cases(self) -> Cases:
-        """The arguments of all calls, by group.
+        """The arguments of all calls, by group: as they are drawn first, and more until they tell what they should.
 
-        A group is drawn until every mistake shows in it that should, and what another term would ask for (one choice
-        is another) shows in a hidden one.
+        In each group shows every mistake that does not pass it, and none that does. Somewhere in the hidden groups
+        shows what another term would ask for, where one choice is another.
         """
         right = self.function(self.solution)
-        wrong = [(one, self.function(self.with_mistake(one))) for one in self.problem.mistakes]
+        wrong = [(one.passes, self.function(self.with_mistake(one))) for one in self.problem.mistakes]
+        found = {group: self._telling(group, right, wrong) for group in self.problem.points}
+        hidden = [one for group, cases in found.items() if group != EXAMPLES for one in cases]
         others = [one.function(one.solution) for one in self._neighbours()]
-        for attempt in range(ATTEMPTS):
-            found = {group: self._telling(f"{group}/{attempt}", group, right, wrong) for group in self.problem.points}
-            hidden = [one for group, cases in found.items() if group != EXAMPLES for one in cases]
-            if not any(self._passes(hidden, right, fn) for fn in others):
+        others = [fn for fn in others if self._passes(hidden, right, fn)]
+        for group, case in self._more(wrong, right):
+            if not others:
                 return found
-        raise ValueError(f"{self.place}: no cases show what another term asks for")
+            still = [fn for fn in others if self._passes([case], right, fn)]
+            if len(still) < len(others):
+                found[group].append(case)
+            others = still
+        raise ValueError(f"{self.place}: no cases show {len(others)} of what another term may ask for")
 
     def _neighbours(self) -> Iterator["Drawn"]:
         """The same with one choice changed, where that is another function."""
@@ -114,15 +120,32 @@ class Drawn:
                 if other.solution != self.solution:
                     yield other
 
-    def _telling(self, place: str, group: str, right: Answer, wrong: list[tuple[Mistake, Answer]]) -> Calls:
-        untold: list[str] = []
+    def _telling(self, group: str, right: Answer, wrong: Wrong) -> Calls:
+        unseen = [fn for passes, fn in wrong if group not in passes]
+        chosen: Calls = []
         for attempt in range(ATTEMPTS):
-            numbers = Numbers(_seed(self.key, f"{self.place}/{place}/{attempt}"))
-            cases = self.problem.cases(numbers, self.choices)[group]
-            untold = [m.name for m, fn in wrong if self._passes(cases, right, fn) != (group in m.passes)]
-            if not untold:
-                return cases
-        raise ValueError(f"{self.place}: no cases of {group!r} show what they should of {untold}")
+            for case in self._draw(group, attempt, right, wrong):
+                still = [fn for fn in unseen if self._passes([case], right, fn)]
+                if attempt == 0 or len(still) < len(unseen):
+                    chosen.append(case)
+                unseen = still
+            if not unseen:
+                return chosen
+        raise ValueError(f"{self.place}: no cases of {group!r} show {len(unseen)} of its mistakes")
+
+    def _more(self, wrong: Wrong, right: Answer) -> Iterator[tuple[str, tuple[Any, ...]]]:
+        """Further cases of the hidden groups, each with its group."""
+        for attempt in range(1, ATTEMPTS):
+            for group in self.problem.points:
+                if group != EXAMPLES:
+                    yield from ((group, case) for case in self._draw(group, attempt, right, wrong))
+
+    def _draw(self, group: str, attempt: int, right: Answer, wrong: Wrong) -> Calls:
+        """Cases of a group in which no mistake shows that is to pass it."""
+        numbers = Numbers(_seed(self.key, f"{self.place}/{group}/{attempt}"))
+        never = [fn for passes, fn in wrong if group in passes]
+        cases = self.problem.cases(numbers, self.choices)[group]
+        return [case for case in cases if all(self._passes([case], right, fn) for fn in never)]
 
     def _passes(self, cases: Calls, right: Answer, fn: Answer) -> bool:
         pairs = ([observe(one, case, self.problem.gradient) for one in (right, fn)] for case in cases)
