@@ -13,12 +13,13 @@ PYTEST := $(PY) -m pytest
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv book serve test check lint fast-tests outputs test-gpu recordings bench classroom lock clean
+.PHONY: help venv book serve test test-all check lint fast-tests outputs test-gpu recordings bench classroom lock clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make book        build the book (makes .venv, re-runs changed chapters)    make serve   serve it on localhost"
-	@echo "make test        every test: unit, properties, parity, notebooks, browser  make check   lint, types, fast tests"
+	@echo "make test        unit, properties, parity, notebooks, browser tests        make check   lint, types, fast tests"
+	@echo "make test-all    those, and the long ones that guard what seldom changes"
 	@echo "make outputs     re-run changed chapters      make test-gpu   run every chapter on the GPU"
 	@echo "make recordings  make the recorded results    make bench      measurements against other libraries"
 	@echo "make classroom   problem sets for a new term, and their grading of submissions whose points are known"
@@ -46,8 +47,9 @@ serve: book
 
 # Every chapter and tests/ share the processes, the long ones first (tests/conftest.py), so that none waits at the end.
 # One thread each: what runs side by side would wait for each other's.
-test: book
-	OMP_NUM_THREADS=1 $(PYTEST) tests notebooks --nbval --nbval-current-env --continue-on-collection-errors \
+test: WHICH := -m "not weekly"
+test test-all: book
+	OMP_NUM_THREADS=1 $(PYTEST) tests notebooks --nbval --nbval-current-env --continue-on-collection-errors $(WHICH) \
 		--cov=transformer_edu --cov-report=term -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 # Side by side, so that no core waits while another loads the package or looks at types.
@@ -64,7 +66,7 @@ lint: $(ENV)
 
 fast-tests: $(ENV)
 	JAXTYPING_DISABLE=1 OMP_NUM_THREADS=1 $(PYTEST) -p no:nbval -n $(JOBS) --dist loadfile -q \
-		-m "not long and not slow and not browser and not book"
+		-m "not long and not slow and not weekly and not browser and not book"
 
 # Every chapter end to end, its assertions on; printed text is compared on the CPU only.
 test-gpu: $(ENV)

@@ -50,7 +50,7 @@ def pytest_collection_modifyitems(items):
         folder = item.path.relative_to(ROOT).parts[-2]
         if folder in FOLDER_MARKERS:
             item.add_marker(FOLDER_MARKERS[folder])
-        if folder in UNCOUNTED or item.get_closest_marker("slow"):
+        if folder in UNCOUNTED or item.get_closest_marker("slow") or item.get_closest_marker("weekly"):
             item.add_marker("no_cover")
     uncounted = {item.path for item in items if item.get_closest_marker("no_cover")}
     items.sort(key=lambda item: (item.path.suffix != ".ipynb", item.path not in uncounted))

@@ -55,7 +55,10 @@ ANSWER = """async () => {
 }"""
 
 
-@pytest.fixture(scope="session", params=ENGINES)
+WEEKLY = [pytest.param(one, marks=pytest.mark.weekly if one != "chromium" else ()) for one in ENGINES]
+
+
+@pytest.fixture(scope="session", params=WEEKLY)
 def browser_engine(request, playwright, tmp_path_factory):
     with tab(request.param, playwright, tmp_path_factory.mktemp(f"engine-{request.param}")) as page:
         yield request.param, page

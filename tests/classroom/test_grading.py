@@ -6,17 +6,22 @@ otter-grader, which counts the points, has an environment of its own: `make clas
 import csv
 import itertools
 import json
+import sys
 import threading
+import zipfile
+from dataclasses import replace
+from types import ModuleType
 
 import pytest
 from filelock import FileLock
 
-from transformer_edu.classroom import batch, grading
+from transformer_edu.classroom import batch, gradescope, grading, term
 from transformer_edu.classroom.fixtures import fixtures
 from transformer_edu.classroom.grading import Graded, Marks, feedback_on, run_cells
 from transformer_edu.classroom.notebooks import student_notebook, written
 from transformer_edu.classroom.problems import EXAMPLES
 from transformer_edu.classroom.submission import code_cells
+from transformer_edu.commands.main import main
 
 
 def graded(cells, material):
@@ -174,7 +179,7 @@ def counted(monkeypatch, masks):
 
 
 def rows(out):
-    return list(csv.DictReader((out / "grades.csv").open()))
+    return list(csv.DictReader((out / "grades.csv").read_text().splitlines()))
 
 
 def test_a_folder_is_graded_into_a_table_and_feedback(folder, counted, masks, tmp_path):
@@ -252,3 +257,75 @@ def test_an_otter_test_asks_for_each_group(masks):
         compile(text, drawn.name, "exec")
         for group, points in drawn.problem.points.items():
             assert f"name={group!r}, points={points}, hidden={group != EXAMPLES})" in text
+
+
+# --- the command, and Gradescope --------------------------------------------------------------------------------------
+
+
+def test_the_command_makes_a_term_and_keeps_its_key(tmp_path, root, capsys):
+    folder = tmp_path / "autumn"
+    arguments = ["classroom", "make", str(folder), "--assignments", str(root / "assignments")]
+    main(arguments)
+    key, handout = (folder / "private" / "key").read_bytes(), (folder / "public" / "set-1.ipynb").read_bytes()
+    main(arguments)
+    assert (folder / "private" / "key").read_bytes() == key
+    assert (folder / "public" / "set-1.ipynb").read_bytes() == handout
+    assert (folder / "private").stat().st_mode & 0o077 == 0
+    with pytest.raises(SystemExit):
+        main([*arguments, "--name", "another"])
+    assert "belongs to the term 'autumn', not to 'another'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (["--set", "9"], "--set must be one of 1, 2, 3, 4, 5, got 9"),
+        (["--term", "nowhere"], "--term must be a folder that `classroom make` has made"),
+        (["--assignments", "nowhere"], "--assignments must be a folder with set_*.py files"),
+        (["--jobs", "0"], "--jobs must be at least 1"),
+    ],
+)
+def test_what_cannot_be_graded_is_said_in_a_line(change, message, root, term_folder, folder, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "otter", ModuleType("otter"))
+    monkeypatch.setitem(sys.modules, "otter.test_files", ModuleType("otter.test_files"))
+    given = {"--term": str(term_folder), "--set": "2", "--assignments": str(root / "assignments"), "--out": "out"}
+    options = itertools.chain.from_iterable((given | dict([change])).items())
+    with pytest.raises(SystemExit):
+        main(["classroom", "grade", str(folder), *options])
+    assert message in capsys.readouterr().err
+
+
+def test_without_otter_the_command_says_where_to_get_it(root, term_folder, folder, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "otter", None)
+    with pytest.raises(SystemExit):
+        main(["classroom", "grade", str(folder), "--term", str(term_folder), "--set", "2", "--out", "out"])
+    assert "grading needs otter-grader" in capsys.readouterr().err
+
+
+def test_a_set_that_has_changed_since_is_refused(tmp_path, root, sources):
+    folder = tmp_path / "old"
+    term.make(folder, sources, "old")
+    changed = [replace(sources[0], digest="0" * 64), *sources[1:]]
+    with pytest.raises(ValueError, match="set-1 has changed since the term was made"):
+        term.material(folder, changed, 1)
+
+
+def test_the_autograder_for_gradescope_holds_what_it_needs_and_its_results_what_may_be_seen(
+    tmp_path, root, term_folder, masks
+):
+    wheel = tmp_path / "transformer_edu-1-py3-none-any.whl"
+    wheel.write_bytes(b"wheel")
+    for name in ("a.zip", "b.zip"):
+        gradescope.write_autograder(tmp_path / name, term_folder, root / "assignments", 2, wheel)
+    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
+    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
+        names = archive.namelist()
+        assert {"setup.sh", "run_autograder", wheel.name, "term/private/key"} <= set(names)
+        assert archive.getinfo("run_autograder").external_attr >> 16 == 0o755
+        assert not any("solution" in one or "set-1" in one for one in names)
+    with pytest.raises(ValueError, match="--wheel must be a wheel"):
+        gradescope.write_autograder(tmp_path / "c.zip", term_folder, root / "assignments", 2, tmp_path / "a.zip")
+    passed = {"softmax": {"points": 1, "passed": {"examples": True, "large scores": False}}}
+    told = gradescope.results({"points": 1, "feedback": "# 1", "problems": passed})
+    assert [one["visibility"] for one in told["tests"]] == ["visible", "after_published"]
+    assert told["score"] == 1

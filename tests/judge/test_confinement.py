@@ -131,6 +131,7 @@ def test_landlock_is_asked_for_what_its_version_knows(monkeypatch, tmp_path, ver
 def test_what_is_missing_is_said(monkeypatch, tmp_path):
     monkeypatch.setattr(kernel, "call", Kernel(0))
     assert landlock.restrict(tmp_path) == ["Files outside its own folder can be written: this kernel has no Landlock."]
+    assert "Every file that you can read can be read" in landlock.restrict(tmp_path, [tmp_path])[1]
     assert "this system has no seccomp filter" in seccomp.restrict()[0]
     monkeypatch.setattr(kernel, "ON_LINUX", False)
     assert "this system has no seccomp filter" in seccomp.restrict()[0]
@@ -164,7 +165,7 @@ def child_side(monkeypatch):
     monkeypatch.setattr(inside, "_write", lambda descriptor, data: written.append(bytes(data[:7])) or len(written[-1]))
     monkeypatch.setattr(inside, "_exit", ends)
     monkeypatch.setattr(inside.limits, "hold", lambda limits: [f"{limits.seconds} s"])
-    monkeypatch.setattr(inside.landlock, "restrict", lambda folder: ["L"])
+    monkeypatch.setattr(inside.landlock, "restrict", lambda folder, readable: ["L"])
     monkeypatch.setattr(inside.seccomp, "restrict", lambda: ["S"])
     monkeypatch.setattr(kernel, "prctl", lambda option, value: None)
     monkeypatch.setattr(kernel, "drop_privileges", lambda: None)

@@ -11,7 +11,13 @@ FOUND, NAMED = 0.96, 0.9
 pytestmark = pytest.mark.usefixtures("at_readers_speed")  # types are checked with the right components
 
 
-@pytest.mark.parametrize(("kind", "some"), PARTS)
+def seldom(part):
+    """The many components of the large kinds are judged once a week."""
+    marks = [*part.marks, pytest.mark.weekly] if part.id.endswith("-others") else part.marks
+    return pytest.param(*part.values, marks=marks, id=part.id)
+
+
+@pytest.mark.parametrize(("kind", "some"), [seldom(one) for one in PARTS])
 def test_wrong_components_are_found_and_named(kind, some, tmp_path):
     names = [name for name in WRONG if name.startswith(f"{kind}__")][some]
     verdicts = {name: verdict(tmp_path, name, wrong_text(name)) for name in names}

@@ -34,6 +34,7 @@ def numbers(entry):
     return [entry] if isinstance(entry, int | float) else []
 
 
+@pytest.mark.weekly
 @pytest.mark.long
 def test_each_script_fills_its_section_with_measurements_and_keeps_the_others(results):
     assert set(results) == {"another", *SECTIONS}
@@ -42,6 +43,7 @@ def test_each_script_fills_its_section_with_measurements_and_keeps_the_others(re
         assert len(numbers(results[section])) > 20
 
 
+@pytest.mark.weekly
 @pytest.mark.long
 def test_ratios_are_those_of_the_times_beside_them(results):
     (case,) = results["training_speed"]["cases"].values()

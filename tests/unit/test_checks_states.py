@@ -18,6 +18,7 @@ from tests.unit.checks_in_states import STATES, state, verdict
 pytestmark = pytest.mark.usefixtures("as_readers_run_it")
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 def test_right_and_wrong_are_told_apart_in_every_state_which_stays_as_it_was(root):
     command = [sys.executable, "-m", "tests.unit.checks_in_states"]

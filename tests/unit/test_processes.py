@@ -141,6 +141,7 @@ def exit_status(function, *arguments):
     return process.exitcode
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 def test_a_run_killed_at_every_kind_of_moment_ends_with_the_same_bits(tmp_path, brief_text):
     options = as_arguments({**LONG, **brief_text})

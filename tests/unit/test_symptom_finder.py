@@ -78,6 +78,7 @@ def test_the_first_steps_of_a_bug_made_again_are_those_of_the_recording(name):
     assert sum(patient.losses) / 10 == pytest.approx(stored["losses"][0], abs=2e-3)
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 def test_a_whole_bug_made_again_has_the_verdicts_of_the_recording():
     stored = next(bug for bug in DATA["bugs"] if bug["name"] == "no causal mask")

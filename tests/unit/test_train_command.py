@@ -35,6 +35,7 @@ for name, more in (("plain", []), ("compiled", ["--compile"])):
 """
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 def test_a_compiled_run_follows_the_plain_one(brief_text, tmp_path):
     options = as_arguments({**SMALL, "steps": 2, "every": 1, "average": 1, "dropout": 0.0, **brief_text})
