@@ -97,7 +97,7 @@ function isDone([first], best, longest, beam, alpha) {
  * beam; one that ends is finished when it is among the best `beam` of all. Of each step: candidates, best first, with
  * their fates.
  */
-function search(tree, beam, alpha) {
+function searched(tree, beam, alpha) {
   const root = { from: null, token: BOS, own: 0, logProb: 0, path: [], fate: "kept" };
   const ranked = (found) => found.sort((a, b) => scoreOf(b, alpha) - scoreOf(a, alpha)).slice(0, beam);
   let [steps, alive, best] = [
@@ -118,6 +118,15 @@ function search(tree, beam, alpha) {
     alive = going;
   }
   return { root, steps, ranked: best.length ? best : ranked(alive), cut: !best.length };
+}
+
+const searches = new WeakMap(); // of each tree, by setting
+
+/** The search with this setting, done once. */
+function search(tree, beam, alpha) {
+  const known = searches.get(tree) ?? searches.set(tree, new Map()).get(tree);
+  const setting = `${beam} ${alpha}`;
+  return known.get(setting) ?? known.set(setting, searched(tree, beam, alpha)).get(setting);
 }
 
 /** What is shown of a step, best first: what is kept, what finishes, and the best that fall out. */
