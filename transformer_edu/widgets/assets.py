@@ -17,11 +17,12 @@ from pathlib import Path
 
 from transformer_edu.engine.source import engine_source
 from transformer_edu.engine.weights import KNOWN, weight_scripts
-from transformer_edu.support.javascript import joined, without_imports
+from transformer_edu.support.javascript import bare, joined, without_imports
 
 FOLDER = Path(__file__).parent
 PNG_END = b"IEND\xaeB`\x82"
 ENGINE = 'from "../../engine/js/engine.js";'
+PART = re.compile(r'from "\./([\w-]+/[\w-]+\.js)";')  # of a figure that is more than one idea: js/NAME/*.js
 
 
 def _read(path: str) -> str:
@@ -52,7 +53,8 @@ def core_source() -> str:
 def module_source(name: str) -> str:
     """The figure's whole module: the engine if it runs a model, the core, its own text; nothing is left to import."""
     own = _read(f"js/{check_figure_name(name)}.js")
-    return (engine_source() if ENGINE in own else "") + core_source() + without_imports(own)
+    parts = "".join(bare(_read(f"js/{part}")) for part in PART.findall(own))
+    return (engine_source() if ENGINE in own else "") + core_source() + parts + without_imports(own)
 
 
 @cache
