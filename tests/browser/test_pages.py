@@ -68,6 +68,19 @@ def test_a_chapter_s_first_figure_begins_within_a_screen_and_a_half(chapter, boo
     assert page.evaluate(FIRST_FIGURE) <= 1.5 * SCREEN
 
 
+# How high each figure is on a phone, and how high its still says that it will be.
+HEIGHTS = """() => [...document.querySelectorAll(".te-figure")].filter((figure) => figure.checkVisibility()).map(
+    (figure) => [figure.dataset.widget, figure.getBoundingClientRect().height,
+        parseFloat(figure.querySelector(".te-still").style.getPropertyValue("--te-phone"))])"""
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_on_a_phone_nothing_moves_when_a_figure_takes_the_place_of_its_still(chapter, book_address, same_tab):
+    page = same_tab(viewport={"width": 390, "height": 844}).open(f"{book_address}/notebooks/{chapter}.html")
+    for name, height, told in page.evaluate(HEIGHTS):
+        assert told == pytest.approx(height, abs=2), name
+
+
 CHAPTER = "notebooks/06-attention.html"
 
 
