@@ -95,6 +95,8 @@ def test_answers_are_covered_until_asked_for_and_stand_open_without_javascript(b
     plain = same_tab(java_script_enabled=False).page
     plain.goto(f"{book_address}/{CHAPTER}")
     assert plain.locator("details.te-covered[open]").count() == answers.count()
+    assert page.locator(".te-predict:visible").count()
+    assert not plain.locator(".te-predict:visible").count(), "a line for a guess that nothing reads"
 
 
 def test_a_link_opens_what_is_folded(book_address, same_tab):
