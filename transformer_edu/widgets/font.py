@@ -101,7 +101,8 @@ def stand_in(family: str, style: str) -> str:
     """The rule by which a system's font takes the place of one style: as wide on average, and as high."""
     from fontTools.ttLib import TTFont
 
-    with TTFont(io.BytesIO(woff2(style))) as font:
+    opened: Any = TTFont(io.BytesIO(woff2(style)))
+    with opened as font:
         wider = SIZE * mean_width(font) / WIDTHS[family][style]
         heights = {"ascent": font["hhea"].ascent, "descent": -font["hhea"].descent, "line-gap": font["hhea"].lineGap}
         unit = font["head"].unitsPerEm * wider / SIZE  # of the stand-in, which `wider` has changed
