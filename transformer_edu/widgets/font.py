@@ -35,7 +35,7 @@ KEPT_NAMES = [0, 7, 13, 14]  # whose it is, and its licence
 SIZE = 1.06  # its small letters are then as high as those of the system fonts that stand in for it
 # What a reader's system has, one of each row: family, and for each style the names under which a browser finds it.
 # Arial, Helvetica and Liberation Sans are as wide as each other, letter by letter.
-STAND_INS = {
+STAND_INS: dict[str, dict[str, tuple[str, ...]]] = {
     "Arial": {
         "Regular": ("Arial", "Helvetica", "Liberation Sans"),
         "Italic": ("Arial Italic", "Helvetica Oblique", "Liberation Sans Italic"),
@@ -101,8 +101,7 @@ def stand_in(family: str, style: str) -> str:
     """The rule by which a system's font takes the place of one style: as wide on average, and as high."""
     from fontTools.ttLib import TTFont
 
-    opened: Any = TTFont(io.BytesIO(woff2(style)))
-    with opened as font:
+    with TTFont(io.BytesIO(woff2(style))) as font:
         wider = SIZE * mean_width(font) / WIDTHS[family][style]
         heights = {"ascent": font["hhea"].ascent, "descent": -font["hhea"].descent, "line-gap": font["hhea"].lineGap}
         unit = font["head"].unitsPerEm * wider / SIZE  # of the stand-in, which `wider` has changed
