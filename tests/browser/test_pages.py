@@ -84,6 +84,19 @@ def test_on_a_phone_nothing_moves_when_a_figure_takes_the_place_of_its_still(cha
 CHAPTER = "notebooks/06-attention.html"
 
 
+SIZE = "heading => parseFloat(getComputedStyle(heading).fontSize)"
+
+
+def test_on_a_phone_sections_have_smaller_headings_than_the_chapter_and_no_button_covers_figures(
+    book_address, same_tab
+):
+    page = same_tab(viewport={"width": 390, "height": 844}).open(f"{book_address}/{CHAPTER}")
+    first, second = (page.locator(f".bd-article {tag}").first.evaluate(SIZE) for tag in ("h1", "h2"))
+    assert second < first
+    page.evaluate("scrollTo(0, 2000), scrollTo(0, 1500)")
+    assert not page.locator("#pst-back-to-top").is_visible()
+
+
 def test_answers_are_covered_until_asked_for_and_stand_open_without_javascript(book_address, same_tab):
     page = same_tab().open(f"{book_address}/{CHAPTER}")
     answers = page.locator("details.te-covered")
