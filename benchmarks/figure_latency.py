@@ -7,7 +7,8 @@
 For its main button, first slider, first group of choices, first list and first table: from the key's own time stamp to
 the end of the frame that shows what it did, median and worst of the rounds. Beside it, four times the work: what the
 page's thread does at full speed from the key to the end of that frame, less what it does for a key without an effect.
-The goal is 50 ms of that, for other programs change it less (on a busy machine still by half). The last line says which figure is the worst.
+The goal is 50 ms of that, for other programs change it less (on a busy machine still by half). The last line says which
+figure is the worst.
 
 Then, in the built book: by how much a page moves when a figure takes the place of its still (0 is nothing; browsers
 call up to 0.1 good), and how high both are.

@@ -74,9 +74,16 @@ HEIGHTS = """() => [...document.querySelectorAll(".te-figure")].filter((figure) 
         parseFloat(figure.querySelector(".te-still").style.getPropertyValue("--te-phone"))])"""
 
 
+def on_a_phone(same_tab, address):
+    """A page, opened at a phone's width."""
+    watched = same_tab()
+    watched.page.set_viewport_size({"width": 390, "height": 844})
+    return watched.open(address)
+
+
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_on_a_phone_nothing_moves_when_a_figure_takes_the_place_of_its_still(chapter, book_address, same_tab):
-    page = same_tab(viewport={"width": 390, "height": 844}).open(f"{book_address}/notebooks/{chapter}.html")
+    page = on_a_phone(same_tab, f"{book_address}/notebooks/{chapter}.html")
     for name, height, told in page.evaluate(HEIGHTS):
         assert told == pytest.approx(height, abs=2), name
 
@@ -87,10 +94,8 @@ CHAPTER = "notebooks/06-attention.html"
 SIZE = "heading => parseFloat(getComputedStyle(heading).fontSize)"
 
 
-def test_on_a_phone_sections_have_smaller_headings_than_the_chapter_and_no_button_covers_figures(
-    book_address, same_tab
-):
-    page = same_tab(viewport={"width": 390, "height": 844}).open(f"{book_address}/{CHAPTER}")
+def test_on_a_phone_headings_have_their_order_and_no_button_covers_a_figure(book_address, same_tab):
+    page = on_a_phone(same_tab, f"{book_address}/{CHAPTER}")
     first, second = (page.locator(f".bd-article {tag}").first.evaluate(SIZE) for tag in ("h1", "h2"))
     assert second < first
     page.evaluate("scrollTo(0, 2000), scrollTo(0, 1500)")
