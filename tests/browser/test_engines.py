@@ -150,6 +150,7 @@ def test_text_is_in_the_books_font_from_disk_and_over_http(engine, book_html, bo
 
 # A view that bertviz draws: its words, and how strong each line is.
 VIEW = """async () => {
+    for (const box of document.querySelectorAll(".bd-article details")) box.open = true;
     const view = document.querySelector(".te-bertviz");
     while (!view.dataset.ready) await new Promise(requestAnimationFrame);
     return {
