@@ -4,10 +4,11 @@
     python benchmarks/figure_latency.py --only mask-lab
     python benchmarks/figure_latency.py --book some/html       # another build
 
-For its main button, first slider and first group of choices: from the key's own time stamp to the end of the frame that
-shows what it did, median and worst of the rounds. Beside it, four times the work: what the page's thread does at full
-speed from the key to the end of that frame, less what it does for a key without an effect. The goal is 50 ms of that,
-for other programs change it less (on a busy machine still by half). The last line says which figure is the worst.
+For its main button, first slider, first group of choices, first list and first table: from the key's own time stamp to
+the end of the frame that shows what it did, median and worst of the rounds. Beside it, four times the work: what the
+page's thread does at full speed from the key to the end of that frame, less what it does for a key without an effect.
+The goal is 50 ms of that, for other programs change it less (on a busy machine still by half). The last line says which
+figure is the worst.
 
 Then, in the built book: by how much a page moves when a figure takes the place of its still (0 is nothing; browsers
 call up to 0.1 good), and how high both are.
@@ -32,6 +33,8 @@ CONTROLS = {  # what is operated, and with which key
     "button": (".te-primary", "Enter"),
     "slider": ("input[type=range]", "ArrowRight"),
     "choice": (":is([role=radio], [role=tab])[tabindex='0']", "ArrowRight"),
+    "list": ("select", "ArrowDown"),
+    "cell": ("[role=gridcell][tabindex='0']", "ArrowDown"),
     "switch": (".te-atlas-switch [role=radio][tabindex='0']", "ArrowRight"),  # of a head, which the model then lacks
 }
 TRACED = ["devtools.timeline", "disabled-by-default-devtools.timeline"]

@@ -21,6 +21,7 @@ import nbformat
 from bs4 import BeautifulSoup
 from nbformat import NotebookNode
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from transformer_edu.support.files import write_atomically
 from transformer_edu.widgets import assets, bertviz_page, bertviz_script, figure_from_file, font, headless
@@ -30,6 +31,8 @@ ROOT = Path(__file__).resolve().parent.parent
 STILLS = ROOT / "book" / "stills"
 SHOWN = ".te-live, .te-bertviz > div"  # what of a figure, or of a view, is in its still
 WIDTH = 688  # of the book's column on most laptops: the live figure is then as high as its still
+PHONE = 390  # pixels: there a figure is as wide as the screen but for the page's margins, and higher than its still
+MARGIN = 16
 # Letters are there, and what measures itself has done so.
 SETTLED = """document.fonts.ready.then(() => new Promise((drawn) =>
     requestAnimationFrame(() => requestAnimationFrame(drawn))))"""
@@ -44,16 +47,18 @@ def take(figures: list[str]) -> list[bytes]:
     pictures = []
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         browser = headless.launch(playwright)
-        page = browser.new_page(
-            viewport={"width": WIDTH + 32, "height": 900}, device_scale_factor=2, color_scheme="light"
-        )
+        page = browser.new_page(device_scale_factor=2, color_scheme="light")
         for number, html in enumerate(figures):
             path = Path(folder) / f"{number}.html"
             write_atomically(path, page_of(html, Path(folder)).encode())
+            page.set_viewport_size({"width": WIDTH + 2 * MARGIN, "height": 900})
             page.goto(path.as_uri())
             page.wait_for_selector("[data-ready=true]", timeout=20_000)
             page.evaluate(SETTLED)
-            pictures.append(shrink(page.locator(SHOWN).screenshot(animations="disabled")))
+            png = page.locator(SHOWN).screenshot(animations="disabled")
+            page.set_viewport_size({"width": PHONE, "height": 900})
+            page.evaluate(SETTLED)
+            pictures.append(shrink(png, page.locator(SHOWN).evaluate("shown => shown.getBoundingClientRect().height")))
         browser.close()
     return pictures
 
@@ -69,11 +74,13 @@ def digest(html: str) -> str:
     return bertviz_page.digest(html) if bertviz_script.VIEW in html else assets.digest(html)
 
 
-def shrink(png: bytes) -> bytes:
-    """Reduce a picture to 128 colours."""
-    small = io.BytesIO()
+def shrink(png: bytes, phone: float) -> bytes:
+    """Reduce a picture to 128 colours, and note in it how high the figure is on a phone."""
+    small, note = io.BytesIO(), PngInfo()
+    note.add_text(assets.PHONE, str(round(phone)))
     picture = Image.open(io.BytesIO(png)).convert("RGB")
-    picture.quantize(128, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
+    reduced = picture.quantize(128, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    reduced.save(small, "PNG", optimize=True, pnginfo=note)
     return small.getvalue()
 
 

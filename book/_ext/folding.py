@@ -3,6 +3,8 @@
 - A section headed *Going deeper* becomes a box that opens; its heading is what one clicks.
 - The output of a cell tagged `covered`, the answer to a Predict box, and the paragraph that explains it stand in a box
   that is open in the file and that the page's script closes, so that nobody without JavaScript misses it.
+- A Predict box that asks for such an answer ends in a line for a guess. It is in the file, so that nothing moves when
+  the page's script brings it to life; without scripts it is not shown.
 - `:::{exercise-start} 6.1 Title` with `:nonumber:` is headed "Exercise 6.1 Title", without brackets.
 """
 
@@ -16,6 +18,9 @@ from sphinx_exercise.nodes import exercise_node, solution_node
 
 DEEPER = "Going deeper"
 COVER = "Your guess first. Then open."
+PREDICT = "Predict"
+TYPED = '<label>Your guess</label><input type="text" maxlength="200" autocomplete="off">'
+ANSWER = '<button type="submit">Show the answer</button><small>Your guess stays in this browser.</small>'
 
 
 class details(nodes.General, nodes.Element):  # noqa: N801 (docutils finds visit_details by the name of the class)
@@ -39,6 +44,7 @@ class Fold(SphinxPostTransform):
                 section.children = []
                 section += self.box("te-deeper", title, rest)
                 section[0][0]["ids"], section["ids"] = section["ids"], []  # links lead to the heading
+        self.ask()
         for cell in list(self.document.findall(nodes.container)):
             if "tag_covered" in cell["classes"]:
                 for output in [one for one in cell.children if "cell_output" in one.get("classes", [])]:
@@ -46,6 +52,17 @@ class Fold(SphinxPostTransform):
                     cell.remove(output)
                     answer = [output, *self.explanation(cell)]
                     cell.insert(place, self.box("te-covered", nodes.inline("", COVER), answer, open=True))
+
+    def ask(self) -> None:
+        """Give the last Predict box before each covered answer its line for a guess, in a list its button alone."""
+        question: nodes.Element | None = None
+        for node in list(self.document.findall(nodes.Element)):
+            title = node[0] if isinstance(node, nodes.Admonition) and node.children else None
+            if isinstance(title, nodes.title) and title.astext().startswith(PREDICT):
+                question = node
+            elif "tag_covered" in node.get("classes", []) and question is not None:
+                question += nodes.raw("", guess_form(chosen=any(map(is_list, question))), format="html")
+                question = None
 
     def is_deeper(self, section: nodes.section) -> bool:
         """Tell whether a section is to be folded, by its heading."""
@@ -77,6 +94,16 @@ class Fold(SphinxPostTransform):
         box += label_box
         box += content
         return box
+
+
+def is_list(node: nodes.Node) -> bool:
+    """Tell whether the answers to choose from stand here."""
+    return isinstance(node, nodes.bullet_list)
+
+
+def guess_form(chosen: bool) -> str:
+    """The line for a guess, as _static/predict.js finds it; where a list is to choose from, without a field."""
+    return f'<form class="te-predict">{"" if chosen else TYPED}{ANSWER}</form>'
 
 
 class NameExercises(SphinxPostTransform):

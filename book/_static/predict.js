@@ -1,7 +1,7 @@
 /**
  * A Predict box lets its reader commit before the answer shows: choose, where the box ends in a list, or else type. The
- * guess stays in the reader's own browser, so that it is still there after a day; without this script the box is what
- * it is on paper, a question.
+ * guess stays in the reader's own browser, so that it is still there after a day. The form is in the page already, put
+ * there by _ext/folding.py; without scripts it is hidden, and the box is what it is on paper, a question.
  */
 (() => {
   /** Storage may be full, forbidden, or missing: then a guess lasts as long as the page. */
@@ -55,8 +55,8 @@
 
   /** A line to type in. */
   function line(/** @type {Element} */ form, /** @type {string} */ id) {
-    const input = h("input", { type: "text", id, maxlength: "200", autocomplete: "off" });
-    form.append(h("label", { for: id }, "Your guess"), input);
+    const input = form.querySelector("input");
+    form.querySelector("label").htmlFor = input.id = id;
     return {
       get: () => input.value.trim(),
       set: (/** @type {string} */ guess) => (input.value = guess),
@@ -67,13 +67,11 @@
   /** @param {Element} question @param {HTMLDetailsElement} answer @param {number} place of the answer on the page */
   function equip(question, answer, place) {
     const [name, key] = [`te-predict-${place}`, `te-guess:${location.pathname}:${place}`];
-    const form = h("form", { class: "te-predict" });
+    const form = question.querySelector(":scope > form");
+    if (!form) return;
     const list = question.querySelector(":scope > ul");
     const guess = list ? choices(list, name) : line(form, name);
     const reminder = h("p", { class: "te-predict-said" });
-    const open = h("button", { type: "submit" }, "Show the answer");
-    form.append(open, h("small", {}, "Your guess stays in this browser."));
-    question.append(form);
     answer.querySelector("summary").after(reminder);
     const remind = () => {
       reminder.hidden = !guess.get();

@@ -146,3 +146,31 @@ def test_text_is_in_the_books_font_from_disk_and_over_http(engine, book_html, bo
     for address in (book_html.as_uri(), book_address):
         engine.open(f"{address}/notebooks/06-attention.html")
         assert engine.run(FONT) == dict.fromkeys(("checked", "used", "there", "tabular"), True)
+
+
+# A view that bertviz draws: its words, and how strong each line is.
+VIEW = """async () => {
+    for (const box of document.querySelectorAll(".bd-article details")) box.open = true;
+    const view = document.querySelector(".te-bertviz");
+    while (!view.dataset.ready) await new Promise(requestAnimationFrame);
+    return {
+        words: [...view.querySelectorAll("svg text")].map((one) => one.textContent),
+        lines: [...view.querySelectorAll("svg line")].map((one) => Number(one.getAttribute("stroke-opacity"))),
+    };
+}"""
+FIRST_HEAD = """async () => document.querySelector(".te-bertviz input[type=checkbox]").focus()"""
+
+
+@pytest.mark.parametrize("engine", OTHERS, indirect=True, scope="session")
+def test_a_view_of_bertviz_is_drawn_and_operated_with_the_lines_of_chromium(engine, chromium, book_html):
+    seen = []
+    for page in (chromium, engine):
+        page.open((book_html / "notebooks/07-multi-head-attention.html").as_uri())
+        before = page.run(VIEW)
+        page.run(FIRST_HEAD)
+        page.press("Space")
+        after = page.run(VIEW)
+        assert after["words"] == before["words"] != []
+        assert after["lines"] != before["lines"], "the head stays"
+        seen.append((before, after))
+    assert seen[0] == seen[1]

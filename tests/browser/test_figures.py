@@ -1,6 +1,10 @@
 """What every interactive figure must do, whatever it shows. The cases are in cases.py."""
 
+import io
+
 import pytest
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from tests.browser.cases import CASES, HOSTILE, WRITTEN
 from tests.browser.conftest import axe_problems, overflow
@@ -84,6 +88,24 @@ def test_still_remains_when_the_module_fails(open_html):
     assert watched.page.locator(".te-figure").get_attribute("data-ready") == "failed"
     assert still_visible(watched.page)
     assert any("could not be shown" in error for error in watched.errors)
+
+
+def test_on_a_phone_a_still_takes_the_room_of_the_figure_that_comes_there(strict_page):
+    picture, note = io.BytesIO(), PngInfo()
+    note.add_text(assets.PHONE, "777")
+    Image.new("RGB", (1376, 800)).save(picture, "PNG", pnginfo=note)
+    still = assets.still_image(picture.getvalue(), "a still", "0")
+    page = strict_page(viewport={"width": 390, "height": 844}).page
+    page.set_content(f'<style>{assets.stylesheet()}</style><div class="te-figure">{still}</div>')
+
+    def height():
+        return page.locator(".te-still").bounding_box()["height"]
+
+    assert height() == 777
+    page.locator(".te-figure").evaluate("figure => (figure.dataset.ready = 'failed')")
+    assert height() < 400, "where no figure comes, nothing is left free"
+    page.set_viewport_size({"width": 720, "height": 900})
+    assert height() == 400
 
 
 def test_theme_change_needs_no_script(open_html):

@@ -68,7 +68,38 @@ def test_a_chapter_s_first_figure_begins_within_a_screen_and_a_half(chapter, boo
     assert page.evaluate(FIRST_FIGURE) <= 1.5 * SCREEN
 
 
+# How high each figure is on a phone, and how high its still says that it will be.
+HEIGHTS = """() => [...document.querySelectorAll(".te-figure")].filter((figure) => figure.checkVisibility()).map(
+    (figure) => [figure.dataset.widget, figure.getBoundingClientRect().height,
+        parseFloat(figure.querySelector(".te-still").style.getPropertyValue("--te-phone"))])"""
+
+
+def on_a_phone(same_tab, address):
+    """A page, opened at a phone's width."""
+    watched = same_tab()
+    watched.page.set_viewport_size({"width": 390, "height": 844})
+    return watched.open(address)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_on_a_phone_nothing_moves_when_a_figure_takes_the_place_of_its_still(chapter, book_address, same_tab):
+    page = on_a_phone(same_tab, f"{book_address}/notebooks/{chapter}.html")
+    for name, height, told in page.evaluate(HEIGHTS):
+        assert told == pytest.approx(height, abs=2), name
+
+
 CHAPTER = "notebooks/06-attention.html"
+
+
+SIZE = "heading => parseFloat(getComputedStyle(heading).fontSize)"
+
+
+def test_on_a_phone_headings_have_their_order_and_no_button_covers_a_figure(book_address, same_tab):
+    page = on_a_phone(same_tab, f"{book_address}/{CHAPTER}")
+    first, second = (page.locator(f".bd-article {tag}").first.evaluate(SIZE) for tag in ("h1", "h2"))
+    assert second < first
+    page.evaluate("scrollTo(0, 2000), scrollTo(0, 1500)")
+    assert not page.locator("#pst-back-to-top").is_visible()
 
 
 def test_answers_are_covered_until_asked_for_and_stand_open_without_javascript(book_address, same_tab):
@@ -82,6 +113,8 @@ def test_answers_are_covered_until_asked_for_and_stand_open_without_javascript(b
     plain = same_tab(java_script_enabled=False).page
     plain.goto(f"{book_address}/{CHAPTER}")
     assert plain.locator("details.te-covered[open]").count() == answers.count()
+    assert page.locator(".te-predict:visible").count()
+    assert not plain.locator(".te-predict:visible").count(), "a line for a guess that nothing reads"
 
 
 def test_a_link_opens_what_is_folded(book_address, same_tab):

@@ -5,18 +5,24 @@ import pytest
 from tests.browser.conftest import ROOT
 
 PAGE = """<!doctype html><html lang="en"><body><article class="bd-article">
-<div class="admonition note"><p class="admonition-title">Predict</p><p>Which of the two?</p>{options}</div>
+<div class="admonition note"><p class="admonition-title">Predict</p><p>Which of the two?</p>{options}{form}</div>
 <details class="te-covered" open><summary>Your guess first.</summary><p>Both.</p></details>
 </article><script>{script}</script></body></html>"""
 OPTIONS = "<ul><li><p>the <em>first</em></p></li><li><p>the second</p></li></ul>"
 
 
 @pytest.fixture
-def question(tmp_path, strict_page, request):
+def question(tmp_path, strict_page, request, monkeypatch):
     """A page from disk with one Predict box and its answer, closed."""
+    monkeypatch.syspath_prepend(ROOT / "book" / "_ext")
+    from folding import guess_form
+
+    options = getattr(request, "param", "")
     script = "".join((ROOT / "book" / "_static" / name).read_text("utf-8") for name in ("page.js", "predict.js"))
     path = tmp_path / "page.html"
-    path.write_text(PAGE.format(options=getattr(request, "param", ""), script=script), encoding="utf-8")
+    path.write_text(
+        PAGE.format(options=options, form=guess_form(chosen=bool(options)), script=script), encoding="utf-8"
+    )
     return strict_page().open(path.as_uri())
 
 

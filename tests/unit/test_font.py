@@ -1,7 +1,10 @@
 """The book's font: cut from an installed package, small, under a name of its own, with its licence."""
 
 import io
+import re
+from pathlib import Path
 
+import matplotlib
 import pytest
 from fontTools.ttLib import TTFont
 
@@ -11,6 +14,8 @@ pytestmark = pytest.mark.long
 MOST_BYTES = 40_000
 WRITTEN = "Ää ßéœĠ0123456789·×−±√∞≈≠≤≥∂→←↑↓₀₁₂²³⁴…–“”’✓"  # by the book and its figures
 GREEK = "αβγεθλπσΣ"
+ROOT = Path(__file__).resolve().parents[2]
+DEJAVU = {"Regular": "DejaVuSans.ttf", "Italic": "DejaVuSans-Oblique.ttf", "Semibold": "DejaVuSans-Bold.ttf"}
 
 
 @pytest.fixture(scope="module", params=font.STYLES)
@@ -45,8 +50,22 @@ def test_a_cut_font_does_not_bear_the_reserved_name_and_says_whose_it_is(opened)
 
 def test_the_style_sheet_holds_every_style_and_a_page_takes_it_into_its_head():
     sheet = font.stylesheet()
-    assert sheet.count("@font-face") == sheet.count("data:font/woff2") == sheet.count("url(") == len(font.STYLES)
+    assert sheet.count("data:font/woff2") == sheet.count("url(") == len(font.STYLES)
+    assert sheet.count("@font-face") == len(font.STYLES) * (1 + len(font.STAND_INS))
     page = font.with_font(assets.standalone_page())
     head, _, body = page.partition("</head>")
     assert sheet in head
     assert "@font-face" not in body
+
+
+@pytest.mark.parametrize(("style", "file"), DEJAVU.items())
+def test_the_width_of_a_stand_in_is_that_of_its_letters(style, file):
+    with TTFont(Path(matplotlib.get_data_path(), "fonts", "ttf", file)) as one:
+        assert font.mean_width(one) == pytest.approx(font.WIDTHS["DejaVu"][style], abs=5e-5)
+
+
+@pytest.mark.parametrize("sheet", ["transformer_edu/widgets/css/figures.css", "book/_static/custom.css"])
+def test_what_stands_in_is_named_next_to_the_font_wherever_that_is_named(sheet):
+    text = (ROOT / sheet).read_text(encoding="utf-8")
+    families = ", ".join(f'"{name}"' for name in [font.FAMILY, *(f"{font.FAMILY} {one}" for one in font.STAND_INS)])
+    assert len(re.findall(f'"{font.FAMILY}"', text)) == text.count(families) == 1

@@ -185,3 +185,26 @@ def test_a_figure_that_cannot_be_encoded_leaves_the_old_file(tmp_path):
     with pytest.raises(ValueError, match="surrogates"):
         AttentionStepper(tokens=["the", "\udcff", "cat"]).save(tmp_path / "figure.html")
     assert (tmp_path / "figure.html").read_text() == "old"
+
+
+def selectors_of(sheet):
+    """Every selector of a style sheet with those that it stands in."""
+    found, stack, text = [], [], ""
+    for letter in re.sub(r"/\*.*?\*/", "", sheet, flags=re.DOTALL):
+        if letter == "{":
+            stack.append(text.strip())
+            found += [" ".join(stack)]
+        elif letter == "}":
+            stack.pop()
+        text = "" if letter in "{};" else text + letter
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_figure_styles_nothing_that_all_figures_share(name):
+    css = assets.FOLDER / "css"
+    shared = set(re.findall(r"\.(te-[\w-]+)", (css / "figures.css").read_text(encoding="utf-8")))
+    own = css / f"{name}.css"
+    for selector in selectors_of(own.read_text(encoding="utf-8") if own.exists() else ""):
+        classes = set(re.findall(r"\.(te-[\w-]+)", selector))
+        assert not classes or classes - shared, f"{selector} is in every figure of a page"

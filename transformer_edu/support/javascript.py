@@ -11,7 +11,7 @@ REEXPORT = re.compile(r'^export \* from "\./([\w/-]+\.js)";$', re.MULTILINE)
 
 def joined(index: Path) -> str:
     """All modules that `index` exports, in its order, as one text without imports and exports."""
-    return "".join(EXPORT.sub("", without_imports(part)) for part in _parts(index))
+    return "".join(map(bare, _parts(index)))
 
 
 def exported(index: Path) -> list[str]:
@@ -23,6 +23,11 @@ def exported(index: Path) -> list[str]:
 def _parts(index: Path) -> list[str]:
     names = REEXPORT.findall(index.read_text(encoding="utf-8"))
     return [(index.parent / name).read_text(encoding="utf-8") for name in names]
+
+
+def bare(text: str) -> str:
+    """A module's text without imports and exports, to stand among others."""
+    return EXPORT.sub("", without_imports(text))
 
 
 def without_imports(text: str) -> str:

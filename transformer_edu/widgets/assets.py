@@ -17,11 +17,13 @@ from pathlib import Path
 
 from transformer_edu.engine.source import engine_source
 from transformer_edu.engine.weights import KNOWN, weight_scripts
-from transformer_edu.support.javascript import joined, without_imports
+from transformer_edu.support.javascript import bare, joined, without_imports
 
 FOLDER = Path(__file__).parent
 PNG_END = b"IEND\xaeB`\x82"
+PHONE = "height on a phone"  # the text in a still that says how high the figure is there, in CSS pixels
 ENGINE = 'from "../../engine/js/engine.js";'
+PART = re.compile(r'from "\./([\w-]+/[\w-]+\.js)";')  # of a figure that is more than one idea: js/NAME/*.js
 
 
 def _read(path: str) -> str:
@@ -52,7 +54,8 @@ def core_source() -> str:
 def module_source(name: str) -> str:
     """The figure's whole module: the engine if it runs a model, the core, its own text; nothing is left to import."""
     own = _read(f"js/{check_figure_name(name)}.js")
-    return (engine_source() if ENGINE in own else "") + core_source() + without_imports(own)
+    parts = "".join(bare(_read(f"js/{part}")) for part in PART.findall(own))
+    return (engine_source() if ENGINE in own else "") + core_source() + parts + without_imports(own)
 
 
 @cache
@@ -114,10 +117,21 @@ def still_image(png: bytes, alt: str, mark: str) -> str:
         raise ValueError(f"png must be a whole PNG file, got {len(png):,} bytes that cannot be shown: {png[:16]!r}")
     width, height = (int.from_bytes(png[at : at + 4], "big") // 2 for at in (16, 20))
     source = base64.b64encode(png).decode()
+    phone = phone_height(png)
+    style = f'style="--te-phone: {phone}px" ' if phone else ""
     return (
-        f'<img class="te-still" data-digest="{mark}" alt="{escape(alt)}" width="{width}" height="{height}" '
+        f'<img class="te-still" data-digest="{mark}" alt="{escape(alt)}" width="{width}" height="{height}" {style}'
         f'src="data:image/png;base64,{source}">'
     )
+
+
+def phone_height(png: bytes) -> int:
+    """How high a figure is on a phone, as its still tells; 0 if it does not."""
+    from PIL import Image
+
+    with Image.open(io.BytesIO(png), formats=["PNG"]) as picture:
+        text = str(picture.info.get(PHONE, ""))
+    return int(text) if text.isdecimal() else 0
 
 
 def standalone_page(*figures: str, title: str = "Figure") -> str:

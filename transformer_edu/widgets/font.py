@@ -1,14 +1,16 @@
 """The font of the book and its figures, made from an installed package: *Source Sans Pro*, cut to what is needed.
 
 The Open Font License lets anyone cut a font and pass it on, under another name: here it is *Book Sans*. The three
-styles stand in the style sheet itself. So they are there when a page is first drawn, nothing moves when they arrive,
-and a page from disk has them, too (browsers refuse it font files).
+styles stand in the style sheet itself, so a page from disk has them, too (browsers refuse it font files). Until they
+are read, which takes a phone a moment, a page is laid out in a font of the reader's system. It is drawn as wide and as
+high as Book Sans, so that nothing moves when that comes.
 """
 
 import base64
 import io
 from functools import cache
 from importlib.metadata import version
+from typing import Any
 
 from transformer_edu.widgets import bertviz_script
 
@@ -30,7 +32,28 @@ LETTERS = (
 FEATURES = ["kern", "liga", "ccmp", "mark", "mkmk"]  # its figures are as wide as each other without a feature
 NAMES = {1: FAMILY, 16: FAMILY}  # numbers of entries in a font's table of names
 KEPT_NAMES = [0, 7, 13, 14]  # whose it is, and its licence
-SIZE = "106%"  # its small letters are then as high as those of the system fonts that stand in for it
+SIZE = 1.06  # its small letters are then as high as those of the system fonts that stand in for it
+# What a reader's system has, one of each row: family, and for each style the names under which a browser finds it.
+# Arial, Helvetica and Liberation Sans are as wide as each other, letter by letter.
+STAND_INS: dict[str, dict[str, tuple[str, ...]]] = {
+    "Arial": {
+        "Regular": ("Arial", "Helvetica", "Liberation Sans"),
+        "Italic": ("Arial Italic", "Helvetica Oblique", "Liberation Sans Italic"),
+        "Semibold": ("Arial Bold", "Helvetica Bold", "Liberation Sans Bold"),
+    },
+    "Roboto": {"Regular": ("Roboto",), "Italic": ("Roboto Italic",), "Semibold": ("Roboto Bold",)},
+    "DejaVu": {"Regular": ("DejaVu Sans",), "Italic": ("DejaVu Sans Oblique",), "Semibold": ("DejaVu Sans Bold",)},
+}
+# Mean width of the letters of SAMPLE, as a share of the font's size, by `mean_width` from the fonts' own files.
+WIDTHS = {
+    "Arial": {"Regular": 0.4422, "Italic": 0.4422, "Semibold": 0.4760},
+    "Roboto": {"Regular": 0.4421, "Italic": 0.4298, "Semibold": 0.4486},
+    "DejaVu": {"Regular": 0.5068, "Italic": 0.5068, "Semibold": 0.5721},
+}
+SAMPLE = (
+    "The query of each word meets the keys of all the others, and the softmax turns their scores into weights that sum "
+    "to one; what a word receives is the mean of the values, weighted so."
+)
 
 
 @cache
@@ -63,15 +86,43 @@ def licence() -> str:
     return bertviz_script.installed_file(PACKAGE, f"{FOLDER}/{LICENCE}").read_text(encoding="utf-8")
 
 
+def mean_width(font: Any) -> float:
+    """Mean width of the letters of `SAMPLE` in an opened font, as a share of its size."""
+    glyphs, widths = font.getBestCmap(), font["hmtx"]
+    return sum(widths[glyphs[ord(letter)]][0] for letter in SAMPLE) / len(SAMPLE) / font["head"].unitsPerEm
+
+
+def percent(share: float) -> str:
+    """A share as CSS writes it."""
+    return f"{100 * share:.2f}%"
+
+
+def stand_in(family: str, style: str) -> str:
+    """The rule by which a system's font takes the place of one style: as wide on average, and as high."""
+    from fontTools.ttLib import TTFont
+
+    with TTFont(io.BytesIO(woff2(style))) as font:
+        wider = SIZE * mean_width(font) / WIDTHS[family][style]
+        heights = {"ascent": font["hhea"].ascent, "descent": -font["hhea"].descent, "line-gap": font["hhea"].lineGap}
+        unit = font["head"].unitsPerEm * wider / SIZE  # of the stand-in, which `wider` has changed
+    overrides = "".join(f" {name}-override: {percent(height / unit)};" for name, height in heights.items())
+    places = ", ".join(f'local("{name}")' for name in STAND_INS[family][style])
+    return (
+        f'@font-face {{ font-family: "{FAMILY} {family}"; {STYLES[style][1]}; size-adjust: {percent(wider)};'
+        f"{overrides} src: {places}; }}\n"
+    )
+
+
 @cache
 def stylesheet() -> str:
-    """A style sheet with all three styles in it."""
+    """A style sheet with all three styles in it, and with what stands in for them."""
     faces = "".join(
-        f'@font-face {{ font-family: "{FAMILY}"; {css}; font-display: block; size-adjust: {SIZE}; '
+        f'@font-face {{ font-family: "{FAMILY}"; {css}; font-display: block; size-adjust: {percent(SIZE)}; '
         f'src: url("data:font/woff2;base64,{base64.b64encode(woff2(style)).decode()}") format("woff2"); }}\n'
         for style, (_, css) in STYLES.items()
     )
-    return f"/* Cut from {PACKAGE} {version(PACKAGE)}, SIL Open Font License 1.1: {LICENCE}. */\n{faces}"
+    before = "".join(stand_in(family, style) for family in STAND_INS for style in STYLES)
+    return f"/* Cut from {PACKAGE} {version(PACKAGE)}, SIL Open Font License 1.1: {LICENCE}. */\n{before}{faces}"
 
 
 def with_font(page: str) -> str:

@@ -1,7 +1,8 @@
 import * as engine from "../../engine/js/engine.js";
-import { asToken, bold, button, choice, clamp, cividis, css, div, diverging, dot, DURATION, fill, format, frame,
-  gliding, h, KEYS, matrixGrid, modelOf, paragraph, player, readable, reducedMotion, sentenceLine, setOff, span, store,
-  svg, uniqueId, whole } from "./core.js";
+import { asToken, bold, button, choice, clamp, cividis, css, div, diverging, dot, fill, format, frame, gliding, h,
+  matrixGrid, modelOf, paragraph, player, readable, sentenceLine, setOff, span, store, whole } from "./core.js";
+import { blockOf, describe, LAYERS, pathOf, split, steps } from "./parts/blocks.js";
+import { drawing } from "./parts/drawing.js";
 
 const TRAITS = ["sentence", "trace", "block", "source_token", "target_token", "source_name", "target_name", "line",
   "model_file"
@@ -22,41 +23,6 @@ const CHAPTERS = {
   11: ["11-the-transformer", "The Transformer"],
   13: ["13-training", "Training"],
 };
-const LAYERS = {
-  encoder: ["self", "after_self", "feed_forward", "after_feed_forward"],
-  decoder: ["self", "after_self", "cross", "after_cross", "feed_forward", "after_feed_forward"],
-};
-
-/** What is always true of a block: name, purpose, the chapters that build it; <d> and the like are filled in. */
-const BLOCKS = {
-  embedding: [
-    "Embedding", "Looks each word up in a table of <words> <language> words: the same row in every sentence.", [3],
-  ],
-  positional: [
-    "Positional encoding", "Adds a fixed pattern for each position: from here on the order is in the numbers.", [4],
-  ],
-  "encoder.self": ["Self-attention", "Every word collects what it needs from all words of the sentence.", [6, 7, 9]],
-  "decoder.self": [
-    "Masked self-attention", "Every position collects from the words written so far. Later words are hidden from it.",
-    [6, 7, 10],
-  ],
-  cross: [
-    "Cross-attention", "Here the halves meet: every position asks the encoder’s output, the memory, for words.",
-    [6, 7, 10],
-  ],
-  feed_forward: [
-    "Feed-forward", "Works on each row alone: <d> numbers become <ff>, negative ones become 0, and back to <d>.", [8],
-  ],
-  after: [
-    "Add & norm", "Adds what the <before> brought to what went into it, then normalizes each row.",
-    [8, 5],
-  ],
-  logits: ["Projection", "Scores each of the <words> <language> words: how well does it fit as the next one?", [11]],
-  softmax: [
-    "Softmax", "Turns the scores into probabilities. The likeliest word is written and is the next input.", [6, 11],
-  ],
-};
-
 const quoted = (word) => asToken(readable(word));
 const numbers = (rows, scale) => rows.map((row) => row.split(" ").map((number) => Number(number) / scale));
 const mapValues = (values, f) => Object.fromEntries(Object.entries(values).map(([name, value]) => [name, f(value)]));
@@ -92,46 +58,6 @@ function traceOf(model, words, most, { sizes, parameters }) {
   };
 }
 const rms = (row) => bold(format(Math.sqrt(dot(row, row) / row.length)));
-const cut = (word) => (word.length > 16 ? `${word.slice(0, 15)}…` : word);
-
-/** All blocks in the order of computation. */
-function pathOf(layers) {
-  const stack = (name) => [
-    `${name}.embedding`, `${name}.positional`,
-    ...Array.from({ length: layers }, (_, i) => LAYERS[name].map((part) => `${name}.${i}.${part}`)).flat(),
-  ];
-  return [...stack("encoder"), ...stack("decoder"), "logits", "softmax"];
-}
-
-/** "decoder.1.cross" -> { stack: "decoder", layer: 1, part: "cross" }; the projection and the softmax have no stack. */
-function split(block) {
-  const parts = block.split(".");
-  const part = parts.at(-1);
-  return {
-    stack: parts.length > 1 ? parts[0] : "",
-    layer: parts.length > 2 ? Number(parts[1]) : null,
-    part,
-    attends: part === "self" || part === "cross",
-  };
-}
-
-const about = (stack, part) => BLOCKS[`${stack}.${part}`] ?? BLOCKS[part] ?? BLOCKS.after;
-
-/** Name, place, purpose and chapters of a block, with this model's sizes and languages. */
-function describe(block, { trace, source_name: source, target_name }) {
-  const { stack, part, layer } = split(block);
-  const { d_model: d, d_ff: ff, source_vocab_size, target_vocab_size } = trace.sizes;
-  const [words, language] = stack === "encoder" ? [source_vocab_size, source] : [target_vocab_size, target_name];
-  const before = part.startsWith("after") ? about(stack, part.slice(6))[0].toLowerCase() : "";
-  const values = { d, ff, words, language, source, before };
-  const [title, purpose, chapters] = about(stack, part);
-  const place = [stack, layer === null ? "" : `layer ${layer + 1}`].filter(Boolean).join(", ");
-  return { title, place, chapters, purpose: purpose.replace(/<(\w+)>/g, (_, name) => values[name]) };
-}
-
-/** What a decoder’s position is called: the word just read and the word to write. */
-const steps = (written) => written.map((word, i) => [readable(i ? written[i - 1] : "<bos>"), readable(word)]);
-
 /** The words that an attention looks at. */
 function keysOf(block, trace) {
   const { stack, part } = split(block);
@@ -203,159 +129,6 @@ function chapterLink(el, number) {
   const props = href ? { href, target: href.endsWith(".ipynb") ? "_blank" : null } : {};
   return h(href ? "a" : "span", { ...props, dataset: { chapter: file } }, `${number} ${title}`);
 }
-
-// The map: a drawing with the two stacks side by side, in units of its viewBox.
-const HALF = { encoder: { left: 4, block: 24, rail: 14 }, decoder: { left: 182, block: 186, rail: 326 } };
-const [WIDE, SUB, NORM, GAP, FLOOR, CENTRE] = [130, 24, 20, 16, 290, 65];
-const TOP = { encoder: 164, decoder: 104 };
-const KIND = {
-  embedding: "table",
-  positional: "position",
-  self: "attention",
-  cross: "attention",
-  feed_forward: "forward",
-  logits: "table",
-  softmax: "position"
-};
-const LABEL = { embedding: "Embedding", positional: "+ Position", logits: "Projection", softmax: "Softmax" };
-const kindOf = (part) => KIND[part] ?? "norm";
-
-/**
- * Every block's box, with the wires that lead into it: { part, stack, x, y, height, wires }; those of a layer stand for
- * the layer that is shown.
- */
-function boxes() {
-  const all = [];
-  for (const stack of ["encoder", "decoder"]) {
-    const { block: x, rail } = HALF[stack];
-    const middle = x + CENTRE;
-    const up = (from, to) => `M ${middle} ${from} V ${to}`;
-    const edge = stack === "encoder" ? x : x + WIDE;
-    const put = (part, y, height, ...wires) => all.push({ stack, part, x, y, height, wires });
-    put("embedding", 338, 24, up(370, 362));
-    put("positional", 302, 24, up(338, 326));
-    let below = 302;
-    for (let i = 0; i < LAYERS[stack].length; i += 2) {
-      const bottom = FLOOR - 14 - (i / 2) * (SUB + NORM + GAP);
-      const [split, into] = [bottom + GAP / 2, bottom - SUB - NORM / 2];
-      put(LAYERS[stack][i], bottom - SUB, SUB, up(below, bottom));
-      put(LAYERS[stack][i + 1], bottom - SUB - NORM, NORM, `M ${middle} ${split} H ${rail} V ${into} H ${edge}`);
-      below = bottom - SUB - NORM;
-    }
-    if (stack === "decoder") {
-      put("logits", 58, 24, up(below, 82));
-      put("softmax", 22, 24, up(58, 46), up(22, 18));
-      all.slice(-2).forEach((box) => (box.stack = ""));
-    }
-  }
-  const cross = all.find((box) => box.part === "cross");
-  cross.wires.push(`M ${HALF.encoder.block + CENTRE} 174 V 144 H 170 V ${cross.y + SUB / 2} H ${cross.x}`);
-  return all;
-}
-
-/** Words in at most two lines, the chosen one bold; if they are too many, the chosen one alone. */
-function linesOf(words, chosen) {
-  const lines = [
-    []
-  ];
-  let length = 0;
-  words.forEach((word, i) => {
-    if (length && length + word.length > 20)[length] = [0, lines.push([])];
-    length += word.length + 1;
-    lines.at(-1).push(svg("tspan", i === chosen ? { class: "te-am-bold" } : {}, `${cut(word)} `));
-  });
-  return lines.length > 2 ? [
-    [`… ${cut(words[chosen])} …`]
-  ] : lines;
-}
-
-/** The clickable drawing. `onChoose(box)` is told a box; `onKey(event)` gets the keys. */
-function drawing(onChoose, onKey) {
-  const all = boxes();
-  const text = (x, y, kind, ...content) => svg("text", { x, y, class: `te-am-${kind}` }, ...content);
-  const nodes = all.map((box) => svg("g", {
-      role: "radio",
-      class: `te-am-block te-am-${kindOf(box.part)}`,
-      tabindex: -1,
-      ...KEYS,
-      on: { click: () => onChoose(box), keydown: onKey },
-    },
-    svg("rect", { x: box.x, y: box.y, width: WIDE, height: box.height, rx: 5 }),
-    text(box.x + CENTRE, box.y + box.height / 2 + 4.5, "name", LABEL[box.part] ?? about(box.stack, box.part)[0])));
-  const head = uniqueId();
-  const marker = svg("marker", {
-    id: head,
-    viewBox: "0 0 6 8",
-    refX: 6,
-    refY: 4,
-    markerWidth: 6,
-    markerHeight: 8,
-    markerUnits: "userSpaceOnUse",
-    orient: "auto",
-    class: "te-am-head",
-  }, svg("path", { d: "M 0 0 L 6 4 L 0 8 Z" }));
-  const wire = (d, kind) => svg("path", { d, class: kind, pathLength: 1, "marker-end": kind && `url(#${head})` });
-  const flows = all.map((box) => svg("g", { class: "te-am-flow" }, ...box.wires.map((d) => wire(d, ""))));
-  const frames = Object.entries(HALF).map(([stack, { left }]) => svg("rect", {
-    x: left,
-    y: TOP[stack],
-    width: 154,
-    height: FLOOR - TOP[stack],
-    rx: 10,
-    class: "te-am-frame",
-  }));
-  const layers = { encoder: text(96, 158, "small"), decoder: text(260, 98, "small") };
-  const words = {
-    source: [text(89, 381, "word"), text(89, 396, "word")],
-    input: [text(251, 381, "word"), text(251, 396, "word")],
-    output: text(251, 12, "word te-am-bold")
-  };
-  const memory = text(166, 138, "small te-am-end");
-  const element = svg("svg", {
-      viewBox: "0 0 340 400",
-      class: "te-am-drawing",
-      role: "radiogroup",
-      "aria-label": "Blocks in the order of computation; arrow keys walk along",
-    },
-    marker, ...frames, ...all.flatMap((box) => box.wires.map((d) => wire(d, "te-am-line"))), ...flows,
-    text(6, 158, "bold", "Encoder"), text(184, 98, "bold", "Decoder"),
-    memory, ...Object.values(layers), ...Object.values(words).flat(), ...nodes);
-  let open = null;
-  return {
-    element,
-    update(state, layer) {
-      const { trace: now, target_token: at } = state;
-      const inputs = steps(now.target_tokens).slice(0, at + 1).map(([input]) => input);
-      const write = (places, lines) => places.forEach((place, i) => fill(place, ...(lines[i] ?? [])));
-      Object.values(layers).forEach((node) => (node.textContent = `layer ${layer + 1} of ${now.sizes.num_layers}`));
-      memory.textContent = layer + 1 < now.sizes.num_layers ? `memory, of layer ${now.sizes.num_layers}` : "memory";
-      write(words.source, linesOf(now.source_tokens, state.source_token));
-      write(words.input, linesOf(inputs, at));
-      words.output.textContent = `${cut(readable(now.candidates[at][0][0]))} ${format(now.candidates[at][0][2])}`;
-      nodes.forEach((node, i) => {
-        const block = blockOf(all[i], layer);
-        const on = block === state.block;
-        const { title, place } = describe(block, state);
-        node.dataset.block = block;
-        node.setAttribute("aria-checked", String(on));
-        node.setAttribute("aria-label", place ? `${title}, ${place}` : title);
-        node.setAttribute("tabindex", on ? "0" : "-1");
-        flows[i].classList.toggle("te-am-on", on);
-        if (on && open && open !== block && !reducedMotion()) {
-          [...flows[i].children].forEach((path) => path.animate(
-            [{ strokeDashoffset: 1 }, { strokeDashoffset: 0 }], { duration: DURATION, easing: "ease-out" }
-          ));
-        }
-      });
-      open = state.block;
-    },
-    focus: () => nodes.find((node) => node.getAttribute("aria-checked") === "true")?.focus(),
-  };
-}
-
-const blockOf = ({ stack, part }, layer) => (
-  stack === "" ? part : LAYERS[stack].includes(part) ? `${stack}.${layer}.${part}` : `${stack}.${part}`
-);
 
 const heading = (text, note) => div("te-am-heading", text, note);
 

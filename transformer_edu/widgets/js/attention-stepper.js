@@ -1,6 +1,7 @@
-import { appear, asToken, bold, button, choice, cividis, decimalsFor, div, diverging, fill, fly, focusedIn, format,
-  frame, h, inBrackets, mapMatrix, matmul, matrixGrid, numbered, paragraph, player, reducedMotion, select, short,
-  sketch, snapshot, softmax, span, stepper, store, sub, sumOf, svg, toggle, transpose, uniqueId } from "./core.js";
+import { afterFrame, appear, asToken, bold, button, choice, cividis, decimalsFor, div, diverging, fill, fly, focusedIn,
+  format, frame, h, inBrackets, mapMatrix, matmul, matrixGrid, numbered, paragraph, player, reducedMotion, select,
+  short, sketch, snapshot, softmax, span, stepper, store, sub, sumOf, svg, toggle, transpose,
+  uniqueId } from "./core.js";
 
 const STEPS = ["project", "scores", "scale", "mask", "softmax", "mix", "output"];
 const TITLES = ["Project", "Scores", "Scale", "Mask", "Softmax", "Mix", "Output"];
@@ -419,7 +420,12 @@ function render({ model, el }) {
     });
   }
 
-  /** The step's tables; each is built once. */
+  /** A step's tables, built once. */
+  const stageOf = (at, values) => (
+    stages[`${at.step}${at.step === 1 ? at.part : ""}`] ??= buildStage(at, values, onSelect, onEdit)
+  );
+
+  /** Puts the step's tables into the page. */
   function place(values) {
     const shape = JSON.stringify([state.tokens, INPUTS.map((name) => [state[name].length, state[name][0].length])]);
     if (shape !== built) {
@@ -430,8 +436,7 @@ function render({ model, el }) {
       const rows = [state.x[0].length, state.w_k[0].length, state.w_v[0].length, state.tokens.length];
       body.style.setProperty("--rows", Math.max(...rows) + state.tokens.length);
     }
-    const key = `${state.step}${state.step === 1 ? state.part : ""}`;
-    const next = (stages[key] ??= buildStage(state, values, onSelect, onEdit));
+    const next = stageOf(state, values);
     if (next === stage) return;
     const focused = focusedIn(parts.element);
     stage = next;
@@ -470,6 +475,8 @@ function render({ model, el }) {
     const here = `${state.step} ${state.step === 1 && state.part} ${state.query}`;
     if (was && was !== here) travel(figure.root, stage, state.query, column);
     was = here;
+    // The next step's tables are built before they are asked for.
+    if (state.step < last) afterFrame(() => stageOf({ ...state, step: state.step + 1 }, values));
   }
 
   figure.controls.append(steps.element, steps.buttons, play.element, reset);

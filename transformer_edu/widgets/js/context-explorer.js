@@ -1,16 +1,12 @@
 import * as engine from "../../engine/js/engine.js";
-import { asToken, bold, choice, clamp, div, diverging, dot, fill, format, frame, gliding, h, mapMatrix, matmul,
-  matrixGrid, meanOf, modelOf, paragraph, player, sentenceLine, span, store, sumOf, svg, transpose } from "./core.js";
+import { asToken, bold, choice, clamp, div, diverging, dot, fill, format, frame, gliding, h, matrixGrid, modelOf,
+  paragraph, player, sentenceLine, span, store, sumOf } from "./core.js";
+import { pictureOf, planeOf } from "./parts/plane.js";
 
 const TRAITS = ["sentence", "other", "also", "pair", "level", "levels", "readings", "unit", "line", "model_file"];
 const GIVEN = 2; // levels before the first layer: embedding, + position
 const FAR = 0.9; // a cosine below this: two directions
 const NEAR = 0.98; // above: hardly moved
-const [WIDE, HIGH, EDGE] = [340, 206, 30]; // the plane in pixels; no point is nearer to its edge
-const ROOM = 24; // more on the right, for labels
-const CLOSEST = 5; // a plane shows at least this distance, so that small differences look small
-const LINE = 15; // height of a label
-const [DISC, RING] = [8, 4]; // radius of a compared point, and of another
 const FRENCH = { the: ["le", "la", "les"], a: ["un", "une"] }; // articles, one for each of the English ones
 
 /**
@@ -57,88 +53,6 @@ const occurrences = (sentences, word) => sentences.flatMap((words, sentence) =>
 
 const same = (a, b) => a.sentence === b.sentence && a.place === b.place;
 
-/** The unit vector that a symmetric matrix stretches most: it alone is left when the matrix is squared and squared. */
-function principal(matrix) {
-  let power = matrix;
-  for (let round = 0; round < 10; round += 1) {
-    const largest = Math.max(...power.flat().map(Math.abs)) || 1;
-    const scaled = mapMatrix(power, (value) => value / largest);
-    power = matmul(scaled, scaled);
-  }
-  const row = power.reduce((best, one) => (Math.hypot(...one) > Math.hypot(...best) ? one : best));
-  const length = Math.hypot(...row) || 1;
-  const extreme = row.reduce((best, value) => (Math.abs(value) > Math.abs(best) ? value : best));
-  return row.map((value) => (extreme < 0 ? -value : value) / length);
-}
-
-/**
- * The plane in which the states of a word (these occurrences, at every level) differ most: principal components of the
- * states, each less the mean of its level. `shares`: their part of the variance; `of(state, level)` is [x, y].
- */
-function planeOf(vectors, found) {
-  const means = [];
-  const rows = vectors.levels.flatMap((_, level) => {
-    const states = found.map((where) => vectors.at(where, level));
-    means[level] = transpose(states).map(meanOf);
-    return states.map((state) => state.map((value, i) => value - means[level][i]));
-  });
-  let gram = rows.map((a) => rows.map((b) => dot(a, b)));
-  const all = sumOf(gram.map((row, i) => row[i])) || 1;
-  const axes = [0, 1].map(() => {
-    const unit = principal(gram);
-    const size = Math.max(0, dot(unit, gram.map((row) => dot(row, unit))));
-    gram = mapMatrix(gram, (value, i, j) => value - size * unit[i] * unit[j]);
-    const direction = matmul([unit], rows)[0].map((value) => value / (Math.sqrt(size) || 1));
-    return { share: size / all, direction };
-  });
-  return {
-    shares: axes.map(({ share }) => share),
-    of: (state, level) =>
-      axes.map(({ direction }) => dot(state.map((value, i) => value - means[level][i]), direction)),
-  };
-}
-
-/** A function from the plane to pixels, the same for all levels. */
-function scaleOf({ at }) {
-  const [xs, ys] = transpose(at.flat());
-  const ends = [xs, ys].map((values) => [Math.min(...values), Math.max(...values)]);
-  const [spanX, spanY] = ends.map(([low, high]) => Math.max(high - low, CLOSEST));
-  const scale = Math.min((WIDE - 2 * EDGE - ROOM) / spanX, (HIGH - 2 * EDGE) / spanY);
-  const [middleX, middleY] = ends.map(([low, high]) => (low + high) / 2);
-  return ([x, y]) => [(WIDE - ROOM) / 2 + (x - middleX) * scale, HIGH / 2 - (y - middleY) * scale];
-}
-
-/**
- * Where the labels of these points stand: to the right or left, or a line or more below or above, wherever is room. The
- * `chosen` ones come first.
- */
-function labelPlaces(points, names, chosen, ways) {
-  const radius = (i) => (chosen.includes(i) ? DISC : RING);
-  const taken = points.map(([x, y], i) => [x - radius(i), y - radius(i), x + radius(i), y + radius(i)]);
-  const own = taken.length;
-  const around = ([x, y], half) => taken.push([x - half, y - half, x + half, y + half]);
-  const [startX, startY] = ways[0][0];
-  if (ways.length > 1)[around([startX, startY], 12), around([startX, startY - 21], 16)]; // with its name
-  const trail = (i) => ways.slice(1).flatMap((step, level) => [0.2, 0.4, 0.6, 0.8].map(
-    (share) => between(ways[level][i], step[i], share)));
-  chosen.filter((i) => i >= 0).flatMap(trail).forEach((point) => around(point, 3));
-  const places = [];
-  const order = [...chosen, ...points.keys()].filter((i, at, all) => i >= 0 && all.indexOf(i) === at);
-  for (const i of order) {
-    const [x, y] = points[i];
-    const width = 7.6 * names[i].length + 3;
-    const boxAt = ([left, top]) => [left, top - LINE / 2, left + width, top + LINE / 2];
-    const free = ([left, top, right, bottom]) => left > 1 && right < WIDE && top > 1 && bottom < HIGH - 17
-      && taken.every((other, j) => left >= other[2] || right <= other[0] || top >= other[3] || bottom <= other[1]
-        || (j < own && Math.hypot(points[j][0] - x, points[j][1] - y) < 1));
-    const tries = [0, 1, -1, 2, -2, 3, -3, 4, -4].flatMap((rows) => [x + 11, x - 10 - width].map(
-      (left) => [left, y + rows * LINE]));
-    places[i] = tries.find((place) => free(boxAt(place))) ?? tries[0];
-    taken.push(boxAt(places[i]));
-  }
-  return places;
-}
-
 /** The place of the word nearest to this one that the other sentence has not, else of a neighbour. */
 const markPlace = (mine, other, place) => mine.map((word, at) => ({ word, at, far: Math.abs(at - place) }))
   .filter(({ word }) => !other.includes(word)).sort((a, b) => a.far - b.far)[0]?.at
@@ -167,8 +81,6 @@ function inContext(vectors, where, other) {
   };
 }
 
-const between = (from, to, share) => from.map((value, i) => value + (to[i] - value) * share);
-
 /**
  * The number of each occurrence’s sentence, with a letter where the word stands there twice.
  */
@@ -176,89 +88,6 @@ const numbersOf = (found) => found.map(({ sentence }, i) => {
   const twins = found.flatMap((other, j) => (other.sentence === sentence ? [j] : []));
   return `${sentence + 1}${twins.length > 1 ? "abcdefgh"[twins.indexOf(i)] : ""}`;
 });
-
-/** Compared ones show their words, and which others lie under them; of others that coincide the first says all. */
-function labelsOf(points, names, numbers, chosen) {
-  const near = (i, reach) => points.flatMap((point, j) => (
-    !chosen.includes(j) && Math.hypot(point[0] - points[i][0], point[1] - points[i][1]) < reach ? [j] : []));
-  return points.map((_, i) => {
-    const others = near(i, chosen.includes(i) ? DISC + RING : 3 * RING);
-    const list = others.map((j) => numbers[j]).join(" · ");
-    if (chosen.includes(i)) return `${numbers[i]} ${names[i]}${list && others.length < 4 ? ` (with ${list})` : ""}`;
-    return others[0] === i ? list : "";
-  });
-}
-
-/** The plane: a point for every occurrence, with the way that the two compared ones have come. */
-function pictureOf(onChoose) {
-  const layer = svg("g", {});
-  const element = svg("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, class: "te-ctx-plane", role: "img" }, layer);
-  let points = [];
-  let trails = [];
-  let ways = [];
-  let labels = [];
-  let compared = [];
-  return {
-    element,
-    build(plane, found) {
-      const toPixels = scaleOf(plane);
-      ways = plane.at.map((states) => states.map(toPixels));
-      points = found.map((where, i) => {
-        const [dots, text] = [svg("circle", { r: 7 }), svg("text", { class: "te-ctx-label" })];
-        return { dots, text, group: svg("g", { class: "te-ctx-point", on: { click: () => onChoose(i) } }, dots, text) };
-      });
-      trails = [0, 1].map((i) => svg("path", { class: `te-ctx-trail te-ctx-${i ? "second" : "first"}` }));
-      const [x, y] = ways[0][0];
-      fill(layer, svg("circle", { cx: x, cy: y, r: 12, class: "te-ctx-start" }),
-        svg("text", { x, y: y - 16, class: "te-ctx-label te-ctx-from" }, "start"),
-        svg("text", { x: WIDE / 2, y: HIGH - 6, class: "te-ctx-axes" },
-          "near means alike; no axis has a meaning of its own"), ...trails,
-        ...points.map(({ group }) => group));
-    },
-    /** Which points are compared, and what stands beside each. */
-    show(plane, level, chosen, words, numbers, label) {
-      element.setAttribute("aria-label", label);
-      element.dataset.level = level;
-      const names = ways.map((points) => labelsOf(points, words, numbers, chosen));
-      points.forEach(({ dots, text, group }, i) => {
-        const role = ["first", "second"][chosen.indexOf(i)] ?? "other";
-        group.setAttribute("class", `te-ctx-point te-ctx-${role}`);
-        [group.dataset.x, group.dataset.y] = plane.at[level][i];
-        fill(text, names[level][i]);
-        dots.setAttribute("r", role === "other" ? RING : DISC);
-      });
-      compared = chosen;
-      labels = ways.map((states, at) => labelPlaces(states, names[at], chosen, ways.slice(0, at + 1)));
-      chosen.forEach((i) => points[i] && layer.append(points[i].group));
-      trails.forEach((trail, i) => (trail.dataset.of = chosen[i]));
-    },
-    /** The name of a point that is not compared. */
-    hint: (i, on) => points[i]?.group.classList.toggle("te-ctx-hint", on),
-    /** Everything at the moment `t`: 1.5 is half of the way from level 1 to level 2. */
-    move(t) {
-      const [from, to] = [Math.floor(t), Math.ceil(t)];
-      const now = (steps, i) => between(steps[from][i], steps[to][i], t - from);
-      const discs = compared.map((i) => now(ways, i));
-      points.forEach(({ dots, text, group }, i) => {
-        const [
-          [x, y],
-          [left, top]
-        ] = [now(ways, i), now(labels, i)];
-        dots.setAttribute("cx", x);
-        dots.setAttribute("cy", y);
-        text.setAttribute("x", left);
-        text.setAttribute("y", top + 4.5);
-        const under = discs.some((disc) => Math.hypot(disc[0] - x, disc[1] - y) < DISC + RING);
-        group.toggleAttribute("data-under", under && !compared.includes(i));
-      });
-      trails.forEach((trail) => {
-        const i = Number(trail.dataset.of);
-        const past = i >= 0 ? [...ways.slice(0, from + 1).map((step) => step[i]), now(ways, i)] : [];
-        trail.setAttribute("d", past.map((point, step) => `${step ? "L" : "M"}${point.join(" ")}`).join(""));
-      });
-    },
-  };
-}
 
 /** A sentence with one of its words marked. */
 const withWord = (words, place) => span("te-ctx-text",

@@ -54,9 +54,11 @@ const firstOf = (row) => row.map((best) => best[0][0]);
 const likeliestOf = (model, scores) => Array.from({ length: scores.rows }, (_, i) =>
   engine.likeliestWords(model, engine.probabilities(engine.rowOf(scores, i)), BEST));
 
-/** The decoder's stream, read by the output layer at every place: as Python's `stream`. */
+/** The decoder's stream, read by the output layer at every place: as Python's `stream`; measured when that is asked. */
 function streamOf(model, words, given, silent) {
   const { activations, places, best } = silent ? run(model, given, silent) : given.stream;
+  let found = null;
+  const measure = (name) => (found ??= measured(model, activations, places))[name];
   return {
     source: words,
     silent,
@@ -64,7 +66,15 @@ function streamOf(model, words, given, silent) {
     places,
     best,
     whole: given.whole,
-    ...measured(model, activations, places),
+    get wrote() {
+      return measure("wrote");
+    },
+    get kept() {
+      return measure("kept");
+    },
+    get left() {
+      return measure("left");
+    },
   };
 }
 
@@ -297,11 +307,13 @@ function render({ model: widget, el }) {
     line.update(state.sentence, Boolean(wrong), isOpened());
     silence.set(state.silent);
     const instead = running.instead(wrong, !isOpened());
-    fill(words_, ...(instead ?? story()));
-    const [word, chance] = stream.best[place][at][0];
-    const found = finding().join("");
-    const at_ = `${readable(word)} ${format(chance)}`;
-    figure.tell(instead ? words_.textContent : `${stream.source.join(" ")}: ${found}. ${at_}. ${words_.textContent}`);
+    figure.rest(() => {
+      fill(words_, ...(instead ?? story()));
+      const [word, chance] = stream.best[place][at][0];
+      const found = finding().join("");
+      const at_ = `${readable(word)} ${format(chance)}`;
+      figure.tell(instead ? words_.textContent : `${stream.source.join(" ")}: ${found}. ${at_}. ${words_.textContent}`);
+    });
   }
 
   const words_ = figure.words(4);

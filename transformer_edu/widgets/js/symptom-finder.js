@@ -132,6 +132,7 @@ function render({ model, el }) {
 
   figure.stage.append(div("te-sym-top", div("te-sym-left", sees, chart.element), list.element), table.element, line);
   figure.controls.append(symptomList.element, another);
+  figure.stage.before(figure.controls); // first what is seen, then what could be the cause
   const words = figure.words(1);
 
   function drawLine(mine, solved) {
