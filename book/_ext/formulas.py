@@ -15,6 +15,7 @@ from typing import Any
 
 from docutils import nodes
 from fontTools import subset
+from fontTools.ttLib import TTFont
 from math_core import LatexError, LatexToMathML
 from sphinx.application import Sphinx
 from sphinx.util import logging
@@ -33,6 +34,7 @@ PACKAGE, FILE = "ziamath", "ziamath/fonts/STIXTwoMath-Regular.ttf"
 OPERATORS = "±·×÷ˆ˜¯‖’′†…⋯ℎℝ←→↔↦⇐⇒⇔⟸⟹⟺∂∇∈∉∏∑∫−√∞∼≈≠≡≤≥≪≫∝⊙⊕⊗⊤⋅⌈⌉⌊⌋⟨⟩⏞⏟𝟙\u2061\u2062ϵϕ"
 # Printable ASCII, Greek, and the italics that browsers put in their place.
 LETTERS = ((0x20, 0x7E), (0xA0, 0xA0), (0x391, 0x3C9), (0x1D434, 0x1D467), (0x1D6E2, 0x1D71B))
+PRIME = "minute.ssty"  # the glyph for a raised prime, which no browser but Firefox looks for
 KEPT_NAMES = [0, 7, 13, 14]  # whose the font is, and its licence
 MATH = re.compile("<math(?=[ >])")
 
@@ -90,12 +92,33 @@ def visit_displayed(self: HTML5Translator, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
+def narrow_roots(whole: TTFont) -> None:
+    """Make high root signs as narrow as the low one.
+
+    Chromium leaves room behind a root for the widest of them, whichever it draws.
+    """
+    variants, widths = whole["MATH"].table.MathVariants, whole["hmtx"]
+    low = whole.getBestCmap()[ord("√")]
+    root = variants.VertGlyphConstruction[variants.VertGlyphCoverage.glyphs.index(low)]
+    parts = [one.glyph for one in root.GlyphAssembly.PartRecords]
+    for name in {*parts, *(one.VariantGlyph for one in root.MathGlyphVariantRecord)} - {low}:
+        glyph, share = whole["glyf"][name], widths[low][0] / widths[name][0]
+        glyph.coordinates.scale((share, 1))
+        glyph.coordinates.toInt()
+        glyph.recalcBounds(whole["glyf"])
+        widths[name] = (widths[low][0], glyph.xMin)
+
+
 @cache
 def woff2() -> bytes:
     """The font, cut and compressed, with its table of what stretches."""
     options = subset.Options(flavor="woff2", hinting=False, name_IDs=KEPT_NAMES, layout_features=[])
     file = io.BytesIO()
     with subset.load_font(str(bertviz_script.installed_file(PACKAGE, FILE)), options) as whole:
+        narrow_roots(whole)
+        for table in whole["cmap"].tables:
+            if table.isUnicode():
+                table.cmap[ord("′")] = PRIME
         cut = subset.Subsetter(options)
         letters = [letter for first, last in LETTERS for letter in range(first, last + 1)]
         cut.populate(unicodes=[*letters, *map(ord, OPERATORS)])
