@@ -1,7 +1,7 @@
 """Sphinx extension: formulas are set when the book is built, as MathML, which browsers draw and screen readers read.
 
-No page loads a script for its formulas, and nothing moves when it is drawn. A browser's own mathematical font depends on
-the machine, and phones often have none: the letters come from *STIX Two Math*, cut to what formulas need.
+No page loads a script for its formulas, and nothing moves when it is drawn. A browser's own mathematical font depends
+on the machine, and phones often have none: the letters come from *STIX Two Math*, cut to what formulas need.
 """
 
 import base64
