@@ -38,7 +38,7 @@ OWN_STILL = re.compile(
     r'(<div class="te-figure"[^>]*><script type="application/json">[^<]*</script>)'
     r'(<img class="te-still"[^>]* width="(\d+)" height="(\d+)"[^>]*>)'
 )
-EMPTY = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {} {}'/%3E"
+EMPTY = "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'%20viewBox='0%200%20{}%20{}'/%3E"  # a space would end it
 MODEL = re.compile(r'<div class="te-figure" data-widget="[\w-]+" data-model="([\w-]+)"')
 
 
