@@ -34,11 +34,12 @@ from transformer_edu.widgets.stills import NO_STILL, SOURCE, STILL, png_of
 logger = logging.getLogger(__name__)
 WIDGET = re.compile(r'<div class="te-figure" data-widget="([\w-]+)"')
 # A figure's still, by now in a file: a browser that runs scripts takes an empty picture of its size in its place.
+# (Its address has no spaces: they would end it.)
 OWN_STILL = re.compile(
     r'(<div class="te-figure"[^>]*><script type="application/json">[^<]*</script>)'
     r'(<img class="te-still"[^>]* width="(\d+)" height="(\d+)"[^>]*>)'
 )
-EMPTY = "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'%20viewBox='0%200%20{}%20{}'/%3E"  # a space would end it
+EMPTY = "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'%20viewBox='0%200%20{}%20{}'/%3E"
 MODEL = re.compile(r'<div class="te-figure" data-widget="[\w-]+" data-model="([\w-]+)"')
 
 

@@ -32,3 +32,13 @@ def test_a_first_visit_scrolled_to_its_end_fetches_little(book_page, book_addres
     assert not weight["weights"]
     stills = first_visit.locator(LIVE)
     assert all(still.evaluate("image => image.currentSrc").startswith("data:") for still in stills.all())
+
+
+def test_the_still_of_a_figure_that_cannot_run_is_fetched(book_address, first_visit):
+    first_visit.route("**/figure-norm-cube.js*", lambda route: route.abort())
+    first_visit.goto(f"{book_address}/notebooks/05-normalization.html")
+    first_visit.wait_for_selector(".te-figure[data-ready=failed]")
+    still = first_visit.locator(".te-figure[data-ready=failed] img.te-still").first
+    still.scroll_into_view_if_needed()
+    first_visit.wait_for_function("image => image.complete && image.naturalWidth > 0", arg=still.element_handle())
+    assert "_images/" in still.evaluate("image => image.currentSrc")
