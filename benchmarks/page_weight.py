@@ -39,7 +39,7 @@ def weigh(page: Page, address: str) -> Counter[str]:
     found: dict[str, bytes] = {}
 
     def keep(response: Response) -> None:
-        if response.ok:
+        if response.ok and response.url.startswith("http"):  # blob: and data: have come with the page
             found[urlsplit(response.url).path] = response.body()
 
     page.on("response", keep)

@@ -33,6 +33,13 @@ from transformer_edu.widgets.stills import NO_STILL, SOURCE, STILL, png_of
 
 logger = logging.getLogger(__name__)
 WIDGET = re.compile(r'<div class="te-figure" data-widget="([\w-]+)"')
+# A figure's still, by now in a file: a browser that runs scripts takes an empty picture of its size in its place.
+# (Its address has no spaces: they would end it.)
+OWN_STILL = re.compile(
+    r'(<div class="te-figure"[^>]*><script type="application/json">[^<]*</script>)'
+    r'(<img class="te-still"[^>]* width="(\d+)" height="(\d+)"[^>]*>)'
+)
+EMPTY = "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'%20viewBox='0%200%20{}%20{}'/%3E"
 MODEL = re.compile(r'<div class="te-figure" data-widget="[\w-]+" data-model="([\w-]+)"')
 
 
@@ -109,7 +116,7 @@ def prepare_page(app: Sphinx, pagename: str, templatename: str, context: dict[st
         logger.warning("an interactive figure has no still picture: run `make outputs`", location=pagename)
     for model in set(MODEL.findall(body)):
         write_weights(app, model)
-    context["body"] = stills_as_files(app, context, body)
+    context["body"] = OWN_STILL.sub(without_fetching, stills_as_files(app, context, body))
     context["metatags"] = context.get("metatags", "") + head_tags(app, context, names)
 
 
@@ -128,6 +135,13 @@ def head_tags(app: Sphinx, context: dict[str, Any], names: list[str]) -> str:
 def stills_as_files(app: Sphinx, context: dict[str, Any], body: str) -> str:
     """Write the stills that a page holds as data to _images, and let the page point there."""
     return STILL.sub(lambda still: SOURCE.sub(lambda _: still_file(app, context, still[0]), still[0]), body)
+
+
+def without_fetching(still: re.Match[str]) -> str:
+    """A figure whose still is fetched where no script runs; the host script fetches it where the figure fails."""
+    figure, image, *size = still.groups()
+    source = f'<source media="(scripting: enabled)" srcset="{EMPTY.format(*size)}">'
+    return f"{figure}<picture>{source}{image}</picture>"
 
 
 def still_file(app: Sphinx, context: dict[str, Any], still: str) -> str:

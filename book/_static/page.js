@@ -5,8 +5,7 @@
  */
 (() => {
   const BOXES = [
-    ["mjx-container", "Formula"],
-    ["div.math", "Formula"],
+    [".bd-article .math", "Formula"],
     [".bd-article pre", "Code"],
     [".pst-scrollable-table-container", "Table"],
     [".cell_output .output", "Output"],
@@ -29,11 +28,13 @@
 
   /** A formula inside a line of text scrolls only if it is wider than the text. */
   function markWideFormulas() {
-    for (const box of document.querySelectorAll(".bd-article mjx-container:not([display])")) {
-      box.classList.remove("wide");
+    const formulas = [...document.querySelectorAll(".bd-article span.math")];
+    for (const box of formulas) box.classList.remove("wide");
+    const wide = formulas.filter((box) => {
       const block = box.closest("p, li, dd, td, th, figcaption, h1, h2, h3, div:not(.math)");
-      box.classList.toggle("wide", block !== null && box.getBoundingClientRect().width > block.clientWidth);
-    }
+      return block !== null && box.getBoundingClientRect().width > block.clientWidth;
+    });
+    for (const box of wide) box.classList.add("wide");
   }
 
   function updateAll() {
@@ -69,8 +70,7 @@
   addEventListener("hashchange", openTarget);
   addEventListener("beforeprint", openAll);
 
-  async function start() {
-    await globalThis.MathJax?.startup?.promise;
+  function start() {
     openTarget();
     updateAll();
     const article = document.querySelector(".bd-article");

@@ -26,11 +26,10 @@ BOOK = ROOT / "_build" / "html"
 ENGINE = os.environ.get("TRANSFORMER_EDU_BROWSER", "chromium")  # "firefox": all of these tests in Firefox
 expect.set_options(timeout=PATIENCE)
 DESKTOP: ViewportSize = {"width": 1280, "height": 900}
-# A page is drawn: every figure shown or failed, formulas set, and all of it on the screen.
+# A page is drawn: every figure shown or failed, and all of it on the screen.
 DRAWN = """async () => {
     if (document.readyState !== "complete") return false;
     if (![...document.querySelectorAll("[data-widget]")].every((figure) => figure.dataset.ready)) return false;
-    await globalThis.MathJax?.startup?.promise;
     await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
     return true;
 }"""
@@ -109,7 +108,7 @@ class Watched:
     errors: list[str] = field(default_factory=list)
 
     def open(self, address, until="load"):
-        """Go to an address and wait until every figure has been shown or has failed, and formulas are set.
+        """Go to an address and wait until every figure has been shown or has failed.
 
         Args:
             address: where the page is.

@@ -45,12 +45,13 @@ def test_without_javascript_every_figure_shows_its_still(book_page, book_address
     page = same_tab(java_script_enabled=False).page
     arrive(page, f"{book_address}/{book_page}")
     open_all(page)
-    stills = page.locator(".te-figure > img.te-still")
+    stills = page.locator(".te-figure img.te-still")
     assert stills.count() == figures(page)
     for still in stills.all():
         assert still.is_visible()
         assert still.get_attribute("alt")
         assert still.evaluate("image => image.complete && image.naturalWidth") > 0
+        assert "_images/" in still.evaluate("image => image.currentSrc"), "the picture itself, not its place"
 
 
 CHAPTERS = sorted(path.stem for path in (ROOT / "notebooks").glob("[0-9]*.ipynb"))

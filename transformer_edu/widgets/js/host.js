@@ -85,6 +85,7 @@
       figure.dataset.ready = "true";
     } catch (error) {
       el.remove();
+      figure.querySelectorAll("picture > source").forEach((placeholder) => placeholder.remove());
       figure.dataset.ready = "failed";
       console.error(`The figure "${figure.dataset.widget}" could not be shown; its picture stays.`, error);
     }

@@ -1,0 +1,17 @@
+"""The book's search finds the field's words, also those that other books use, over http and from disk."""
+
+import pytest
+
+QUERIES = ("skip connection", "causal mask", "KV cache", "look-ahead mask", "teacher forcing")
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("from_disk", [False, True])
+def test_search_finds_the_glossary(query, from_disk, book_html, book_address, same_tab):
+    base = book_html.as_uri() if from_disk else book_address
+    page = same_tab().page
+    page.goto(f"{base}/search.html?q={query.replace(' ', '+')}")
+    page.wait_for_selector("#search-results li a")
+    page.wait_for_function("!document.querySelector('#search-progress')?.textContent.includes('Searching')")
+    found = page.locator("#search-results li a").evaluate_all("links => links.map((link) => link.href)")
+    assert any("glossary.html" in address for address in found), found
