@@ -13,7 +13,7 @@ PYTEST := $(PY) -m pytest
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv book serve test check lint fast-tests outputs test-gpu recordings bench lock clean
+.PHONY: help venv book zip serve test check lint fast-tests outputs test-gpu recordings bench lock clean
 .DELETE_ON_ERROR:
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo "make test        every test: unit, properties, parity, notebooks, browser  make check   lint, types, fast tests"
 	@echo "make outputs     re-run changed chapters      make test-gpu   run every chapter on the GPU"
 	@echo "make recordings  make the recorded results    make bench      measurements against other libraries"
+	@echo "make zip         the book as a zip, to read without a network"
 	@echo "make lock        resolve requirements.in      make clean      remove what was built (and .venv)"
 
 venv: $(STAMP)
@@ -38,6 +39,10 @@ outputs: $(ENV)
 
 book: outputs
 	$(PY) tools/build_book.py
+
+# The same pages make the same bytes; open index.html in the unpacked folder.
+zip: book
+	$(PY) tools/release.py --zip
 
 serve: book
 	@echo "The book is at http://localhost:8000/ (Ctrl-C stops it)"
