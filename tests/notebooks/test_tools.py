@@ -82,7 +82,8 @@ def test_every_action_is_pinned_to_a_commit_and_the_fast_tests_are_those_of_make
     for line in used:
         assert re.search(r"uses: [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line), line
     chosen = re.search(r'-m "(not long[^"]*)"', (root / "Makefile").read_text(encoding="utf-8"))
-    assert chosen and chosen[0] in flows["test.yml"]
+    assert chosen
+    assert chosen[0] in flows["test.yml"]
 
 
 def test_only_the_setup_cell_learns_the_address(tmp_path):

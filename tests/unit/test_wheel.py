@@ -23,7 +23,8 @@ for name in sorted(widgets.Figure.registry):
     html = widgets.make_figure(name)._repr_mimebundle_()
     html = html[0] if isinstance(html, tuple) else html
     assert f'data-widget="{name}"' in html["text/html"], name
-checks.check_layer_norm(lambda x, gamma, beta, eps=1e-5: torch.nn.functional.layer_norm(x, x.shape[-1:], gamma, beta, eps))
+norm = torch.nn.functional.layer_norm
+checks.check_layer_norm(lambda x, gamma, beta, eps=1e-5: norm(x, x.shape[-1:], gamma, beta, eps))
 print(len(recordings.names()), len(widgets.Figure.registry))
 """
 MINE = "import torch\n\nclass Norm(torch.nn.LayerNorm):\n    pass\n"
