@@ -13,7 +13,7 @@ PYTEST := $(PY) -m pytest
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv book serve test test-all check lint fast-tests outputs test-gpu recordings bench classroom lock clean
+.PHONY: help venv book zip serve test test-all check lint fast-tests outputs test-gpu recordings bench classroom lock clean
 .DELETE_ON_ERROR:
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo "make outputs     re-run changed chapters      make test-gpu   run every chapter on the GPU"
 	@echo "make recordings  make the recorded results    make bench      measurements against other libraries"
 	@echo "make classroom   problem sets for a new term, and their grading of submissions whose points are known"
+	@echo "make zip         the book as a zip, to read without a network"
 	@echo "make lock        resolve requirements.in      make clean      remove what was built (and .venv)"
 
 venv: $(STAMP)
@@ -40,6 +41,10 @@ outputs: $(ENV)
 
 book: outputs
 	$(PY) tools/build_book.py
+
+# The same pages make the same bytes; open index.html in the unpacked folder.
+zip: book
+	$(PY) tools/release.py --zip
 
 serve: book
 	@echo "The book is at http://localhost:8000/ (Ctrl-C stops it)"

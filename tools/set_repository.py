@@ -1,11 +1,14 @@
-"""Tell the book where its repository is: the Colab buttons, and what a chapter's first cell installs there.
+"""Tell the book where its repository is, and where it is published.
 
-    python tools/set_repository.py https://HOST/OWNER/NAME [--branch main]
+    python tools/set_repository.py https://HOST/OWNER/NAME [--branch main] [--site https://...]
     python tools/set_repository.py ""        # take it out again
 
-It writes `repository` and `launch_buttons` in _config.yml, switches the page's links to the repository and to a report
-of an error on or off, and writes `REPOSITORY = "..."` in every chapter's first code cell,
-which the chapter's fingerprint leaves out: nothing has to run again.
+Without --site it is where GitHub Pages publishes a repository of github.com. What follows from both addresses:
+
+- _config.yml: the buttons (Colab, download, the repository, edit, report an error), and the site's address, from which
+  the build writes the canonical links, the social preview and the sitemap (book/_ext/addresses.py);
+- `REPOSITORY = "..."` in every chapter's first code cell, which its mark leaves out: nothing has to run again;
+- CITATION.cff.
 """
 
 import argparse
@@ -30,14 +33,35 @@ def checked(url: str) -> str:
     return url.rstrip("/").removesuffix(".git")
 
 
-def set_in_config(text: str, url: str, branch: str) -> str:
-    """Return _config.yml's text with the repository's address and branch, and Colab's on or off."""
+def checked_site(site: str) -> str:
+    """Return the site's address with a closing slash; raise ValueError unless it is empty or a full https address."""
+    parts = urlsplit(site)
+    if site and (parts.scheme != "https" or not parts.netloc):
+        raise ValueError(f"site must be like https://HOST/PATH/, or empty, got {site!r}")
+    return site.rstrip("/") + "/" if site else ""
+
+
+def published_at(url: str) -> str:
+    """Return where GitHub Pages publishes a repository: https://OWNER.github.io/NAME/; "" for any other host."""
+    parts = urlsplit(url)
+    if parts.netloc != "github.com":
+        return ""
+    owner, name = parts.path.strip("/").split("/")
+    host = f"{owner.lower()}.github.io"
+    return f"https://{host}/" if name.lower() == host else f"https://{host}/{name}/"
+
+
+def set_in_config(text: str, url: str, branch: str, site: str = "") -> str:
+    """Return _config.yml's text with the addresses of repository and site, and all buttons on or off."""
+    switch = str(bool(url)).lower()
     settings = {
         "url": f'"{url}"',
         "branch": branch,
         "colab_url": f'"{COLAB if url else ""}"',
-        "use_issues_button": str(bool(url)).lower(),
-        "use_repository_button": str(bool(url)).lower(),
+        "baseurl": f'"{site}"',
+        "use_issues_button": switch,
+        "use_repository_button": switch,
+        "use_edit_page_button": switch,
     }
     for key, value in settings.items():
         text, found = re.subn(rf"^  {key}: .*$", f"  {key}: {value}", text, flags=re.MULTILINE)
@@ -57,18 +81,30 @@ def set_in_notebook(path: Path, url: str) -> bool:
     return bool(found)
 
 
+def set_in_citation(text: str, url: str, site: str) -> str:
+    """Return CITATION.cff's text with both addresses, or without the lines of those that are empty."""
+    text = re.sub(r"^(?:repository-code|url): .*\n", "", text, flags=re.MULTILINE)
+    lines = {"repository-code": url, "url": site}
+    return text + "".join(f'{key}: "{value}"\n' for key, value in lines.items() if value)
+
+
 def main() -> None:
     """Read the command line and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("url", type=checked)
     parser.add_argument("--branch", default="main")
+    parser.add_argument("--site", type=checked_site, help="where the book is published, if not on GitHub Pages")
     options = parser.parse_args()
-    config = ROOT / "_config.yml"
-    text = set_in_config(config.read_text(encoding="utf-8"), options.url, options.branch)
+    url = options.url
+    site = published_at(url) if options.site is None else options.site
+    config, citation = ROOT / "_config.yml", ROOT / "CITATION.cff"
+    text = set_in_config(config.read_text(encoding="utf-8"), url, options.branch, site)
     write_atomically(config, text.encode())
+    write_atomically(citation, set_in_citation(citation.read_text(encoding="utf-8"), url, site).encode())
     chapters = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
-    changed = sum(set_in_notebook(path, options.url) for path in chapters)
-    print(f"_config.yml and {changed} of {len(chapters)} chapters now say {options.url or 'no repository'}")
+    changed = sum(set_in_notebook(path, url) for path in chapters)
+    print(f"_config.yml, CITATION.cff and {changed} of {len(chapters)} chapters now say {url or 'no repository'}")
+    print(f"published at {site or 'no address: no sitemap, no social preview'}")
 
 
 if __name__ == "__main__":

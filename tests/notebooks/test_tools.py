@@ -2,10 +2,12 @@
 
 import re
 import shutil
+import zipfile
 
 import build_book
 import nbformat
 import pytest
+import release
 import set_repository
 
 CONFIG = """repository:
@@ -16,6 +18,8 @@ launch_buttons:
 html:
   use_issues_button: false
   use_repository_button: false
+  use_edit_page_button: false
+  baseurl: ""
 """
 ADDRESS = "https://example.org/someone/book"
 
@@ -25,8 +29,61 @@ def test_the_address_switches_colab_on_and_taking_it_out_switches_it_off(root):
     assert f'url: "{ADDRESS}"\n  branch: trunk' in on
     assert 'colab_url: "https://colab.research.google.com"' in on
     assert "use_issues_button: true" in on, "readers can report an error"
+    assert "use_edit_page_button: true" in on
     assert set_repository.set_in_config(on, "", "main") == CONFIG
     assert ADDRESS in set_repository.set_in_config((root / "_config.yml").read_text(), ADDRESS, "main")
+
+
+@pytest.mark.parametrize(
+    ("url", "site"),
+    [
+        ("https://github.com/Someone/book", "https://someone.github.io/book/"),
+        ("https://github.com/someone/someone.github.io", "https://someone.github.io/"),
+        (ADDRESS, ""),
+        ("", ""),
+    ],
+)
+def test_where_a_repository_is_published_is_known_for_one_host(url, site):
+    assert set_repository.published_at(url) == site
+
+
+def test_a_citation_names_the_addresses_that_there_are_and_forgets_them(root):
+    text = (root / "CITATION.cff").read_text(encoding="utf-8")
+    on = set_repository.set_in_citation(text, ADDRESS, "https://example.org/")
+    assert on.endswith(f'repository-code: "{ADDRESS}"\nurl: "https://example.org/"\n')
+    assert set_repository.set_in_citation(on, "", "") == set_repository.set_in_citation(text, "", "")
+
+
+def test_the_same_pages_make_the_same_zip(tmp_path):
+    (tmp_path / "_static").mkdir()
+    for name in ("index.html", "_static/page.js"):
+        (tmp_path / name).write_text(name)
+    first = release.zip_of(tmp_path, "book")
+    (tmp_path / "index.html").touch()
+    assert release.zip_of(tmp_path, "book") == first
+    (tmp_path / "book.zip").write_bytes(first)
+    assert zipfile.ZipFile(tmp_path / "book.zip").namelist() == ["book/_static/page.js", "book/index.html"]
+
+
+def test_a_release_names_what_stands_in_its_way(root, tmp_path):
+    assert len(set(release.versions(root).values())) == 1, "pyproject.toml, CITATION.cff and CHANGELOG.md agree"
+    (tmp_path / "pyproject.toml").write_text('[project]\nversion = "2.0"\n')
+    (tmp_path / "CITATION.cff").write_text("version: 1.0\n")
+    (tmp_path / "CHANGELOG.md").write_text("## [Unreleased]\n\n- New\n\n## [2.0] - 2026-01-01\n")
+    release.subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    found = " ".join(release.obstacles(tmp_path))
+    assert all(word in found for word in ("not committed", "1.0", "Unreleased"))
+
+
+def test_every_action_is_pinned_to_a_commit_and_the_fast_tests_are_those_of_make(root):
+    flows = {path.name: path.read_text(encoding="utf-8") for path in (root / ".github" / "workflows").glob("*.yml")}
+    used = [line for text in flows.values() for line in text.splitlines() if "uses:" in line]
+    assert used
+    for line in used:
+        assert re.search(r"uses: [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line), line
+    chosen = re.search(r'-m "(not long[^"]*)"', (root / "Makefile").read_text(encoding="utf-8"))
+    assert chosen
+    assert chosen[0] in flows["test.yml"]
 
 
 def test_only_the_setup_cell_learns_the_address(tmp_path):
@@ -78,6 +135,33 @@ def test_a_page_with_a_warning_is_not_built_and_a_mended_one_is(small_book):
     page.write_text(good)
     assert build_book.main() == 0
     assert "A page" in (small_book / "_build" / "html" / "book" / "intro.html").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("address", ["", "https://github.com/someone/book"])
+def test_pages_say_addresses_only_where_the_book_has_one(small_book, address):
+    config = small_book / "_config.yml"
+    site = set_repository.published_at(address)
+    config.write_text(set_repository.set_in_config(config.read_text(), address, "main", site))
+    (small_book / "_toc.yml").write_text("format: jb-book\nroot: book/intro\nchapters:\n  - file: notebooks/01-a\n")
+    (small_book / "notebooks").mkdir()
+    chapter = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# A chapter\n\nIts first words.")])
+    nbformat.write(chapter, small_book / "notebooks" / "01-a.ipynb")
+    assert build_book.main() == 0
+    html = small_book / "_build" / "html"
+    page = (html / "notebooks" / "01-a.html").read_text(encoding="utf-8")
+    signs = [
+        "og:url",
+        "og:image",
+        'rel="canonical"',
+        "colab.research",
+        "/issues/new",
+        "/edit/main/notebooks/01-a.ipynb",
+    ]
+    signs += ['href="01-a.ipynb"', f'href="{address or "https://github.com"}']
+    assert [sign in page for sign in signs] == [bool(address)] * len(signs), signs
+    for name in ("sitemap.xml", "notebooks/01-a.ipynb"):
+        assert (html / name).exists() == bool(address), name
 
 
 def test_a_build_is_repeated_until_it_ends_well_and_then_only_for_a_change(small_book, monkeypatch):

@@ -49,6 +49,7 @@ def test_a_link_stays_and_its_target_is_replaced(tmp_path, there):
     assert os.listdir(folder) == ["target"]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no terminals and pipes in the file system")
 def test_a_device_and_a_pipe_are_written_to_and_stay(tmp_path):
     ours, terminal = os.openpty()  # not /dev/null, which a fault would replace for all programs
     os.mkfifo(tmp_path / "pipe")
@@ -64,6 +65,7 @@ def test_a_device_and_a_pipe_are_written_to_and_stay(tmp_path):
         os.close(descriptor)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no name for standard output")
 def test_standard_output_keeps_what_was_printed_before_and_after(tmp_path):
     def write():
         os.chdir(tmp_path)
@@ -80,7 +82,7 @@ def test_standard_output_keeps_what_was_printed_before_and_after(tmp_path):
     assert (tmp_path / "out").read_text() == "/dev/stdout\ncontent\n/dev/fd/1\ncontent\nout\ncontent\n"
 
 
-NAMES = ["x" * 255, "é" * 127, "a\nb", " ", "*", "-"]
+NAMES = ["x" * 200, "é" * 100, "-"] if sys.platform == "win32" else ["x" * 255, "é" * 127, "a\nb", " ", "*", "-"]
 NAMES += [os.fsdecode(b"\xff\xfe" * 100)] if sys.platform == "linux" else []  # other disks take only Unicode
 
 

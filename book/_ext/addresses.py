@@ -1,0 +1,68 @@
+"""Sphinx extension: what a page can say only where the book has an address (`tools/set_repository.py` sets it).
+
+With a repository, a chapter has a button that downloads it as a notebook. With a site, each page says what a link to it
+looks like elsewhere (Open Graph), and the site has a sitemap. Without, pages point nowhere and say no address.
+"""
+
+import shutil
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.config import Config
+
+PREVIEW = "_static/readme/front-page.png"
+
+
+def set_up_site(app: Sphinx, config: Config) -> None:
+    """Load what needs the site's address, if there is one."""
+    if not config.html_baseurl:
+        return
+    config.ogp_site_url = config.html_baseurl
+    config.ogp_site_name = str(config.html_title or config.project)
+    config.ogp_image = config.html_baseurl + PREVIEW
+    config.ogp_social_cards = {"enable": False}
+    config.sitemap_url_scheme = "{link}"
+    config.sitemap_excludes = ["search.html", "genindex.html"]
+
+
+def is_chapter(app: Sphinx, pagename: str) -> bool:
+    """Tell whether a page comes from a notebook."""
+    return pagename in app.env.all_docs and str(app.env.doc2path(pagename)).endswith(".ipynb")
+
+
+def add_download(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object) -> None:
+    """A chapter of a book with a repository can be downloaded."""
+    if has_repository(app) and is_chapter(app, pagename) and "header_buttons" in context:
+        button = {
+            "type": "link",
+            "url": PurePosixPath(pagename).name + ".ipynb",
+            "tooltip": "Download this chapter as a notebook",
+            "icon": "fas fa-download",
+            "label": "download-notebook-button",
+        }
+        context["header_buttons"].append(button)
+
+
+def copy_chapters(app: Sphinx, error: Exception | None) -> None:
+    """Put the chapters beside their pages, where the buttons look for them."""
+    if error or app.builder.format != "html" or not has_repository(app):
+        return
+    for name in filter(lambda name: is_chapter(app, name), app.env.all_docs):
+        shutil.copyfile(app.env.doc2path(name), Path(app.outdir, name).with_suffix(".ipynb"))
+
+
+def has_repository(app: Sphinx) -> bool:
+    """Tell whether the book knows its repository."""
+    return bool(app.config.html_theme_options.get("repository_url"))
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the handlers."""
+    if app.config.html_baseurl:
+        app.setup_extension("sphinxext.opengraph")
+        app.setup_extension("sphinx_sitemap")
+    app.connect("config-inited", set_up_site, priority=100)
+    app.connect("html-page-context", add_download, priority=600)
+    app.connect("build-finished", copy_chapters)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
