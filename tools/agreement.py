@@ -6,7 +6,7 @@ text, HTML and the state of a figure alike:
 - Two numbers agree if they differ by at most one unit of their last printed place. A whole number is a count: it must
   be the same.
 - In the state of a figure, which keeps more digits than a figure shows, they also agree if they differ by no more than
-  a 50,000th of the largest number of their table: zero and the noise of a sum in float32 are the same.
+  a hundred-thousandth, or a 50,000th of the largest number of their table: zero and float32's noise are the same.
 - Everything else must be the same, character by character; only the blanks beside a number that became longer or
   shorter (9.99 and 10.00 in a column) may make room for it.
 - Pictures are compared when outputs are stored: pixel by pixel, to two of 255 steps.
@@ -31,6 +31,7 @@ NUMBER = re.compile(r"(?<![\w.])[-−+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d*
 STATE = re.compile(r'(<script type="application/json">)(.*?)(?=</script>)', re.DOTALL)
 STEPS = 2  # of 255, that a pixel may be lighter or darker
 NOISE = Decimal("2e-5")  # of the largest number of a table in a figure's state
+LEAST = Decimal("1e-5")  # of any number there
 
 
 def agree(a: str, b: str) -> bool:
@@ -106,7 +107,7 @@ def _agree_json(a: str, b: str) -> bool:
         if isinstance(leaf, Decimal):
             places[_column(path)] = min(places[_column(path)], _last_place(leaf.normalize()))
             largest[_column(path)] = max(largest[_column(path)], abs(leaf))
-    slack = {column: max(Decimal(1).scaleb(place), NOISE * largest[column]) for column, place in places.items()}
+    slack = {column: max(Decimal(1).scaleb(place), NOISE * largest[column], LEAST) for column, place in places.items()}
     pairs = zip(leaves_a, leaves_b, strict=True)
     return all(_agreeleaves(x, y, slack.get(_column(path), Decimal(0))) for (path, x), (_, y) in pairs)
 
