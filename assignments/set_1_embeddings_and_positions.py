@@ -13,31 +13,13 @@ def merge_cases(numbers, choices):
 
     hidden = [(text(12), ["a", "b"]), (text(15), ["c", "c"]), (text(20), ["b", "a"])]
     return {
-        "examples": [(list("abcab"), ["a", "b"]), (list("caabc"), ["a", "a"])],
+        "examples": [(list("abcab"), ["a", "b"]), (list("caaab"), ["a", "a"])],
         "longer texts": [*hidden, (list("abcabc"), ["b", "b"])],
         "a pair of the same letter": [(list(text), ["a", "a"]) for text in ("aaa", "aaaa", "aaaaa", "baaab")],
     }
 
 
-MERGE = Problem(
-    name="merge_pair",
-    title="Merge a pair of tokens",
-    points={"examples": 1, "longer texts": 2, "a pair of the same letter": 1},
-    slots={
-        "mark": ["_", "+", "·", "~"],
-    },
-    statement=r"""
-        Byte-pair encoding puts two neighbouring tokens together. Ours joins them **with a `<<mark>>` between**, so that
-        one still sees where they were joined, and it looks for them **from right to left**: in `['a', 'a', 'a']` the
-        *last* two are the first pair that it finds. A token that has been merged is not merged again.
-
-        The tokens come back in the order of the text; the list that was given is left as it is.
-    """,
-    head='''
-def merge_pair(tokens: list[str], pair: list[str]) -> list[str]:
-    """Join every occurrence of `pair` in `tokens`, looking from right to left, with "<<mark>>" between the two."""
-''',
-    body="""
+LOOKING_LEFT = """
     merged = []
     at = len(tokens) - 1
     while at >= 0:
@@ -48,7 +30,39 @@ def merge_pair(tokens: list[str], pair: list[str]) -> list[str]:
             merged.append(tokens[at])
             at -= 1
     return merged[::-1]
-""",
+"""
+LOOKING_RIGHT = """
+    merged = []
+    at = 0
+    while at < len(tokens):
+        if tokens[at : at + 2] == list(pair):
+            merged.append(tokens[at] + "<<mark>>" + tokens[at + 1])
+            at += 2
+        else:
+            merged.append(tokens[at])
+            at += 1
+    return merged
+"""
+MERGE = Problem(
+    name="merge_pair",
+    title="Merge a pair of tokens",
+    points={"examples": 1, "longer texts": 2, "a pair of the same letter": 1},
+    slots={
+        "mark": ["_", "+", "·", "~"],
+    },
+    statement=r"""
+        Byte-pair encoding puts two neighbouring tokens together. Ours joins them **with a `<<mark>>` between**, so
+        that one still sees where they were joined, and it looks for them **from right to left**: in `['a', 'a', 'a']`
+        the *last* two are the first pair that it finds. No token takes part in two merges, and a `<<mark>>` that is
+        already in a token means nothing.
+
+        The tokens come back in the order of the text; the list that was given is left as it is.
+    """,
+    head='''
+def merge_pair(tokens: list[str], pair: list[str]) -> list[str]:
+    """Join every occurrence of `pair` in `tokens`, looking from right to left, with "<<mark>>" between the two."""
+''',
+    body=LOOKING_LEFT,
     cases=merge_cases,
     mistakes=(
         Mistake(
@@ -71,6 +85,13 @@ def merge_pair(tokens: list[str], pair: list[str]) -> list[str]:
             "at -= 1",
             "After a merge two tokens are used up, not one: the left one is found again and written twice.",
             "How many tokens has a merge used?",
+        ),
+        Mistake(
+            "it looks from left to right",
+            LOOKING_LEFT,
+            LOOKING_RIGHT,
+            "Of three equal tokens the first two are merged, and not the last two.",
+            "Which pair does your loop find first in ['a', 'a', 'a']?",
         ),
         Mistake(
             "the first token is never looked at",
@@ -109,9 +130,9 @@ EMBED = Problem(
     slots={"pad": [1, 2, 3, 4], "power": [{"code": "0.25", "words": "¼"}, {"code": "0.75", "words": "¾"}]},
     statement=r"""
         `table` has one row for each token of the vocabulary, `(vocab, d_model)`; `ids` is `(batch, len)`. Return
-        `(batch, len, d_model)`: the row of each id, **times $d_\mathrm{model}^{<<power.code>>}$** (not the square root
-        that the paper takes). Padding, whose id is **<<pad>>**, becomes a vector of zeros, and the table gets no
-        gradient through it.
+        `(batch, len, d_model)`: the row of each id, **times $d_\mathrm{model}^{<<power.code>>}$** (not the square
+        root that the paper takes). Padding, whose id is **<<pad>>**, becomes a vector of zeros, through which no
+        gradient comes back to the table.
     """,
     head='''
 def embed(ids: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
@@ -202,16 +223,16 @@ TABLE = Problem(
         "start": [1, 2, 5],
     },
     statement=r"""
-        A table of positions `(max_len, d_model)` as in the paper, with three changes. The base is **<<base>>** and not
-        10,000. The first row is position **<<start>>** and not 0. And sines and cosines do not take turns:
+        A table of positions `(max_len, d_model)` as in the paper, with three changes. The base is **<<base>>** and
+        not 10,000. The first row is position **<<start>>** and not 0. And sines and cosines do not alternate:
         <<order.words>>.
 
-        Pair $i$ (for $i = 0 \dots d_\mathrm{model}/2 - 1$) has the angle
-        $\mathrm{pos} \cdot <<base>>^{-2i/d_\mathrm{model}}$.
+        Pair $i$ (for $i = 0 \dots d_\mathrm{model}/2 - 1$) has the angle $\mathrm{pos} \cdot
+        <<base>>^{-2i/d_\mathrm{model}}$.
     """,
     head='''
 def position_table(max_len: int, d_model: int) -> torch.Tensor:
-    """Positions <<start>>, <<start>> + 1, ... -> (max_len, d_model), half sines and half cosines, base <<base>>."""
+    """Positions from <<start>> on -> (max_len, d_model)."""
 ''',
     body="""
     position = torch.arange(<<start>>, <<start>> + max_len).float().unsqueeze(1)  # (max_len, 1)
@@ -276,7 +297,7 @@ def add_cases(numbers, choices):
 
     x, _, table = case(2, 4, 2)
     return {
-        "examples": [(x, numbers.integers(0, 0, 2), table), (x, numbers.integers(1, 2, 2), table)],
+        "examples": [(x, torch.tensor([0, 2]), table), (x, numbers.integers(1, 2, 2), table)],
         "batches": [case(3, 5, 4), case(4, 7, 2)],
         "gradients": [case(2, 6, 4)],
     }
@@ -290,8 +311,8 @@ ADD = Problem(
     statement=r"""
         `x` is `(batch, len, d_model)`; sentence `b` has `pads[b]` tokens of padding **on its left**. Its first real
         token is at position 0, the next at position 1, and so on, so that a sentence gets the same positions however
-        far it is padded. Add the row of `table` that belongs to each real token, **times <<factor>>**. Padding
-        stays as it is.
+        far it is padded. Add the row of `table` that belongs to each real token, **times <<factor>>**. Padding stays
+        as it is.
 
         `table` has at least `len` rows. The arguments are left unchanged.
     """,
@@ -313,6 +334,13 @@ def add_positions(x: torch.Tensor, pads: torch.Tensor, table: torch.Tensor) -> t
             " + 0 * pads.unsqueeze(1)",
             "The pads are counted as if they were words.",
             "At which place of its row does sentence b begin?",
+        ),
+        Mistake(
+            "the first sentence's padding is taken for all",
+            " - pads.unsqueeze(1)",
+            " - pads[:1].unsqueeze(1)",
+            "Each sentence of the batch has its own number of pads.",
+            "What is place[1], the second sentence's?",
         ),
         Mistake(
             "padding gets a position as well",
@@ -369,9 +397,10 @@ TURN = Problem(
     statement=r"""
         `encoding` is `(count, d_model)`: positional encodings as in the paper (sine and cosine of one angle side by
         side), but with base **<<base>>**. Nobody tells you at which positions they are. Return the encodings of the
-        positions `steps` further on. Each pair is turned by `steps` times its own angle:
+        positions `steps` further on; a negative number of steps goes back. Pair $i$ is turned by $\mathrm{steps}
+        \cdot <<base>>^{-2i/d_\mathrm{model}}$, whatever its position:
 
-        $\sin(a + b) = \sin a \cos b + \cos a \sin b, \qquad \cos(a + b) = \cos a \cos b - \sin a \sin b$
+        $$\sin(a + b) = \sin a \cos b + \cos a \sin b, \qquad \cos(a + b) = \cos a \cos b - \sin a \sin b$$
     """,
     head='''
 def move(encoding: torch.Tensor, steps: int) -> torch.Tensor:

@@ -26,8 +26,8 @@ SOFTMAX = Problem(
         ],
     },
     statement=r"""
-        Return `exp(scores / <<temperature>>)`, divided by its sum over <<dim.words>>, without calling a softmax that is
-        there already. Scores may be so large that `exp` of them is infinite; the result is right all the same.
+        Return `exp(scores / <<temperature>>)`, divided by its sum over <<dim.words>>, without calling a softmax that
+        is there already. Scores may be so large that `exp` of them is infinite; the result is right all the same.
     """,
     head='''
 def softmax(scores: torch.Tensor) -> torch.Tensor:
@@ -179,8 +179,8 @@ BIAS = Problem(
     slots={"first": [0.5, 0.25, 2.0], "ratio": [{"code": "0.5", "words": "half"}, {"code": "2.0", "words": "twice"}]},
     statement=r"""
         A bias for the scores, `(heads, size, size)`: minus the distance of query and key, $-|i - j|$, times the slope
-        of the head. The first head's slope is **<<first>>**, and each head's slope is **<<ratio.words>>** that of
-        the head before.
+        of the head. The first head's slope is **<<first>>**, and each head's slope is **<<ratio.words>>** that of the
+        head before.
     """,
     head='''
 def distance_bias(heads: int, size: int) -> torch.Tensor:
@@ -390,8 +390,8 @@ HEADS = Problem(
         ],
     },
     statement=r"""
-        `x` is `(batch, len, d_model)`. With `h` heads, return `(batch, h, len, d_model / h)`. The features are not cut
-        into blocks, as in the book, but dealt out: <<order.words>>. Within a head the features keep their order.
+        `x` is `(batch, len, d_model)`. With `h` heads, return `(batch, h, len, d_model / h)`. The features are not
+        cut into blocks, as in the book, but dealt out: <<order.words>>. Within a head the features keep their order.
 
         If `d_model` cannot be dealt out evenly, raise a `ValueError`.
     """,

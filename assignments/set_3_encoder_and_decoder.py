@@ -49,9 +49,9 @@ NORM = Problem(
         "count": [{"code": "n - 1", "words": "n − 1"}, {"code": "n + 1", "words": "n + 1"}],
     },
     statement=r"""
-        From each vector of `x`, `(..., n)`, subtract its mean. Divide by $\sigma + <<eps>>$, where
-        $\sigma$ is the root of the sum of squares divided by **<<count.words>>**: <<eps>> is added to the standard
-        deviation, **outside** the root. Then multiply by `gamma` and add `beta`, both `(n,)`.
+        For each vector of `x`, `(..., n)`, let $\mu$ be its mean and $\sigma = \sqrt{\frac{1}{<<count.code>>} \sum_i
+        (x_i - \mu)^2}$: the sum is divided by **<<count.words>>**. Return $\gamma \, (x - \mu) / (\sigma + <<eps>>) +
+        \beta$: <<eps>> is added **outside** the root. `gamma` and `beta` are `(n,)`.
     """,
     head='''
 def layer_norm(x: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor) -> torch.Tensor:
@@ -141,18 +141,18 @@ FEED = Problem(
     points={"examples": 1, "other widths": 2, "gradients": 1},
     slots={
         "bend": [
-            {"words": "the **square** of what ReLU gives", "code": ".relu().square()"},
-            {"words": "ReLU, but never more than **1**", "code": ".clamp(0.0, 1.0)"},
+            {"words": "$f(z) = z^2$ for $z > 0$ and $f(z) = 0$ for $z < 0$", "code": ".relu().square()"},
+            {"words": "$f(z) = z$ from 0 to 1, $f(z) = 0$ below and $f(z) = 1$ above", "code": ".clamp(0.0, 1.0)"},
             {
-                "words": "ReLU, but where it is negative **a fifth of it** stays",
+                "words": "$f(z) = z$ for $z > 0$ and $f(z) = z / 5$ for $z < 0$",
                 "code": ".maximum(0.2 * (x @ w1 + b1))",
             },
-            {"words": "the **absolute value**", "code": ".abs()"},
+            {"words": "$f(z) = |z|$", "code": ".abs()"},
         ],
     },
     statement=r"""
-        Multiply `x`, `(..., d_model)`, by `w1`, `(d_model, d_ff)`, and add `b1`. Then comes, in place of the paper's
-        ReLU, <<bend.words>>. Multiply by `w2`, `(d_ff, d_model)`, and add `b2`.
+        Multiply `x`, `(..., d_model)`, by `w1`, `(d_model, d_ff)`, and add `b1`. In place of the paper's ReLU comes
+        <<bend.words>>. Multiply by `w2`, `(d_ff, d_model)`, and add `b2`.
     """,
     head='''
 def feed_forward(
@@ -221,9 +221,8 @@ def encoder_cases(numbers, choices):
         mask[..., 0], mask[..., -1] = True, False
         return numbers.normal(batch, length, width), weights(numbers, width, "self"), mask
 
-    x, own, mask = case(1, 2, 2)
     return {
-        "examples": [(x, own, mask | True)],
+        "examples": [case(1, 3, 2)],
         "batches with padding": [case(2, 4, 4), case(3, 3, 6)],
         "gradients": [case(1, 3, 4)],
     }
@@ -231,8 +230,9 @@ def encoder_cases(numbers, choices):
 
 PLACES = [
     {
-        "words": "the input of each part is scaled before it enters, and what the part returns is added to the "
-        "unscaled input; the end is not scaled",
+        "words": "the input of each part is scaled before it enters, for queries, keys and values alike; what the part "
+        "returns is added to the "
+        "unscaled input; the output of the layer is not scaled",
         "first": 'x + look(scale(x), scale(x), weights["self"], mask)',
         "second": "x + network(scale(x))",
         "cross": 'x + look(scale(x), memory, weights["cross"], memory_mask)',
@@ -240,7 +240,7 @@ PLACES = [
         "lost": 'x = look(scale(x), scale(x), weights["self"], mask)',
     },
     {
-        "words": "what each part returns is scaled **before** it is added to the input; sums are not scaled",
+        "words": "what each part returns is scaled before it is added to the input; sums are not scaled",
         "first": 'x + scale(look(x, x, weights["self"], mask))',
         "second": "x + scale(network(x))",
         "cross": 'x + scale(look(x, memory, weights["cross"], memory_mask))',
@@ -248,7 +248,7 @@ PLACES = [
         "lost": 'x = scale(look(x, x, weights["self"], mask))',
     },
     {
-        "words": "each sum is scaled, and then **half of the part's input** is added once more",
+        "words": "each sum is scaled, and then half of the part's input is added once more",
         "first": 'scale(x + look(x, x, weights["self"], mask)) + x / 2',
         "second": "scale(x + network(x)) + x / 2",
         "cross": 'scale(x + look(x, memory, weights["cross"], memory_mask)) + x / 2',
@@ -264,10 +264,10 @@ ENCODER = Problem(
     slots={"place": PLACES},
     given=GIVEN,
     statement=r"""
-        Put a layer together from `look` (attention with one head) and `scale` (a normalization without weights), which
-        the next cell defines, and a feed-forward network: `relu(x @ weights["feed"]["in"]) @ weights["feed"]["out"]`.
-        First comes self-attention with `weights["self"]`, then the network. Around each of the two is a residual
-        connection: **<<place.words>>**.
+        Put a layer together from `look` (attention with one head) and `scale` (a normalization without weights),
+        which the next cell defines, and a feed-forward network: `relu(x @ weights["feed"]["in"]) @
+        weights["feed"]["out"]`. First comes self-attention with `weights["self"]`, then the network. Around each of
+        the two is a residual connection: <<place.words>>.
     """,
     head='''
 def encoder_layer(x: torch.Tensor, weights: dict, mask: torch.Tensor) -> torch.Tensor:
@@ -310,7 +310,6 @@ def encoder_layer(x: torch.Tensor, weights: dict, mask: torch.Tensor) -> torch.T
             "mask = mask | True\n    x = <<place.first>>",
             "Padding is looked at.",
             "Where does `mask` come into your function?",
-            passes=("examples",),
         ),
         Mistake(
             "the network comes before the attention",
@@ -339,9 +338,8 @@ def decoder_cases(numbers, choices):
         memory_mask[..., 0], memory_mask[..., -1] = True, False
         return x, memory, weights(numbers, width, "self", "cross"), memory_mask.expand(batch, length, source).clone()
 
-    x, memory, own, mask = case(1, 2, 3, 2)
     return {
-        "examples": [(x, memory, own, mask | True)],
+        "examples": [case(1, 2, 3, 2)],
         "batches with padding": [case(2, 4, 3, 4), case(2, 2, 5, 6)],
         "gradients": [case(1, 3, 3, 4)],
     }
@@ -353,9 +351,10 @@ DECODER = Problem(
     points={"examples": 1, "batches with padding": 2, "gradients": 1},
     slots={"place": PLACES},
     statement=r"""
-        The same with three parts: self-attention with `weights["self"]`, in which **no token sees a later one** (make
-        that mask yourself), then attention to `memory` with `weights["cross"]` and `memory_mask`, then the network. The
-        residual connections: **<<place.words>>**. `memory` itself is never scaled.
+        Like problem 3, with three parts: self-attention with `weights["self"]`, in which **no token sees a later
+        one** (make that mask yourself), then attention to `memory` with `weights["cross"]` and `memory_mask`, then
+        the network. The residual connections: <<place.words>>. `memory` itself is never scaled. The next cell
+        defines `scale` and `look` once more, so that this problem stands by itself.
     """,
     given=GIVEN,
     head='''
@@ -408,7 +407,6 @@ def decoder_layer(x: torch.Tensor, memory: torch.Tensor, weights: dict, memory_m
             "memory_mask = memory_mask | True\n    mask = torch.ones",
             "The padding of the source is looked at.",
             "Where does memory_mask come into your function?",
-            passes=("examples",),
         ),
         Mistake(
             "the target looks at itself twice",
@@ -444,7 +442,7 @@ COUNT = Problem(
         ],
         "tables": [
             {"words": "Source, target and output share **one** table.", "code": "1"},
-            {"words": "Source and target share one table, and the output has **its own**.", "code": "2"},
+            {"words": "Source and target share one table, and the output has **one of its own**.", "code": "2"},
         ],
         "norms": [
             {"words": "A normalization has a `gamma` and **no** `beta`.", "code": "d_model"},
@@ -452,10 +450,11 @@ COUNT = Problem(
         ],
     },
     statement=r"""
-        How many parameters has a Transformer with `layers` layers of encoder and as many of decoder? Attention has four
-        linear maps, `(d_model, d_model)`; the network's two are `(d_model, d_ff)` and back. There is one normalization
-        for each part of each layer, and one **more at the end of the encoder, and of the decoder**. A table holds a
-        vector for each of `vocab` words. <<bias.words>> <<tables.words>> <<norms.words>>
+        How many parameters does a Transformer with `layers` layers of encoder and as many of decoder have? Attention
+        has four linear maps, `(d_model, d_model)`; the network's two are `(d_model, d_ff)` and back. There is one
+        normalization for each part of each layer, one more after the encoder's last layer, and one more after the
+        decoder's: **two in all**. A table holds a vector for each of `vocab` words; the output is a product with a
+        table, without a bias. <<bias.words>> <<tables.words>> <<norms.words>>
     """,
     head='''
 def count_parameters(d_model: int, d_ff: int, layers: int, vocab: int) -> int:

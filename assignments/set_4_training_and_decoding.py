@@ -30,9 +30,10 @@ BATCH = Problem(
         ],
     },
     statement=r"""
-        `sentences` is a list of lists of ids. Return two tensors of whole numbers, `(batch, longest + 1)`: what the
-        decoder gets, each sentence with the begin token **<<bos>>** before it, and what it should answer, each sentence
-        with the end token **<<eos>>** after it. Shorter ones are padded with **<<pad>>** on the **<<side.words>>**.
+        `sentences` is a list of lists of ids. Return two tensors of whole numbers, `(batch, longest + 1)`: the input
+        of the decoder, each sentence with the begin token **<<bos>>** before it, and what it should predict, each
+        sentence with the end token **<<eos>>** after it. Shorter ones are padded with **<<pad>>** on the
+        **<<side.words>>**.
     """,
     head='''
 def shifted_batch(sentences: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -120,8 +121,13 @@ LOSS = Problem(
         "pad": [0, 1, 2],
         "share": [0.05, 0.15, 0.2, 0.3],
         "rest": [
-            {"words": "all **other** words (not the right one)", "weight": "(vocab - 1)", "gold": ""},
-            {"words": "**all** words, the right one included", "weight": "vocab", "gold": " + <<share>> / vocab"},
+            {"words": "all **other** words (not the right one)", "more": "", "weight": "(vocab - 1)", "gold": ""},
+            {
+                "more": " and its share",
+                "words": "**all** words, the right one included",
+                "weight": "vocab",
+                "gold": " + <<share>> / vocab",
+            },
         ],
         "mean": [
             {"words": "the mean over all real tokens", "code": "each[real].mean()"},
@@ -132,10 +138,10 @@ LOSS = Problem(
         ],
     },
     statement=r"""
-        `logits` is `(batch, len, vocab)` and `target` `(batch, len)`; id **<<pad>>** is padding, and every sentence has
-        a real token. The wanted distribution gives the right word **1 − <<share>>** and shares **<<share>>** out evenly
-        among <<rest.words>>. The loss of a token is the cross-entropy, $-\sum_w p(w) \log q(w)$ in nats. Return
-        <<mean.words>>; padding counts nowhere.
+        `logits` is `(batch, len, vocab)` and `target` `(batch, len)`; id **<<pad>>** is padding, and every sentence
+        has a real token. The wanted distribution $p$ shares **<<share>>** out evenly among <<rest.words>>; the right
+        word gets 1 − <<share>><<rest.more>>. With $q$ the softmax of the logits, the loss of a token is the
+        cross-entropy $-\sum_w p(w) \log q(w)$ in nats. Return <<mean.words>>; padding counts nowhere.
     """,
     head='''
 def smoothed_loss(logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
@@ -226,14 +232,14 @@ RATE = Problem(
             },
             {"words": "with the **step itself**: it is the peak times $<<warm>> / t$", "code": "<<warm>> / step"},
             {
-                "words": "**in a straight line**, to 0 at step <<warm>> × 10",
+                "words": "**in a straight line**, to 0 at step <<warm>>0",
                 "code": "(1 - (step - <<warm>>) / (9 * <<warm>>))",
             },
         ],
     },
     statement=r"""
         The rate of step $t = 1, 2, \dots$ rises in a straight line, from 0 (which would be step 0) to its peak
-        **<<peak>>** at step **<<warm>>**. From there it falls <<fall.words>>. No test goes beyond step <<warm>> × 10.
+        **<<peak>>** at step **<<warm>>**. From there it falls <<fall.words>>. No test goes beyond step <<warm>>0.
     """,
     head='''
 def learning_rate(step: int) -> float:
@@ -259,7 +265,7 @@ def learning_rate(step: int) -> float:
             "<<fall.code>>",
             "(<<warm>> / step) ** 0.5",
             "That is the paper's schedule; this one falls otherwise.",
-            "What is asked for at step <<warm>> × 4?",
+            "What is asked for at four times <<warm>> steps?",
             passes=("warming up",),
         ),
         Mistake(
@@ -305,9 +311,10 @@ GREEDY = Problem(
     slots={"bos": [0, 1], "eos": [2, 3], "gap": [2, 3]},
     statement=r"""
         The model is a table: `log_probs[a, b]` is the log-probability that word `b` follows word `a`. Begin with
-        **<<bos>>** and always take the likeliest next word, **but none of the last <<gap>> ids written so far** (begin
-        included). Stop after the end token **<<eos>>**, or when `max_len` words are written. Return the list of
-        what was written: without the begin token, with the end token if it came.
+        **<<bos>>** and always take the likeliest next word, **but none of the last <<gap>> ids written so far**
+        (begin included); an id may come again later, <<bos>> too. Stop after the end token **<<eos>>**, or when
+        `max_len` words are written, the begin token not counted. Return the list of what was written: without the
+        begin token, with the end token if it came. No two candidates are equally likely in the tests.
     """,
     head='''
 def greedy(log_probs: torch.Tensor, max_len: int) -> list[int]:
@@ -338,7 +345,6 @@ def greedy(log_probs: torch.Tensor, max_len: int) -> list[int]:
             "scores[ids] = -math.inf",
             "Only the last <<gap>> ids are forbidden; others may come again.",
             "May an id come again after some others?",
-            passes=("examples",),
         ),
         Mistake(
             "the begin token is returned",
@@ -353,7 +359,7 @@ def greedy(log_probs: torch.Tensor, max_len: int) -> list[int]:
             "while len(ids) < max_len:",
             "The begin token is counted as one of max_len.",
             "How many ids do you return for max_len = 1, if no end comes?",
-            passes=("examples", "longer answers"),
+            passes=("longer answers",),
         ),
         Mistake(
             "the end token is cut off",
@@ -395,13 +401,15 @@ BEAM = Problem(
     slots={"bos": [0, 1], "eos": [2, 3], "power": [0.4, 0.8, 1.2, 1.5]},
     statement=r"""
         The same kind of table. Keep the `width` best unfinished answers. In each round, continue each of them with
-        every word; of all continuations keep the `width` with the highest sum of log-probabilities. Those among them
-        that end with **<<eos>>** are finished and leave the beam. Stop after `max_len` rounds, or when no unfinished
-        one is left; what is unfinished then counts as finished.
+        every word, <<bos>> too; of all continuations keep the `width` with the highest sum of log-probabilities.
+        Those among them that end with **<<eos>>** are finished and leave the beam: they take no place in later
+        rounds. Stop after `max_len` rounds, or when no unfinished one is left; what is unfinished then counts as
+        finished.
 
-        Return the finished answer with the highest **sum of log-probabilities divided by (number of ids)** to the power
-        of **<<power>>**, as a list of ids without the begin token **<<bos>>**, with the end token if it has one. No two
-        sums are equal in the tests.
+        Return the finished answer with the highest $s / n^{<<power>>}$, where $s$ is the sum of its log-probabilities
+        and $n$ the number of its ids: a list of ids without the begin token **<<bos>>** (which $n$ does not count),
+        with the end token if it has one. Only this last choice is by $s / n^{<<power>>}$; the beam is kept by $s$. No
+        two sums are equal in the tests.
     """,
     head='''
 def beam(log_probs: torch.Tensor, width: int, max_len: int) -> list[int]:
@@ -452,6 +460,22 @@ def beam(log_probs: torch.Tensor, width: int, max_len: int) -> list[int]:
             "alive = best",
             "Words are written after the end token.",
             "Which answers are in the beam after the first has ended?",
+        ),
+        Mistake(
+            "what is unfinished is thrown away",
+            "finished += alive\n",
+            "finished = finished or alive\n",
+            "After the last round the unfinished answers are candidates, too.",
+            "What happens to the answers that are still in the beam at the end?",
+        ),
+        Mistake(
+            "finished answers leave their place to others",
+            "best = sorted(longer, reverse=True)[:width]",
+            "order = sorted(longer, reverse=True)\n"
+            "        best = [one for one in order if one[1][-1] != <<eos>>][:width]\n"
+            "        best += [one for one in order[:width] if one[1][-1] == <<eos>>]",
+            "The beam is filled up with `width` unfinished answers, where one that ends has taken a place this round.",
+            "How many of the kept continuations may be unfinished when one of them ends?",
         ),
         Mistake(
             "the sums begin anew in each round",

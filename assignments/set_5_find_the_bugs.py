@@ -22,7 +22,7 @@ def attend_cases(numbers, choices):
 
 ATTEND = Problem(
     name="attend",
-    title="Every word looks a little at all others",
+    title="Attention",
     points={"examples": 1, "batches": 2, "gradients": 1},
     broken=True,
     bugs=(
@@ -33,11 +33,11 @@ ATTEND = Problem(
     ),
     slots={"power": [0.3, 0.7], "factor": [0.5, 2.0]},
     statement=f"""
-        *In training the loss falls, and the translations are not what the loss promises.*
+        *<<symptom>>*
 
         Keys are their own values here. Scores are dot products divided by $d^{{<<power>>}}$; blocked keys (mask
-        `False`) get weight 0, the weights of a query sum to 1, and the result is multiplied by **<<factor>>**.
-        {ONE_BUG}
+        `False`) get weight 0, the weights of a query sum to 1 (no query is wholly blocked), and the result is
+        multiplied by **<<factor>>**. {ONE_BUG}
     """,
     head='''
 def attend(query: torch.Tensor, key: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -60,6 +60,7 @@ def attend(query: torch.Tensor, key: torch.Tensor, mask: torch.Tensor) -> torch.
             "weights = scores.exp() / scores.exp().sum(dim=-2, keepdim=True).clamp(min=1e-9)",
             "The weights sum to 1 over the queries: the columns compete, not the keys of a row.",
             "Print weights.sum(dim=-1).",
+            symptom="The weights of a query do not sum to 1.",
         ),
         Mistake(
             "the mask comes after the softmax",
@@ -67,6 +68,7 @@ def attend(query: torch.Tensor, key: torch.Tensor, mask: torch.Tensor) -> torch.
             "weights = scores.softmax(dim=-1)\n    weights = weights.masked_fill(~mask, 0.0)",
             "Blocked keys have taken their share before they are put out: the rows sum to less than 1.",
             "Print weights.sum(dim=-1).",
+            symptom="Where something is blocked, the weights of a query do not sum to 1.",
         ),
         Mistake(
             "the key is reshaped",
@@ -74,6 +76,7 @@ def attend(query: torch.Tensor, key: torch.Tensor, mask: torch.Tensor) -> torch.
             "key.reshape(key.shape[0], d, -1)",
             "reshape keeps the numbers in their order; as many tokens as features, and no shape betrays it.",
             "What is the first row of `turned`, and what should it be?",
+            symptom="Every shape is right, and the output is not.",
         ),
         Mistake(
             "the weights learn nothing",
@@ -81,6 +84,7 @@ def attend(query: torch.Tensor, key: torch.Tensor, mask: torch.Tensor) -> torch.
             "weights = scores.softmax(dim=-1).detach()",
             "The output is right, and no gradient reaches the query.",
             "Compare the gradients, not the outputs.",
+            symptom="The output is right, and the query gets no gradient.",
         ),
     ),
 )
@@ -96,16 +100,16 @@ def place_cases(numbers, choices):
 
 PLACE = Problem(
     name="places",
-    title="Where am I?",
+    title="Positions",
     points={"examples": 1, "other sizes": 3},
     broken=True,
     bugs=("the pairs count by one", "whole numbers", "cosines of another angle", "rows and columns"),
     slots={"base": [400, 900, 2500, 7000]},
     statement=f"""
-        *The model cannot tell far words apart.*
+        *<<symptom>>*
 
         A table of positions, `(max_len, d_model)`: sines in the even columns, cosines in the odd ones; pair $i$ turns
-        by $<<base>>^{{-2i/d_\\mathrm{{model}}}}$ a step. {ONE_BUG}
+        by $<<base>>^{{-2i/d_\\mathrm{{model}}}}$ per position. {ONE_BUG}
     """,
     head='''
 def places(max_len: int, d_model: int) -> torch.Tensor:
@@ -128,6 +132,7 @@ def places(max_len: int, d_model: int) -> torch.Tensor:
             "torch.arange(d_model // 2)",
             "The exponent is i / d_model and lacks its factor 2: the slowest pairs are too fast.",
             "What is `even` for d_model = 6?",
+            symptom="The columns on the right turn too fast.",
         ),
         Mistake(
             "whole numbers",
@@ -135,6 +140,7 @@ def places(max_len: int, d_model: int) -> torch.Tensor:
             "(-(even // d_model) * 1.0)",
             "A division of whole numbers cuts off: every exponent is 0, and all pairs turn alike.",
             "Print the angles of row 1.",
+            symptom="All pairs of columns are alike.",
         ),
         Mistake(
             "cosines of another angle",
@@ -142,6 +148,7 @@ def places(max_len: int, d_model: int) -> torch.Tensor:
             "(position * <<base>> ** (-(even + 1) / d_model)).cos()",
             "Sine and cosine of a pair have different angles: no rotation moves one position to the next.",
             "Is sin² + cos² = 1 in each pair?",
+            symptom="In most pairs sin² + cos² is not 1.",
         ),
         Mistake(
             "rows and columns",
@@ -149,6 +156,7 @@ def places(max_len: int, d_model: int) -> torch.Tensor:
             "table[:, : d_model // 2] = angles.sin()\n    table[:, d_model // 2 :] = angles.cos()",
             "Sines and cosines stand in two halves instead of side by side.",
             "Which columns should be sines?",
+            symptom="All the numbers are there, in the wrong columns.",
         ),
     ),
 )
@@ -176,11 +184,11 @@ SUB = Problem(
     bugs=("statistics of the whole sentence", "the sum is lost", "the scaled input is added", "x is changed"),
     slots={"eps": [0.01, 0.1], "keep": [0.5, 2.0, 3.0]},
     statement=f"""
-        *A sentence is translated well alone and otherwise in a batch, or the deep model does not learn at all.*
+        *<<symptom>>*
 
-        Pre-norm: `x` is normalized (each vector by itself, variance divided by n, <<eps>> under the root, then `gamma`
-        and `beta`), goes through the linear map `weight`, and is added to **<<keep>> times** the unnormalized `x`. The
-        caller's `x` stays as it is. {ONE_BUG}
+        Pre-norm: `x` is normalized (each vector by itself, variance divided by n, <<eps>> under the root, then
+        `gamma` and `beta`), goes through the linear map `weight`, and is added to **<<keep>> times** the unnormalized
+        `x`. The caller's `x` stays as it is. {ONE_BUG}
     """,
     head='''
 def sublayer(x: torch.Tensor, weight: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor) -> torch.Tensor:
@@ -201,6 +209,7 @@ def sublayer(x: torch.Tensor, weight: torch.Tensor, gamma: torch.Tensor, beta: t
             "mean = x.mean(dim=(1, 2), keepdim=True)",
             "The mean is one of all tokens: each word's vector depends on the others, and on padding.",
             "How many means are there for (2, 3, 4)?",
+            symptom="A word's vector changes when another word of its sentence changes.",
         ),
         Mistake(
             "the sum is lost",
@@ -208,6 +217,7 @@ def sublayer(x: torch.Tensor, weight: torch.Tensor, gamma: torch.Tensor, beta: t
             "return normalized @ weight",
             "There is no residual connection: the gradient has to pass through every layer.",
             "Where is x added?",
+            symptom="If `weight` is zero, the output is zero, and should not be.",
         ),
         Mistake(
             "the scaled input is added",
@@ -215,6 +225,7 @@ def sublayer(x: torch.Tensor, weight: torch.Tensor, gamma: torch.Tensor, beta: t
             "<<keep>> * normalized + normalized",
             "What is added is the normalized x: the way past the layers is not free.",
             "What exactly is multiplied by <<keep>>?",
+            symptom="If `weight` is zero, the output should be a multiple of `x`, and is not.",
         ),
         Mistake(
             "x is changed",
@@ -222,6 +233,7 @@ def sublayer(x: torch.Tensor, weight: torch.Tensor, gamma: torch.Tensor, beta: t
             "    with torch.no_grad():\n        x.mul_(<<keep>>)\n    return x + normalized @ weight",
             "mul_ writes into the caller's tensor.",
             "Is x the same after the call?",
+            symptom="The first call is right; whoever uses `x` after it finds another one.",
         ),
     ),
 )
@@ -243,18 +255,19 @@ def adam_cases(numbers, choices):
 
 ADAM = Problem(
     name="adam_step",
-    title="One step of the optimizer",
+    title="One step of Adam",
     points={"examples": 1, "more steps": 3},
     broken=True,
     bugs=("no correction", "the root is forgotten", "the momenta are mixed up", "eps under the root"),
     slots={"rate": [0.01, 0.02], "one": [0.8, 0.7], "two": [0.9, 0.95], "eps": [0.001, 0.01]},
     statement=f"""
-        *The first steps are far too large, or nothing moves.*
+        *<<symptom>>*
 
-        Adam with β₁ = <<one>>, β₂ = <<two>>, ε = <<eps>> and rate <<rate>>: moving means of the gradient and of its
-        square, each divided by 1 − β to the power of the step (counted from 1); the weight moves by
-        rate · mean / (root of the mean square + ε). Returned are the new weight and the two **uncorrected** means.
-        {ONE_BUG}
+        Adam with $\\beta_1 = <<one>>$, $\\beta_2 = <<two>>$, $\\varepsilon = <<eps>>$ and rate <<rate>>. The means
+        move: $m = \\beta_1 m + (1 - \\beta_1) g$ and $v = \\beta_2 v + (1 - \\beta_2) g^2$. In step $t$, from 1, they
+        are corrected, $\\hat m = m / (1 - \\beta_1^t)$ and $\\hat v = v / (1 - \\beta_2^t)$, and the weight moves to
+        $w - <<rate>> \\, \\hat m / (\\sqrt{{\\hat v}} + \\varepsilon)$. Returned are the new weight and the two
+        **uncorrected** means. {ONE_BUG}
     """,
     head='''
 def adam_step(
@@ -278,6 +291,7 @@ def adam_step(
             "corrected_square = square",
             "The mean square starts at 0 and is far too small at first: the first steps are too large.",
             "What is corrected_square after step 1, when all gradients are 1?",
+            symptom="The first steps are too large.",
         ),
         Mistake(
             "the root is forgotten",
@@ -285,6 +299,7 @@ def adam_step(
             "(corrected_square + <<eps>>)",
             "The step is divided by the square, not by its root: small gradients make huge steps.",
             "If all gradients are doubled, should the step change?",
+            symptom="When all gradients are halved, the steps grow.",
         ),
         Mistake(
             "the momenta are mixed up",
@@ -292,6 +307,7 @@ def adam_step(
             "square = <<one>> * square + (1 - <<one>>) * gradient**2",
             "The mean square forgets as fast as the mean: it uses β₁.",
             "Which β belongs to which mean?",
+            symptom="After the first step the mean of the squares is too large.",
         ),
         Mistake(
             "eps under the root",
@@ -299,6 +315,7 @@ def adam_step(
             "(corrected_square + <<eps>>).sqrt()",
             "ε is added before the root is taken; here it comes after.",
             "How large is the divisor when the mean square is 0?",
+            symptom="When all gradients were zero so far, the divisor is not ε.",
         ),
     ),
 )
@@ -331,11 +348,11 @@ WRITE = Problem(
     ),
     slots={"bos": [0, 1], "eos": [2, 3]},
     statement=f"""
-        *The loss is fine, and the sentences are odd.*
+        *<<symptom>>*
 
-        `log_probs[t, a, b]` is the log-probability of word `b` in step `t`, after word `a`. From **<<bos>>** on, take
-        the likeliest word in each step, until **<<eos>>** is written or there are no steps left. Return the words,
-        without <<bos>>, and with <<eos>> if it came, and the sum of their log-probabilities. {ONE_BUG}
+        `log_probs[t, a, b]` is the log-probability of word `b` in step `t` (from 0), after word `a`. From **<<bos>>**
+        on, take the likeliest word in each step, until **<<eos>>** is written or there are no steps left. Return the
+        words, without <<bos>>, and with <<eos>> if it came, and the sum of their log-probabilities. {ONE_BUG}
     """,
     head='''
 def write(log_probs: torch.Tensor) -> tuple[list[int], float]:
@@ -359,6 +376,7 @@ def write(log_probs: torch.Tensor) -> tuple[list[int], float]:
             "total = float(scores[ids[-1], best])",
             "The total is that of the last word alone.",
             "What is `total` after two words?",
+            symptom="The words are right, and their sum is too close to 0.",
         ),
         Mistake(
             "the last word counts as the first",
@@ -366,6 +384,7 @@ def write(log_probs: torch.Tensor) -> tuple[list[int], float]:
             "best = int(scores[ids[0]].argmax())",
             "Every word is chosen as if it were the first: what was written is not looked at.",
             "Which row of the table is used in step 3?",
+            symptom="What was written does not change what comes next.",
         ),
         Mistake(
             "the worst word",
@@ -373,6 +392,7 @@ def write(log_probs: torch.Tensor) -> tuple[list[int], float]:
             "argmin()",
             "Log-probabilities are negative, and the likeliest is the *largest* of them.",
             "Which is likelier, -1 or -3?",
+            symptom="Every word has a very low probability.",
         ),
         Mistake(
             "it goes on after the end",
@@ -380,6 +400,7 @@ def write(log_probs: torch.Tensor) -> tuple[list[int], float]:
             "if best == <<bos>>:",
             "The search waits for the begin token, and writes past the end.",
             "When should the loop stop?",
+            symptom="There are words behind the end.",
         ),
     ),
 )
@@ -388,8 +409,8 @@ SET = ProblemSet(
     number=5,
     title="find the bugs",
     introduction="""
-Five functions that run and are wrong (chapter 20). Above each stands what somebody has noticed; the cause may be
-another than you think at first. Look at shapes, sums and gradients, and try small inputs whose answer you know.
+Five functions that run and are wrong (chapter 20). Above each stands what somebody has noticed; the cause may not be
+what you think first. Look at shapes, sums and gradients, and try small inputs whose answer you know.
 """,
     problems=(ATTEND, PLACE, SUB, ADAM, WRITE),
 )

@@ -19,7 +19,7 @@ def difference(wanted: Observed, seen: Observed) -> str | None:
     if found:
         return found
     if seen.get("changed") is not False:
-        return "its answer is right, and it changes its arguments in place: the caller's tensors are not its own"
+        return "its answer is right, but it changes an argument in place: work on a copy"
     for slope, other in zip(wanted.get("gradients", []), seen.get("gradients") or [None] * 99, strict=False):
         if _differs(slope, other):
             return "its output is right, and the gradient that comes back through it is not"
@@ -31,12 +31,14 @@ def shown(value: Any) -> str:
     if isinstance(value, dict) and "values" in value:
         shape = " × ".join(map(str, value["shape"])) or "one number"
         return f"{shape}: {_nested(value['values'], value['shape'])}"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} ({shown(one)})" for name, one in value["dict"].items())
     if isinstance(value, float):
         return _digits(value)
-    if isinstance(value, list) and not any(isinstance(one, dict) for one in value):
-        return "[" + ", ".join(_digits(one) if isinstance(one, float) else repr(one) for one in value) + "]"
+    if isinstance(value, list) and any(isinstance(one, dict) for one in value):
+        return "; ".join(map(shown, value))
     if isinstance(value, list):
-        return "; ".join(shown(one) for one in value)
+        return "[" + ", ".join(map(shown, value)) + "]"
     return repr(value)
 
 
@@ -44,12 +46,14 @@ def _differs(wanted: Any, got: Any) -> str | None:
     if _is_tensor(wanted):
         return _differs_tensor(wanted, got)
     if isinstance(wanted, bool) or wanted is None or isinstance(wanted, str):
-        return None if type(got) is type(wanted) and got == wanted else f"it returns {_named(got)}, not the right one"
+        if type(got) is type(wanted):
+            return None if got == wanted else f"{_named(wanted)} that it returns is wrong"
+        return f"it returns {_named(got)}, and {_named(wanted)} is wanted"
     if isinstance(wanted, int | float):
         got = got["values"][0] if _is_tensor(got) and len(got["values"]) == 1 else got
         if isinstance(got, bool) or not isinstance(got, int | float):
             return f"it returns {_named(got)}, and a number is wanted"
-        return None if _near(wanted, got) else "the number that it returns is another"
+        return None if _near(wanted, got) else "the number that it returns is wrong"
     if isinstance(wanted, list):
         if _is_tensor(got) and len(got["shape"]) == 1:
             got = got["values"]
@@ -58,7 +62,9 @@ def _differs(wanted: Any, got: Any) -> str | None:
         if len(got) != len(wanted):
             return f"it returns {len(got)} items, and {len(wanted)} are wanted"
         found = [_differs(one, other) for one, other in zip(wanted, got, strict=True)]
-        return next((f"item {place} of what it returns: {text}" for place, text in enumerate(found) if text), None)
+        return next(
+            (f"part {place} of what it returns: {text}" for place, text in enumerate(found, start=1) if text), None
+        )
     return None if wanted == got else "it returns something else"
 
 
@@ -69,6 +75,8 @@ def _differs_tensor(wanted: Any, got: Any) -> str | None:
         return f"its output has the shape {tuple(got['shape'])}, and {tuple(wanted['shape'])} is wanted"
     if (wanted["dtype"] == "torch.bool") != (got["dtype"] == "torch.bool"):
         return f"its output is of {got['dtype']}, and {wanted['dtype']} is wanted"
+    if wanted["dtype"] == "torch.int64" and got["dtype"].startswith("torch.float"):
+        return f"its output is of {got['dtype']}, and whole numbers are wanted"
     pairs = list(zip(wanted["values"], got["values"], strict=True))
     largest = max((abs(one) for one in wanted["values"] if math.isfinite(one)), default=0.0)
     wrong = sum(not _near(*pair, NOISE * largest) for pair in pairs)
@@ -76,7 +84,7 @@ def _differs_tensor(wanted: Any, got: Any) -> str | None:
         return None
     if any(isinstance(other, float) and math.isnan(other) for _, other in pairs):
         return "there are NaNs in its output"
-    return f"{wrong} of the {len(pairs)} numbers of its output are wrong"
+    return f"{wrong} of the {len(pairs)} numbers of its output are wrong" if len(pairs) > 1 else "its number is wrong"
 
 
 def _near(wanted: float | int, got: float | int, noise: float = 0.0) -> bool:
@@ -97,7 +105,7 @@ def _named(value: Any) -> str:
         return "nothing (None)"
     if _is_tensor(value):
         return f"a tensor of shape {tuple(value['shape'])}"
-    return {bool: "a truth value", int: "a number", float: "a number", str: "a text", list: "a list"}.get(
+    return {bool: "a truth value", int: "a number", float: "a number", str: "a text", list: "a tuple or list"}.get(
         type(value), "something else"
     )
 
@@ -111,4 +119,4 @@ def _nested(values: list[Any], shape: list[int]) -> str:
 
 
 def _digits(value: Any) -> str:
-    return f"{value:.{SHOWN}g}" if isinstance(value, float) else str(value)
+    return f"{value + 0.0:.{SHOWN}g}" if isinstance(value, float) else str(value)

@@ -163,6 +163,8 @@ def _draw(problems: ProblemSet, problem: Problem, key: bytes) -> Drawn:
     choices = {name: chance.choice(options) for name, options in problem.slots.items()}
     bugs = [one for one in problem.mistakes if one.name in problem.bugs]
     bug = chance.choice(bugs) if problem.broken else None
+    if bug:
+        choices["symptom"] = bug.symptom
     return Drawn(problem, choices, key, place, bug)
 
 

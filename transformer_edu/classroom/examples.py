@@ -1,6 +1,7 @@
 """The visible checks of a student's notebook: what each function should return for a few arguments."""
 
 import base64
+import inspect
 import json
 import zlib
 from collections.abc import Callable
@@ -47,13 +48,15 @@ class Examples:
             wrong = difference(case["wanted"], seen)
             if wrong:
                 print(f"✗ {name}, example {number} of {len(problem['cases'])}: {wrong}.")
-                for place, argument in enumerate(case["arguments"], start=1):
-                    print(f"    argument {place}: {shown(argument)}")
-                if "output" in seen:
-                    print(f"    it returns  {shown(seen['output'])}")
-                print(f"    wanted is   {shown(case['wanted']['output'])}")
+                for label, argument in zip(problem["arguments"], case["arguments"], strict=True):
+                    print(f"    {label} = {shown(argument)}")
+                for key in ("gradients", "output") if "gradient" in wrong else ("output",):
+                    for label, found in (("it returns", seen), ("wanted is ", case["wanted"])):
+                        if key in found:
+                            print(f"    {label if key == 'output' else f'{label} (gradients)'}  {shown(found[key])}")
                 return
-        print(f"✓ {name}: right in {len(problem['cases'])} examples. Hidden tests will try more.")
+        count = len(problem["cases"])
+        print(f"✓ {name}: right in {count} example{'s' * (count > 1)}. Hidden tests will try more.")
 
 
 def packed(problems: list[Drawn]) -> str:
@@ -65,6 +68,7 @@ def packed(problems: list[Drawn]) -> str:
             {"arguments": plain(list(arguments)), "wanted": observe(right, arguments, drawn.problem.gradient)}
             for arguments in drawn.cases[EXAMPLES]
         ]
-        found[drawn.name] = {"gradient": drawn.problem.gradient, "cases": cases}
+        names = list(inspect.signature(right).parameters)
+        found[drawn.name] = {"gradient": drawn.problem.gradient, "arguments": names, "cases": cases}
     text = base64.b64encode(zlib.compress(json.dumps(found).encode(), 9)).decode()
     return "\n".join(text[start : start + WIDTH] for start in range(0, len(text), WIDTH))

@@ -15,10 +15,11 @@ if importlib.util.find_spec("transformer_edu") is None:
     if not REPOSITORY:
         raise ModuleNotFoundError("transformer_edu is not installed: ask your teacher for the address of the package")
     %pip install --quiet "transformer-edu @ git+{REPOSITORY}"'''
-HOW = """Write your code where `...` stands, and run the cell below it: it tries your function on the examples.
-The hidden tests call it with other arguments; they count the points that are not for examples. You may add cells and
-functions of your own. `torch`, `math` and `F` (torch.nn.functional) are there; nothing else of the package is there
-when you are graded. Hand in this notebook."""
+WRITE = "Write your code where `...` stands, and run the cell below it: it tries your function on the examples."
+MEND = "Mend the function in its cell, and run the cell below it: it tries your function on the examples."
+HOW = """Hidden tests call it with other arguments; each problem says how many of its points they give. You may add
+cells and functions of your own. `torch`, `math` and `F` (torch.nn.functional) are there, and what the notebook itself
+defines; nothing else of the package is there when you are graded. Hand in this notebook."""
 EXAMPLES_CELL = '''from transformer_edu.classroom import Examples
 
 examples = Examples("""
@@ -63,9 +64,10 @@ def _cell(text: str) -> str:
 
 
 def _notebook(problems: ProblemSet, drawn: list[Drawn], term: str, *, solved: bool) -> NotebookNode:
+    first = MEND if all(one.problem.broken for one in drawn) else WRITE
     title = f"# Problem set {problems.number}: {problems.title}\n\n*{term}, {problems.possible} points*"
     cells = [
-        new_markdown_cell(f"{title}\n\n{problems.introduction.strip()}\n\n{HOW}", id="title"),
+        new_markdown_cell(f"{title}\n\n{problems.introduction.strip()}\n\n{first} {HOW}", id="title"),
         new_code_cell(INSTALL, id="install"),
         new_code_cell(
             f"{IMPORTS}\n\n{EXAMPLES_CELL.format(packed(drawn))}",

@@ -21,10 +21,8 @@ def observe(fn: Callable[..., Any], arguments: tuple[Any, ...], gradient: bool =
         arguments: tensors, numbers, texts, and lists or dicts of them.
         gradient: whether to go back through the output, as a sum with fixed weights, to every floating-point argument.
     """
-    given = copy.deepcopy(arguments)
-    learning = [one for one in _tensors(given) if one.is_floating_point()] if gradient else []
-    for one in learning:
-        one.requires_grad_()
+    learning: list[Tensor] = []
+    given = _copied(arguments, learning if gradient else None)
     try:
         output = fn(*given)
         seen: Observed = {"output": plain(output)}
@@ -45,7 +43,7 @@ def in_words(error: BaseException) -> str:
     if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
         return "it asks for more memory than there is for an answer"
     first = (str(error).strip().splitlines() or [""])[0]
-    return f"it stops with {type(error).__name__}: {first}"[:300].rstrip(": ")
+    return f"it stops with {type(error).__name__}: {first}"[:300].rstrip(": .")
 
 
 def plain(value: Any, depth: int = 0) -> Any:
@@ -89,6 +87,18 @@ def from_plain(value: Any) -> Any:
     if set(value) != {"dtype", "shape", "values"} or value["dtype"] not in DTYPES:
         raise ValueError(f"not a value of an answer: {json.dumps(value)[:80]}")
     return torch.tensor(value["values"], dtype=DTYPES[value["dtype"]]).reshape(value["shape"])
+
+
+def _copied(value: Any, learning: list[Tensor] | None) -> Any:
+    """A copy; where gradients are asked for, of tensors that have one, which are put into `learning`."""
+    if isinstance(value, Tensor) and learning is not None and value.is_floating_point():
+        learning.append(value.detach().clone().requires_grad_())
+        return learning[-1].clone()  # no leaf: to change it in place is no error, and is seen
+    if isinstance(value, list | tuple):
+        return type(value)(_copied(one, learning) for one in value)
+    if isinstance(value, dict):
+        return {name: _copied(one, learning) for name, one in value.items()}
+    return copy.deepcopy(value)
 
 
 def _tensors(value: Any) -> list[Tensor]:

@@ -29,6 +29,7 @@ class Mistake:
     why: str
     hint: str
     passes: tuple[str, ...] = ()
+    symptom: str = ""  # of a bug: what somebody has noticed; the slot `<<symptom>>` of the statement
 
 
 @dataclass(frozen=True)
