@@ -11,7 +11,4 @@ def test_search_finds_the_glossary(query, from_disk, book_html, book_address, sa
     base = book_html.as_uri() if from_disk else book_address
     page = same_tab().page
     page.goto(f"{base}/search.html?q={query.replace(' ', '+')}")
-    page.wait_for_selector("#search-results li a")
-    page.wait_for_function("!document.querySelector('#search-progress')?.textContent.includes('Searching')")
-    found = page.locator("#search-results li a").evaluate_all("links => links.map((link) => link.href)")
-    assert any("glossary.html" in address for address in found), found
+    page.wait_for_selector("#search-results li a[href*='glossary.html']")  # results come one by one
