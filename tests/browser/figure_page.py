@@ -14,8 +14,12 @@ SEEN = """() => {
 }"""
 
 
+# What is not looked at first is drawn after the next frame.
+TWO_FRAMES = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
+
+
 def act(page, *steps):
-    """Do what a reader does, one step after another.
+    """Do what a reader does, one step after another, and wait until it is drawn.
 
     Args:
         page: the page with the figure.
@@ -34,6 +38,7 @@ def act(page, *steps):
             page.locator(step.removeprefix("click ")).click()
         else:
             operate(control(page, verb, name), verb, value)
+        page.evaluate(TWO_FRAMES)
 
 
 def control(page, role, name):

@@ -85,14 +85,14 @@ def test_hovering_shows_a_batch_and_clicking_keeps_it(page):
     act(page, "click .te-details summary")
     shown = batches_shown(page)
     assert rows_shown(page) == padded(shown[0])
-    page.locator(".te-pack-batches button").nth(3).hover()
+    act(page, "hover .te-pack-batches button >> nth=3")
     assert rows_shown(page) == padded(shown[3])
     padding = 72 - sum(LENGTHS[index] for index in shown[3])
     play(page, f"Batch 4: 8 rows × 9 tokens = 72 cells, {padding} of them padding")
-    page.locator(".te-pack-title").hover()
+    act(page, "hover .te-pack-title")
     assert rows_shown(page) == padded(shown[0])
-    page.locator(".te-pack-batches button").nth(2).click()
-    page.locator(".te-pack-title").hover()
+    act(page, "click .te-pack-batches button >> nth=2")
+    act(page, "hover .te-pack-title")
     assert rows_shown(page) == padded(shown[2])
 
 
