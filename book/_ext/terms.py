@@ -55,7 +55,7 @@ class LinkTerms(SphinxTransform):
 
     def apply(self, **kwargs: Any) -> None:
         """Look through a chapter's prose, from top to bottom."""
-        if not self.env.docname.startswith("notebooks/"):
+        if not self.env.docname.startswith("notebooks/") or GLOSSARY not in self.env.found_docs:
             return
         source = Path(self.env.doc2path(GLOSSARY))
         self.env.note_dependency(str(source))
