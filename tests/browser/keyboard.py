@@ -70,8 +70,10 @@ def silent_controls(page):
         for _ in range(MOST_STOPS):
             page.keyboard.press("Tab")
             stop = page.evaluate(STOP)
-            if stop is None:
+            if stop is None and heard:
                 break
+            if stop is None:
+                continue  # the browser's own stops come first
             if not (stop["off"] or heard.get(stop["name"])):
                 heard[stop["name"]] = speaks(page, stop)
     assert heard, "Tab reaches nothing"
