@@ -102,7 +102,10 @@ def main() -> None:
     write_atomically(config, text.encode())
     write_atomically(citation, set_in_citation(citation.read_text(encoding="utf-8"), url, site).encode())
     chapters = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
-    changed = sum(set_in_notebook(path, url) for path in chapters)
+    source = url if not url or options.branch == "main" else f"{url}@{options.branch}"  # as pip reads it
+    changed = sum(set_in_notebook(path, source) for path in chapters)
+    for path in (ROOT / "assignments").glob("set-*.ipynb"):
+        set_in_notebook(path, source)
     print(f"_config.yml, CITATION.cff and {changed} of {len(chapters)} chapters now say {url or 'no repository'}")
     print(f"published at {site or 'no address: no sitemap, no social preview'}")
 

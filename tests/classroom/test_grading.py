@@ -267,10 +267,15 @@ def test_the_command_makes_a_term_and_keeps_its_key(tmp_path, root, capsys):
     arguments = ["classroom", "make", str(folder), "--assignments", str(root / "assignments")]
     main(arguments)
     key, handout = (folder / "private" / "key").read_bytes(), (folder / "public" / "set-1.ipynb").read_bytes()
+    main([*arguments, "--repository", "https://example.org/somebody/book"])
+    assert b'REPOSITORY = \\"https://example.org/somebody/book\\"' in (folder / "public" / "set-1.ipynb").read_bytes()
     main(arguments)
     assert (folder / "private" / "key").read_bytes() == key
     assert (folder / "public" / "set-1.ipynb").read_bytes() == handout
     assert (folder / "private").stat().st_mode & 0o077 == 0
+    with pytest.raises(SystemExit):
+        main([*arguments, "--repository", 'https://a"b'])
+    assert "--repository must be like https://HOST/OWNER/NAME" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main([*arguments, "--name", "another"])
     assert "belongs to the term 'autumn', not to 'another'" in capsys.readouterr().err

@@ -31,14 +31,14 @@ KERNEL = {
 }
 
 
-def student_notebook(problems: ProblemSet, drawn: list[Drawn], term: str) -> NotebookNode:
-    """The notebook to hand out."""
-    return _notebook(problems, drawn, term, solved=False)
+def student_notebook(problems: ProblemSet, drawn: list[Drawn], term: str, repository: str = "") -> NotebookNode:
+    """The notebook to hand out; `repository` is where its first cell installs the package from, as pip reads it."""
+    return _notebook(problems, drawn, term, repository, solved=False)
 
 
 def solution_notebook(problems: ProblemSet, drawn: list[Drawn], term: str) -> NotebookNode:
     """The same, solved, each problem with its rubric."""
-    return _notebook(problems, drawn, term, solved=True)
+    return _notebook(problems, drawn, term, "", solved=True)
 
 
 def written(notebook: NotebookNode) -> bytes:
@@ -63,12 +63,12 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def _notebook(problems: ProblemSet, drawn: list[Drawn], term: str, *, solved: bool) -> NotebookNode:
+def _notebook(problems: ProblemSet, drawn: list[Drawn], term: str, repository: str, *, solved: bool) -> NotebookNode:
     first = MEND if all(one.problem.broken for one in drawn) else WRITE
     title = f"# Problem set {problems.number}: {problems.title}\n\n*{term}, {problems.possible} points*"
     cells = [
         new_markdown_cell(f"{title}\n\n{problems.introduction.strip()}\n\n{first} {HOW}", id="title"),
-        new_code_cell(INSTALL, id="install"),
+        new_code_cell(INSTALL.replace('""', f'"{repository}"', 1), id="install"),
         new_code_cell(
             f"{IMPORTS}\n\n{EXAMPLES_CELL.format(packed(drawn))}",
             id="examples",

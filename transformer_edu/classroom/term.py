@@ -15,7 +15,7 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
-from transformer_edu.classroom.drawing import Drawn, draw
+from transformer_edu.classroom.drawing import draw
 from transformer_edu.classroom.grading import Material, test_file
 from transformer_edu.classroom.notebooks import solution_notebook, student_notebook, written
 from transformer_edu.classroom.problems import ProblemSet
@@ -54,7 +54,7 @@ def _load(file: Path) -> Source:
     return Source(found, hashlib.sha256(file.read_bytes()).hexdigest())
 
 
-def make(folder: Path, sources: list[Source], name: str) -> None:
+def make(folder: Path, sources: list[Source], name: str, repository: str = "") -> None:
     """Make a term's folder; where it is there already, its key is kept, and everything else made anew.
 
     Raises:
@@ -71,7 +71,8 @@ def make(folder: Path, sources: list[Source], name: str) -> None:
         problems = source.problems
         drawn = draw(problems, key)
         own = private / problems.name
-        write_atomically(folder / "public" / f"{problems.name}.ipynb", written(student_notebook(problems, drawn, name)))
+        handout = written(student_notebook(problems, drawn, name, repository))
+        write_atomically(folder / "public" / f"{problems.name}.ipynb", handout)
         write_atomically(own / "solution.ipynb", written(solution_notebook(problems, drawn, name)))
         for one in drawn:
             write_atomically(own / "tests" / f"{one.name}.py", test_file(one).encode())
@@ -99,11 +100,6 @@ def material(folder: Path, sources: list[Source], number: int) -> Material:
         )
     drawn = draw(source.problems, (folder / "private" / "key").read_bytes())
     return Material(drawn, folder / "private" / source.problems.name / "tests")
-
-
-def drawn_for(source: Source, key: bytes) -> list[Drawn]:
-    """The problems as the term with this key has them."""
-    return draw(source.problems, key)
 
 
 def _key(path: Path) -> bytes:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,9 @@ def add_parser(commands: Any) -> None:
         "folder", type=Path, metavar="TERM", help="the term's folder; keep its folder private/ to yourself"
     )
     make.add_argument("--name", help="as it stands in the notebooks (default: the folder's name)")
+    make.add_argument(
+        "--repository", default="", metavar="URL", help="where students on Colab install the package from"
+    )
     make.set_defaults(run=run_make)
     grade = actions.add_parser("grade", help="grade a folder of notebooks (needs otter-grader)")
     grade.add_argument(
@@ -46,8 +50,10 @@ def add_parser(commands: Any) -> None:
 
 def run_make(options: argparse.Namespace) -> None:
     """Make a term's folder."""
+    if options.repository and not re.fullmatch(r"https://[^\s\"\\]+", options.repository):
+        raise ValueError(f"--repository must be like https://HOST/OWNER/NAME, got {options.repository!r}")
     sources = term.load_sets(options.assignments)
-    term.make(options.folder, sources, options.name or options.folder.resolve().name)
+    term.make(options.folder, sources, options.name or options.folder.resolve().name, options.repository)
     say(f"to hand out: {options.folder / 'public'}")
     say(f"only for you: {options.folder / 'private'} (keep its key: without it nothing can be graded)")
 
