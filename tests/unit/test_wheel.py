@@ -63,6 +63,7 @@ def test_every_file_of_the_package_is_in_the_wheel(root, wheel):
     assert packed == set(listed.stdout.split())
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 def test_the_wheel_alone_is_enough(installed, tmp_path):
     def run(*command, given=""):
