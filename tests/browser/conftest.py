@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import (
@@ -251,12 +252,12 @@ def page(request, show):
 
 CONTRAST = "color-contrast"
 # preload: axe would fetch @import-ed styles from the wrong folder; resultTypes: describe only what is wrong
-AXE = """async ([exclude, options]) => (await axe.run(
-    exclude.length ? { exclude } : document,
+AXE = """async ([context, options]) => (await axe.run(
+    Object.keys(context).length ? context : document,
     { preload: false, resultTypes: ["violations"], ...options },
 )).violations"""
-# What a block of code looks like: each colour in it, with all that lies behind it.
-KNOWN_CODE = """() => {
+# Marked are the words of code that look, in their colour and in all that lies behind it, like none before.
+NEW_CODE = """() => {
     const seen = new Set(), behind = new Map([[null, ""]]);
     const look = (element) => {
         if (!behind.has(element)) {
@@ -266,19 +267,21 @@ KNOWN_CODE = """() => {
         }
         return behind.get(element);
     };
-    for (const block of document.querySelectorAll("pre")) {
-        const looks = [block, ...block.querySelectorAll("*")].map((one) => getComputedStyle(one).color + look(one));
-        block.toggleAttribute("data-known", looks.every((one) => seen.has(one)));
-        looks.forEach((one) => seen.add(one));
+    for (const one of document.querySelectorAll("pre, pre *")) {
+        const text = [...one.childNodes].some((child) => child.nodeType === Node.TEXT_NODE && child.data.trim());
+        const looks = getComputedStyle(one).color + look(one);
+        one.toggleAttribute("data-new", text && !seen.has(looks));
+        if (text) seen.add(looks);
     }
+    return document.querySelectorAll("[data-new]").length;
 }"""
 
 
 def axe_problems(page, without=(), contrast_only=False):
     """What axe finds wrong on a page: rule, impact, and the first elements concerned.
 
-    Contrast is axe's slowest rule, and code most of a chapter: where blocks of code look like others, these alone
-    are asked about their contrast.
+    Contrast is axe's slowest rule, and code most of a chapter: of the words of code, those alone are asked about it
+    that look like none before.
 
     Args:
         page: the page as it is now.
@@ -289,15 +292,14 @@ def axe_problems(page, without=(), contrast_only=False):
 
     if not page.evaluate("'axe' in globalThis"):
         page.evaluate(AXE_SCRIPT)
-    page.evaluate(KNOWN_CODE)
     every = [[one] for one in without]
-    contrast = ([*every, ["[data-known]"]], {"runOnly": [CONTRAST]})
-    if contrast_only:
-        runs = [contrast]
-    elif page.locator("[data-known]").count():
-        runs = [(every, {"rules": {CONTRAST: {"enabled": False}}}), contrast]
-    else:
-        runs = [(every, {})]
+    runs: list[tuple[dict[str, list[list[str]]], dict[str, Any]]] = [
+        ({"exclude": [*every, ["pre"]]}, {"runOnly": [CONTRAST]}),
+    ]
+    if page.evaluate(NEW_CODE):
+        runs.append(({"include": [["[data-new]"]], "exclude": every}, {"runOnly": [CONTRAST]}))
+    if not contrast_only:
+        runs.append(({"exclude": every} if every else {}, {"rules": {CONTRAST: {"enabled": False}}}))
     found = [rule for run in runs for rule in page.evaluate(AXE, run)]
     return [
         f"{rule['id']} ({rule['impact']}), {len(rule['nodes'])}x: "
