@@ -33,6 +33,22 @@ def test_page_is_clean_accessible_in_both_themes_and_fits_a_phone(book_page, boo
     watched.assert_clean()
 
 
+# By how much each displayed formula is wider than its room, and how far its beginning lies outside of it.
+FORMULAS = """() => [...document.querySelectorAll("div.math")].map((room) => {
+    const parts = [...room.querySelectorAll("math *")].map((one) => one.getBoundingClientRect());
+    const left = Math.min(...parts.filter((one) => one.width).map((one) => one.left));
+    return [room.scrollWidth - room.clientWidth, Math.max(0, Math.round(room.getBoundingClientRect().left - left))];
+})"""
+
+
+def test_formulas_fit_a_laptop_and_begin_where_a_phone_shows_them(book_page, book_html, same_tab):
+    page = same_tab().open((book_html / book_page).as_uri())
+    open_all(page)
+    assert [wider for wider, _ in page.evaluate(FORMULAS) if wider > 0] == []
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert [hidden for _, hidden in page.evaluate(FORMULAS) if hidden] == []
+
+
 def test_page_works_from_disk_with_every_figure_alive(book_page, book_html, same_tab):
     watched = same_tab()
     page = watched.open((book_html / book_page).as_uri())
