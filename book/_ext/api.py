@@ -9,6 +9,7 @@ from typing import Any
 
 from catalogue import plain
 from sphinx.application import Sphinx
+from written import write_page
 
 import transformer_edu
 
@@ -82,21 +83,7 @@ def entries() -> Iterator[str]:
         yield from markdown(inspect.getdoc(thing) or "")
 
 
-def write(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Put the names into their page."""
-    if docname == PAGE:
-        if PLACE not in source[0]:
-            raise ValueError(f"{PAGE}.md must hold the line {PLACE!r}")
-        source[0] = source[0].replace(PLACE, "\n\n".join(entries()))
-
-
-def always(app: Sphinx, *_: Any) -> list[str]:
-    """The page hangs on the package, not on its own file: it is read at every build."""
-    return [PAGE]
-
-
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register."""
-    app.connect("source-read", write)
-    app.connect("env-get-outdated", always)
+    write_page(app, PAGE, PLACE, lambda: "\n\n".join(entries()))
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
+from written import write_page
 
 from transformer_edu import checks
 
@@ -34,21 +35,7 @@ def entries() -> Iterator[str]:
             yield ""
 
 
-def write(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Put the catalogue into its page."""
-    if docname == PAGE:
-        if PLACE not in source[0]:
-            raise ValueError(f"{PAGE}.md must hold the line {PLACE!r}")
-        source[0] = source[0].replace(PLACE, "\n".join(entries()))
-
-
-def always(app: Sphinx, *_: Any) -> list[str]:
-    """The page hangs on the package, not on its own file: it is read at every build."""
-    return [PAGE]
-
-
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register."""
-    app.connect("source-read", write)
-    app.connect("env-get-outdated", always)
+    write_page(app, PAGE, PLACE, lambda: "\n".join(entries()))
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
