@@ -10,6 +10,7 @@ from typing import Any
 from fontTools import subset
 from sphinx.application import Sphinx
 
+from transformer_edu.support.files import write_atomically
 from transformer_edu.widgets import font
 
 SHEET = "fonts/book-sans.css"
@@ -24,10 +25,14 @@ def write_font(app: Sphinx) -> None:
     """Write the style sheet that holds the font, and the licence beside it."""
     if app.builder.format != "html":
         return
-    sheet = Path(app.outdir, "_static", SHEET)
-    sheet.parent.mkdir(parents=True, exist_ok=True)
-    sheet.write_text(font.stylesheet(), encoding="utf-8")
-    (sheet.parent / font.LICENCE).write_text(font.licence(), encoding="utf-8")
+    write_sheet(app, SHEET, font.stylesheet(), font.LICENCE, font.licence())
+
+
+def write_sheet(app: Sphinx, name: str, text: str, licence: str, terms: str) -> None:
+    """Write a style sheet that holds a font into _static, and the font's licence beside it."""
+    sheet = Path(app.outdir, "_static", name)
+    write_atomically(sheet, text.encode())
+    write_atomically(sheet.parent / licence, terms.encode())
 
 
 def leave_out_icons(app: Sphinx, error: Exception | None) -> None:

@@ -10,10 +10,10 @@ import re
 from functools import cache
 from html import escape
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from fonts import write_sheet
 from fontTools import subset
 from fontTools.ttLib import TTFont
 from math_core import LatexError, LatexToMathML
@@ -22,7 +22,6 @@ from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 from sphinx.writers.html5 import HTML5Translator
 
-from transformer_edu.support.files import write_atomically
 from transformer_edu.widgets import bertviz_script, font
 
 logger = logging.getLogger(__name__)
@@ -140,16 +139,13 @@ def write_font(app: Sphinx) -> None:
     """Write the style sheet that holds the font, and the licence beside it."""
     if app.builder.format != "html":
         return
-    sheet = Path(app.outdir, "_static", SHEET)
-    sheet.parent.mkdir(parents=True, exist_ok=True)
     data = base64.b64encode(woff2()).decode()
     text = (
         f"/* STIX Two Math, cut, from {PACKAGE} {version(PACKAGE)}, SIL Open Font License 1.1: {LICENCE}. */\n"
         f'@font-face {{ font-family: "{FAMILY}"; src: url("data:font/woff2;base64,{data}") format("woff2"); }}\n'
         f'math {{ font-family: "{FAMILY}", math; }}\n'
     )
-    write_atomically(sheet, text.encode())
-    write_atomically(sheet.parent / LICENCE, licence().encode())
+    write_sheet(app, SHEET, text, LICENCE, licence())
 
 
 def prepare_page(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object) -> None:
