@@ -27,13 +27,14 @@ BOOK = ROOT / "_build" / "html"
 ENGINE = os.environ.get("TRANSFORMER_EDU_BROWSER", "chromium")  # "firefox": all of these tests in Firefox
 expect.set_options(timeout=PATIENCE)
 DESKTOP: ViewportSize = {"width": 1280, "height": 900}
+TWO_FRAMES = "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 # A page is drawn: every figure shown or failed, and all of it on the screen.
-DRAWN = """async () => {
+DRAWN = f"""async () => {{
     if (document.readyState !== "complete") return false;
     if (![...document.querySelectorAll("[data-widget]")].every((figure) => figure.dataset.ready)) return false;
-    await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+    await {TWO_FRAMES};
     return true;
-}"""
+}}"""
 
 
 def built_pages():
@@ -311,5 +312,5 @@ def axe_problems(page, without=(), contrast_only=False):
 def overflow(page, width=390):
     """How many pixels a page is wider than a phone's window."""
     page.set_viewport_size({"width": width, "height": 844})
-    page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+    page.evaluate(TWO_FRAMES)
     return int(page.evaluate("document.documentElement.scrollWidth")) - width

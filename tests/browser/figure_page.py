@@ -5,6 +5,8 @@ import re
 import torch
 from playwright.sync_api import expect
 
+from tests.browser.conftest import TWO_FRAMES
+
 CELLS_BY_ROW = """(grid, cells) => [...grid.querySelectorAll('[role=row]')]
     .map(row => [...row.querySelectorAll(cells)].map(cell => cell.dataset.value)).filter(row => row.length)"""
 SEEN = """() => {
@@ -12,10 +14,6 @@ SEEN = """() => {
     copy.querySelectorAll('[aria-live]').forEach((region) => region.remove());
     return copy.textContent.replace(/\\s+/g, ' ');
 }"""
-
-
-# What is not looked at first is drawn after the next frame.
-TWO_FRAMES = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 
 
 def act(page, *steps):
@@ -38,7 +36,7 @@ def act(page, *steps):
             page.locator(step.removeprefix("click ")).click()
         else:
             operate(control(page, verb, name), verb, value)
-        page.evaluate(TWO_FRAMES)
+        page.evaluate(TWO_FRAMES)  # what is not looked at first is drawn after the next frame
 
 
 def control(page, role, name):
