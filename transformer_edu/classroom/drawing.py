@@ -15,14 +15,14 @@ import torch
 import torch.nn.functional as F
 
 from transformer_edu.classroom.comparing import difference
-from transformer_edu.classroom.observing import observe
+from transformer_edu.classroom.observing import Observed, observe
 from transformer_edu.classroom.problems import EXAMPLES, Cases, Choice, Mistake, Numbers, Problem, ProblemSet
 
 SLOT = re.compile(r"<<(\w+)(?:\.(\w+))?>>")
 ATTEMPTS = 1000  # to draw cases in which every mistake shows that should
 
 Answer = Callable[..., Any]
-Calls = list[tuple[Any, ...]]  # the arguments of each
+Call = tuple[tuple[Any, ...], Observed]  # its arguments, and what the solution does with them
 Wrong = list[tuple[tuple[str, ...], Answer]]  # the groups that a mistake passes, and its code
 
 
@@ -91,26 +91,40 @@ class Drawn:
         return found
 
     @cached_property
-    def cases(self) -> Cases:
-        """The arguments of all calls, by group: as they are drawn first, and more until they tell what they should.
+    def calls(self) -> dict[str, list[Call]]:
+        """All calls by group, each with its right answer: as drawn first, and more until they tell what they should.
 
         In each group shows every mistake that does not pass it, and none that does. Somewhere in the hidden groups
         shows what another term would ask for, where one choice is another.
         """
-        right = self.function(self.solution)
         wrong = [(one.passes, self.function(self.with_mistake(one))) for one in self.problem.mistakes]
-        found = {group: self._telling(group, right, wrong) for group in self.problem.points}
-        hidden = [one for group, cases in found.items() if group != EXAMPLES for one in cases]
+        found = {group: self._telling(group, wrong) for group in self.problem.points}
+        hidden = [one for group, calls in found.items() if group != EXAMPLES for one in calls]
         others = [one.function(one.solution) for one in self._neighbours()]
-        others = [fn for fn in others if self._passes(hidden, right, fn)]
-        for group, case in self._more(wrong, right):
+        others = [fn for fn in others if self._passes(hidden, fn)]
+        for group, call in self._more(wrong):
             if not others:
                 return found
-            still = [fn for fn in others if self._passes([case], right, fn)]
+            still = [fn for fn in others if self._passes([call], fn)]
             if len(still) < len(others):
-                found[group].append(case)
+                found[group].append(call)
             others = still
         raise ValueError(f"{self.place}: no cases show {len(others)} of what another term may ask for")
+
+    @cached_property
+    def right(self) -> Answer:
+        """The solution as a function."""
+        return self.function(self.solution)
+
+    @property
+    def cases(self) -> Cases:
+        """The arguments of all calls, by group."""
+        return {group: [arguments for arguments, _ in calls] for group, calls in self.calls.items()}
+
+    @property
+    def wanted(self) -> dict[str, list[Observed]]:
+        """What the solution does in all calls, by group."""
+        return {group: [wanted for _, wanted in calls] for group, calls in self.calls.items()}
 
     def _neighbours(self) -> Iterator["Drawn"]:
         """The same with one choice changed, where that is another function."""
@@ -120,35 +134,36 @@ class Drawn:
                 if other.solution != self.solution:
                     yield other
 
-    def _telling(self, group: str, right: Answer, wrong: Wrong) -> Calls:
+    def _telling(self, group: str, wrong: Wrong) -> list[Call]:
         unseen = [fn for passes, fn in wrong if group not in passes]
-        chosen: Calls = []
+        chosen: list[Call] = []
         for attempt in range(ATTEMPTS):
-            for case in self._draw(group, attempt, right, wrong):
-                still = [fn for fn in unseen if self._passes([case], right, fn)]
+            for call in self._draw(group, attempt, wrong):
+                still = [fn for fn in unseen if self._passes([call], fn)]
                 if attempt == 0 or len(still) < len(unseen):
-                    chosen.append(case)
+                    chosen.append(call)
                 unseen = still
             if not unseen:
                 return chosen
         raise ValueError(f"{self.place}: no cases of {group!r} show {len(unseen)} of its mistakes")
 
-    def _more(self, wrong: Wrong, right: Answer) -> Iterator[tuple[str, tuple[Any, ...]]]:
-        """Further cases of the hidden groups, each with its group."""
+    def _more(self, wrong: Wrong) -> Iterator[tuple[str, Call]]:
+        """Further calls of the hidden groups, each with its group."""
         for attempt in range(1, ATTEMPTS):
             for group in self.problem.points:
                 if group != EXAMPLES:
-                    yield from ((group, case) for case in self._draw(group, attempt, right, wrong))
+                    yield from ((group, call) for call in self._draw(group, attempt, wrong))
 
-    def _draw(self, group: str, attempt: int, right: Answer, wrong: Wrong) -> Calls:
-        """Cases of a group in which no mistake shows that is to pass it."""
+    def _draw(self, group: str, attempt: int, wrong: Wrong) -> list[Call]:
+        """Calls of a group in which no mistake shows that is to pass it."""
         numbers = Numbers(_seed(self.key, f"{self.place}/{group}/{attempt}"))
         never = [fn for passes, fn in wrong if group in passes]
         cases = self.problem.cases(numbers, self.choices)[group]
-        return [case for case in cases if all(self._passes([case], right, fn) for fn in never)]
+        calls = [(case, observe(self.right, case, self.problem.gradient)) for case in cases]
+        return [call for call in calls if all(self._passes([call], fn) for fn in never)]
 
-    def _passes(self, cases: Calls, right: Answer, fn: Answer) -> bool:
-        pairs = ([observe(one, case, self.problem.gradient) for one in (right, fn)] for case in cases)
+    def _passes(self, calls: list[Call], fn: Answer) -> bool:
+        pairs = ((wanted, observe(fn, case, self.problem.gradient)) for case, wanted in calls)
         return not any(difference(*pair) for pair in pairs)
 
 

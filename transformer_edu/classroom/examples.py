@@ -63,12 +63,8 @@ def packed(problems: list[Drawn]) -> str:
     """The examples of a set's problems, as text for a notebook."""
     found = {}
     for drawn in problems:
-        right = drawn.function(drawn.solution)
-        cases = [
-            {"arguments": plain(list(arguments)), "wanted": observe(right, arguments, drawn.problem.gradient)}
-            for arguments in drawn.cases[EXAMPLES]
-        ]
-        names = list(inspect.signature(right).parameters)
+        cases = [{"arguments": plain(list(one)), "wanted": wanted} for one, wanted in drawn.calls[EXAMPLES]]
+        names = list(inspect.signature(drawn.right).parameters)
         found[drawn.name] = {"gradient": drawn.problem.gradient, "arguments": names, "cases": cases}
     text = base64.b64encode(zlib.compress(json.dumps(found).encode(), 9)).decode()
     return "\n".join(text[start : start + WIDTH] for start in range(0, len(text), WIDTH))

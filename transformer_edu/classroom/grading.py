@@ -13,7 +13,7 @@ from typing import Any
 from transformer_edu.classroom.comparing import difference
 from transformer_edu.classroom.diagnosing import diagnosis
 from transformer_edu.classroom.drawing import Drawn
-from transformer_edu.classroom.observing import Observed, from_plain, observe, plain
+from transformer_edu.classroom.observing import Observed, from_plain, plain
 from transformer_edu.classroom.problems import EXAMPLES
 from transformer_edu.judge.sandbox import Limits, Outcome
 from transformer_edu.judge.sandbox import run as run_apart
@@ -37,15 +37,7 @@ class Material:
     @cached_property
     def wanted(self) -> dict[str, Seen]:
         """What the solutions do, by problem and group."""
-        return {drawn.name: self._wanted(drawn) for drawn in self.problems}
-
-    @staticmethod
-    def _wanted(drawn: Drawn) -> Seen:
-        right = drawn.function(drawn.solution)
-        return {
-            group: [observe(right, arguments, drawn.problem.gradient) for arguments in cases]
-            for group, cases in drawn.cases.items()
-        }
+        return {drawn.name: drawn.wanted for drawn in self.problems}
 
     @cached_property
     def orders(self) -> list[dict[str, Any]]:

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from transformer_edu.judge.sandbox import out_of_memory
+
 Observed = dict[str, Any]  # "output", "gradients", "changed"; or "error", a phrase about "it"
 DEEPEST = 20  # lists in lists
 DTYPES = {str(one): one for one in (torch.float32, torch.float64, torch.int64, torch.int32, torch.bool)}
@@ -40,7 +42,7 @@ def in_words(error: BaseException) -> str:
     """What an exception says, as a short phrase about "it"."""
     if isinstance(error, SystemExit):
         return "it ends the program"
-    if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
+    if out_of_memory(error):
         return "it asks for more memory than there is for an answer"
     first = (str(error).strip().splitlines() or [""])[0]
     return f"it stops with {type(error).__name__}: {first}"[:300].rstrip(": .")
