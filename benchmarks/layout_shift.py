@@ -9,15 +9,11 @@ browser's own layout shifts from the first byte until the page, scrolled screen 
 """
 
 import argparse
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 from playwright.sync_api import Browser, sync_playwright
+from shared.pages import built_pages, served
 
 from transformer_edu.widgets import headless
 
@@ -41,9 +37,9 @@ WATCH = """
     ))).observe({ type: "layout-shift", buffered: true });
 """
 READY = """[...document.querySelectorAll('[data-widget]')].every((figure) => figure.dataset.ready)"""
-# Formulas are set, letters are there, and nothing has changed for ten frames.
+# The letters are there, and nothing has changed for ten frames.
 SETTLED = """async () => {
-    await Promise.all([globalThis.MathJax?.startup?.promise, document.fonts.ready]);
+    await document.fonts.ready;
     let quiet = 0;
     const observer = new MutationObserver(() => (quiet = 0));
     observer.observe(document.body, { subtree: true, childList: true, attributes: true });
@@ -57,22 +53,6 @@ SCROLLED = """async () => {
         for (let frames = 0; frames < 3; frames++) await new Promise(requestAnimationFrame);
     }
 }"""
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    """A server that prints nothing."""
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
-
-
-@contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """The address at which a folder is served."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
 
 
 def shifts_of(browser: Browser, address: str, width: int) -> list[dict[str, Any]]:
@@ -101,8 +81,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[""], help="beginnings of the pages' names")
     parser.add_argument("--causes", action="store_true", help="name what moved, the largest shifts first")
     options = parser.parse_args()
-    all_pages = sorted(path for part in ("book", "notebooks") for path in (options.book / part).glob("*.html"))
-    pages = [path for path in all_pages if path.name.startswith(tuple(options.only))]
+    pages = [path for path in built_pages(options.book) if path.name.startswith(tuple(options.only))]
     above = []
     with served(options.book) as address, sync_playwright() as tool:
         browser = headless.launch(tool)

@@ -10,28 +10,18 @@ counted in a column of their own: they come only when a reader asks for them, so
 import argparse
 import gzip
 from collections import Counter
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Page, Response, sync_playwright
+from shared.pages import PACKED, built_pages, served
 
 from transformer_edu.widgets import headless
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKED = {".png", ".webp", ".woff2", ".woff", ".jpg"}  # compressed already
 KINDS = {".js": "scripts", ".css": "styles", ".html": "text", **dict.fromkeys(PACKED, "pictures, fonts")}
 AT_END = "scrollBy(0, innerHeight), scrollY + innerHeight >= document.documentElement.scrollHeight - 2"
 COLUMNS = ("text", "scripts", "styles", "pictures, fonts", "other", "weights")
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    """A server that prints nothing."""
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
 
 
 def weigh(page: Page, address: str) -> Counter[str]:
@@ -63,21 +53,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--book", type=Path, default=ROOT / "_build" / "html", help="the built book's folder")
     book = parser.parse_args().book
-    pages = sorted(path for part in ("book", "notebooks") for path in (book / part).glob("*.html"))
     rows = {}
-    with (
-        ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(book))) as server,
-        sync_playwright() as tool,
-    ):
-        Thread(target=server.serve_forever, daemon=True).start()
+    with served(book) as address, sync_playwright() as tool:
         browser = headless.launch(tool)
-        for path in pages:
+        for path in built_pages(book):
             context = browser.new_context(viewport={"width": 1280, "height": 900})
-            address = f"http://127.0.0.1:{server.server_port}/{path.relative_to(book).as_posix()}"
-            rows[path.relative_to(book).as_posix()] = weigh(context.new_page(), address)
+            name = path.relative_to(book).as_posix()
+            rows[name] = weigh(context.new_page(), f"{address}/{name}")
             context.close()
         browser.close()
-        server.shutdown()
     print(f"{'kB, gzipped':42}{'all':>7}" + "".join(f"{name:>17}" for name in COLUMNS))
     for name, row in sorted(rows.items(), key=lambda item: -item[1].total()):
         print(f"{name:42}{row.total() / 1000:7.0f}" + "".join(f"{row[column] / 1000:17.0f}" for column in COLUMNS))

@@ -91,8 +91,11 @@ def write_assets(app: Sphinx) -> None:
         return
     folder = Path(app.outdir) / "_static"
     folder.mkdir(parents=True, exist_ok=True)
-    scripts = {f"figure-{name}.js": assets.figure_script(name) for name in assets.figure_names()}
-    for name, text in {"figures.css": assets.stylesheet(), "figures.js": assets.host_script(), **scripts}.items():
+    names = assets.figure_names()
+    scripts = {f"figure-{name}.js": assets.figure_script(name) for name in names}
+    styles = {f"figure-{name}.css": assets.own_styles(name) for name in names}
+    shared = {"figures.css": assets.shared_styles(), "figures.js": assets.host_script()}
+    for name, text in (shared | styles | scripts).items():
         (folder / name).write_text(text, encoding="utf-8")
 
 
@@ -121,15 +124,15 @@ def prepare_page(app: Sphinx, pagename: str, templatename: str, context: dict[st
 
 
 def head_tags(app: Sphinx, context: dict[str, Any], names: list[str]) -> str:
-    """The stylesheet and the scripts, in the order in which they have to run."""
+    """The style sheets and the scripts, in the order in which they have to be read."""
 
     def address(file: str) -> str:
         return escape(f"{context['pathto']('_static/' + file, 1)}?v={app.config.figure_version}")
 
+    styles = ["figures.css", *(f"figure-{name}.css" for name in names)]
     scripts = [*(f"figure-{name}.js" for name in names), "figures.js"]
-    return f'\n<link rel="stylesheet" href="{address("figures.css")}">' + "".join(
-        f'\n<script defer src="{address(file)}"></script>' for file in scripts
-    )
+    links = [f'\n<link rel="stylesheet" href="{address(file)}">' for file in styles]
+    return "".join(links + [f'\n<script defer src="{address(file)}"></script>' for file in scripts])
 
 
 def stills_as_files(app: Sphinx, context: dict[str, Any], body: str) -> str:

@@ -1,5 +1,7 @@
 """Sphinx extension: every page has the book's own font, written into _static/fonts with its licence.
 
+A page waits for its commonest letters only.
+
 The theme's icons are a font too, of which a book uses a few dozen of two thousand: the others are left out of the file.
 """
 
@@ -13,7 +15,9 @@ from sphinx.application import Sphinx
 from transformer_edu.support.files import write_atomically
 from transformer_edu.widgets import font
 
-SHEET = "fonts/book-sans.css"
+FIRST_SHEET, LATER_SHEET = "fonts/book-sans.css", "fonts/book-sans-more.css"
+# Attributes of a link to a style sheet that no page waits for; where no script runs, it counts from the start.
+LATER = {"media": "print, (scripting: none)", "onload": "this.media = 'all'"}
 ICONS = "vendor/fontawesome/webfonts/fa-solid-900.woff2"
 # The theme's list of icons: names, and the place in the font.
 NAMED = re.compile(r'((?:\.fa-[a-z0-9-]+:before,?)+)\{content:"\\([0-9a-f]+)"\}')
@@ -21,18 +25,23 @@ SPOKEN = re.compile(r"\bfa-([a-z0-9-]+)")
 WRITTEN = re.compile(r'"\\([ef][0-9a-f]{3})"')
 
 
+def read_now(family: str, *styles: str) -> str:
+    """A script that reads a font at once: by itself a browser does when it has laid out a line without it."""
+    return "".join(f"document.fonts.load('{style} 1em \"{family}\"');" for style in styles)
+
+
 def write_font(app: Sphinx) -> None:
     """Write the style sheet that holds the font, and the licence beside it."""
     if app.builder.format != "html":
         return
-    write_sheet(app, SHEET, font.stylesheet(), font.LICENCE, font.licence())
+    write_sheet(app, FIRST_SHEET, font.stand_ins() + font.faces(font.FIRST))
+    write_sheet(app, LATER_SHEET, font.faces(font.LATER))
+    write_sheet(app, f"fonts/{font.LICENCE}", font.licence())
 
 
-def write_sheet(app: Sphinx, name: str, text: str, licence: str, terms: str) -> None:
-    """Write a style sheet that holds a font into _static, and the font's licence beside it."""
-    sheet = Path(app.outdir, "_static", name)
-    write_atomically(sheet, text.encode())
-    write_atomically(sheet.parent / licence, terms.encode())
+def write_sheet(app: Sphinx, name: str, text: str) -> None:
+    """Write a style sheet, or the licence of the font in it, into _static."""
+    write_atomically(Path(app.outdir, "_static", name), text.encode())
 
 
 def leave_out_icons(app: Sphinx, error: Exception | None) -> None:
@@ -56,8 +65,10 @@ def leave_out_icons(app: Sphinx, error: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register both; the style sheet comes before all but the theme's own."""
+    """Register both; the style sheets come before all but the theme's own."""
     app.connect("builder-inited", write_font)
     app.connect("build-finished", leave_out_icons)
-    app.add_css_file(SHEET, priority=100)
+    app.add_css_file(FIRST_SHEET, priority=100)
+    app.add_css_file(LATER_SHEET, priority=100, **LATER)
+    app.add_js_file(None, body=read_now(font.FAMILY, "400", "600", "italic 400"), priority=100)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from typing import Any
 
 from docutils import nodes
-from fonts import write_sheet
+from fonts import read_now, write_sheet
 from fontTools import subset
 from fontTools.ttLib import TTFont
 from math_core import LatexError, LatexToMathML
@@ -145,14 +145,16 @@ def write_font(app: Sphinx) -> None:
         f'@font-face {{ font-family: "{FAMILY}"; src: url("data:font/woff2;base64,{data}") format("woff2"); }}\n'
         f'math {{ font-family: "{FAMILY}", math; }}\n'
     )
-    write_sheet(app, SHEET, text, LICENCE, licence())
+    write_sheet(app, SHEET, text)
+    write_sheet(app, f"fonts/{LICENCE}", licence())
 
 
 def prepare_page(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object) -> None:
     """Give the font to a page that has formulas."""
     if MATH.search(context.get("body") or ""):
         address = escape(context["pathto"](f"_static/{SHEET}", 1))
-        context["metatags"] = context.get("metatags", "") + f'\n<link rel="stylesheet" href="{address}">'
+        tags = f'\n<link rel="stylesheet" href="{address}">\n<script>{read_now(FAMILY, "400")}</script>'
+        context["metatags"] = context.get("metatags", "") + tags
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

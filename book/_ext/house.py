@@ -14,6 +14,9 @@ UNWANTED = ("thebe",)
 MENDED = (
     # The theme's icons come from its style sheet and font; this script, 1.5 MB, would draw them a second time.
     (re.compile(r'\s*<script defer src="[^"]*scripts/fontawesome\.js[^"]*"></script>'), ""),
+    # Scripts that are read before the page is drawn, though none of them draws: they are read after it, in their order.
+    (re.compile(r'<script src="(?=[^"]*_static/)(?![^"]*documentation_options)'), '<script defer src="'),
+    (re.compile(r'\s*<link rel="preload" as="script"[^>]*/>'), ""),
     # Roles and empty headings that accessibility checkers refuse.
     (re.compile(r' role="doc-biblioentry"'), ""),
     (re.compile(r'<div role="list" class="citation-list">'), '<div class="citation-list">'),

@@ -13,8 +13,10 @@ from typing import Any
 import tinycss2
 from sphinx.application import Sphinx
 
-OWN = ("figures.css", "custom.css", "book-sans.css", "book-math.css")  # have nothing to spare
-SEARCH_SCRIPTS = re.compile(r'\s*<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>')
+OWN = ("figure*.css", "custom.css", "book-*.css")  # have nothing to spare
+SEARCH_SCRIPTS = re.compile(
+    r'\s*<script(?: defer)? src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>'
+)
 TABS = re.compile(r"\s*<script [^>]*design-tabs\.js[^>]*></script>")  # of which the book has none
 CLASSES = re.compile(r'\bclass="([^"]*)"')
 WORD = re.compile(r"[A-Za-z_][\w-]*")
@@ -90,7 +92,7 @@ def leave_out(app: Sphinx, error: Exception | None) -> None:
             page.write_text(lean, encoding="utf-8")
     known = words_in(folder)
     for sheet in (folder / "_static").rglob("*.css"):
-        if sheet.name not in OWN:
+        if not any(map(sheet.match, OWN)):
             sheet.write_text(used_rules(sheet.read_text(encoding="utf-8"), known), encoding="utf-8")
 
 

@@ -60,9 +60,18 @@ def module_source(name: str) -> str:
 
 @cache
 def stylesheet(*names: str) -> str:
-    """The shared styles and those of the named figures (css/NAME.css, where there is one); no name: of all."""
-    own = [f"css/{name}.css" for name in sorted(names or figure_names())]
-    return "".join(_read(path) for path in ("css/figures.css", *own) if (FOLDER / path).exists())
+    """The shared styles and those of the named figures; no name: of all."""
+    return shared_styles() + "".join(map(own_styles, sorted(names or figure_names())))
+
+
+def shared_styles() -> str:
+    """What all figures have in common."""
+    return _read("css/figures.css")
+
+
+def own_styles(name: str) -> str:
+    """What one figure has for itself, css/NAME.css."""
+    return _read(f"css/{name}.css")
 
 
 def host_script() -> str:
