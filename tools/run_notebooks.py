@@ -23,6 +23,7 @@ from typing import Any
 
 import nbformat
 from agreement import settle
+from dark_pictures import remove_orphans, take_twins, write_twins
 from filelock import FileLock
 from fingerprint import Sources, fingerprint
 from nbclient import NotebookClient
@@ -36,6 +37,7 @@ from transformer_edu.widgets.stills import NO_STILL
 
 ROOT = Path(__file__).resolve().parent.parent
 FINGERPRINTS = "outputs.json"  # beside the chapters: one line for each
+TWICE = ["--IPKernelApp.extra_extensions=transformer_edu.plots.dark"]  # pictures are shown light and dark
 PARSING = threading.Lock()  # Python 3.11 miscounts when two threads build syntax trees
 HANG = 3600  # seconds; no busy machine takes that long to start a kernel
 ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -70,6 +72,7 @@ def execute(path: Path, root: Path = ROOT) -> float:
     with PARSING:
         mark = fingerprint(notebook, root)
     run_cells(notebook, path.parent)
+    twins = take_twins(notebook)
     normalize(notebook)
     stored = nbformat.reads(written.decode(), as_version=4)
     keep_what_agrees(notebook, stored)
@@ -77,6 +80,7 @@ def execute(path: Path, root: Path = ROOT) -> float:
     if path.read_bytes() != written:
         raise RuntimeError("the file was edited while it ran; run it again")
     store(notebook, path)
+    write_twins(twins, root)
     store_fingerprint(path, mark)
     return time.perf_counter() - began
 
@@ -88,7 +92,8 @@ def run_cells(notebook: NotebookNode, folder: Path) -> None:
         patience: dict[str, Any] = {"timeout": None, "startup_timeout": HANG}
         place = {"metadata": {"path": folder}}
         settings = Config(AsyncKernelManager=address)
-        NotebookClient(notebook, config=settings, kernel_name="python3", resources=place, **patience).execute()
+        options: dict[str, Any] = {"config": settings, "resources": place, "extra_arguments": TWICE}
+        NotebookClient(notebook, kernel_name="python3", **options, **patience).execute()
 
 
 def keep_what_agrees(notebook: NotebookNode, stored: NotebookNode) -> None:
@@ -173,7 +178,9 @@ def main() -> int:
     print(
         f"{len(paths) - len(todo)} of {len(paths)} chapters are up to date" + (f"; running {len(todo)}" if todo else "")
     )
-    return bool(run_all(todo, options.jobs))
+    failed = run_all(todo, options.jobs)
+    remove_orphans(ROOT)
+    return bool(failed)
 
 
 if __name__ == "__main__":

@@ -4,10 +4,12 @@ The plots are drawn at 144 dots an inch, so that they are sharp on any screen. A
 would show a small plot with huge letters beside a large one with small letters. Here each picture gets the width, in
 CSS pixels, at which its type is as large as that of all others.
 
-In the finished book they are WebP files without a loss, a little over half as large as the PNG files of the notebooks.
+In the finished book they are WebP files without a loss, a little over half as large as the PNG files of the notebooks,
+and each that has a dark twin in book/dark stands beside it: the theme shows the one or the other.
 """
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 DOTS_PER_PIXEL = 144 / 96
 SHOWN = re.compile(r'((?:src|href)="[^"]*\b_images/[\w-]+)\.png"')
+IMAGE = re.compile(r'<img [^>]*\bsrc="([^"]*\b_images/)([0-9a-f]{16})([0-9a-f]{48})\.webp"[^>]*>')
+TWINS = Path("book", "dark")  # files named after the first sixteen digits of the light picture's hash
 
 
 class SizePictures(SphinxPostTransform):
@@ -46,8 +50,26 @@ def write_webp(app: Sphinx, error: Exception | None) -> None:
         png.unlink()
     for path in Path(app.outdir).rglob("*.html"):
         text = path.read_text(encoding="utf-8")
-        if text != (mended := SHOWN.sub(r'\1.webp"', text)):
+        mended = SHOWN.sub(r'\1.webp"', text)
+        if app.builder.name == "html":
+            mended = IMAGE.sub(lambda image: with_twin(app, image), mended)
+        if text != mended:
             path.write_text(mended, encoding="utf-8")
+
+
+def with_twin(app: Sphinx, image: re.Match[str]) -> str:
+    """A picture and its dark twin, of which a page fetches the one that it shows."""
+    _, start, rest = image.groups()
+    twin, light = Path(app.srcdir, TWINS, f"{start}.webp"), Path(app.outdir, "_images", f"{start}{rest}.webp")
+    if not twin.exists():
+        return image[0]
+    dark = light.with_stem(f"dark-{start}")
+    shutil.copyfile(twin, dark)
+    with Image.open(light) as picture:
+        size = f'loading="lazy" width="{picture.width}" height="{picture.height}"'
+    one = image[0].replace("<img ", f'<img class="only-light" {size} ', 1)
+    other = image[0].replace("<img ", f'<img class="only-dark" {size} ', 1)
+    return one + other.replace(image[1] + light.name, image[1] + dark.name)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

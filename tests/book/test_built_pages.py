@@ -148,3 +148,28 @@ def test_a_line_stands_under_each_output_that_is_not_compared_and_under_no_other
         wanted = ["times" in one for one in tags if "nbval-ignore-output" in one]
         found = page(f"notebooks/{path.stem}.html").select(".te-uncompared")
         assert [line.text.startswith("Times") for line in found] == wanted, path.stem
+
+
+def test_each_plot_stands_in_a_chapter_light_and_dark(book_html, root):
+    twins = len(list((root / "book" / "dark").iterdir()))
+    both = [
+        (light, light.find_next_sibling("img"))
+        for path in (book_html / "notebooks").glob("*.html")
+        for light in BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser").select("img.only-light")
+    ]
+    assert len(both) == twins > 30
+    for light, dark in both:
+        assert dark["class"] == ["only-dark"]
+        assert dark["src"] != light["src"]
+        assert (book_html / "notebooks" / dark["src"]).exists()
+        kept = ("alt", "width", "height", "style", "loading")
+        assert [dark[name] for name in kept] == [light[name] for name in kept]
+
+
+@pytest.mark.parametrize("name", ["notebooks/06-attention", "book/intro"])
+def test_no_script_but_the_options_stands_in_the_way_of_the_first_picture(name, book_html):
+    page = BeautifulSoup((book_html / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
+    waited_for = [one["src"] for one in page.select("head script[src]:not([defer]):not([async])")]
+    assert len(waited_for) == 1
+    assert "documentation_options.js" in waited_for[0]
+    assert not page.select("link[rel=preload]")

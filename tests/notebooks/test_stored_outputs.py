@@ -9,6 +9,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from agreement import STATE, leaves
+from dark_pictures import twins_wanted
 from fingerprint import plain_python
 from take_stills import figures_in
 
@@ -86,3 +87,7 @@ def test_no_state_of_a_figure_holds_digits_that_differ_between_processors(chapte
                 exact = "rate" in path or "rates" in path  # of training, from a formula
                 if isinstance(leaf, Decimal) and not exact:
                     assert leaf.normalize().as_tuple().exponent >= -6, path
+
+
+def test_every_picture_has_a_dark_twin_and_every_twin_a_picture(root):
+    assert {path.name for path in (root / "book" / "dark").iterdir()} == twins_wanted(root / "notebooks")

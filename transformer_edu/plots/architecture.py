@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 from matplotlib.path import Path
 
-from transformer_edu.plots.style import INK, PARTS, QUIET, TYPE_SIZE, WASHES, WIDTH, book_style
+from transformer_edu.plots.style import FRAME, INK, PARTS, QUIET, TYPE_SIZE, WASHES, WIDTH, book_style
 from transformer_edu.support.validation import check_positive_integer
 
 # All lengths are in inches; y grows upwards, the way the data goes.
@@ -112,7 +112,7 @@ def draw_frame(axes: Axes, column: Column, bottom: float, top: float, num_layers
     x, width, shape = column.x, BOX + 0.43, "round,pad=0,rounding_size=0.1"
     left = x + column.side * 0.085 - width / 2  # wider on the side of the residual arrows
     frame = FancyBboxPatch((left, bottom), width, top - bottom, boxstyle=shape)
-    frame.set(facecolor="#f7f7f7", edgecolor=QUIET, linestyle=(0, (5, 3)), linewidth=1.2, zorder=0)
+    frame.set(facecolor=FRAME, edgecolor=QUIET, linestyle=(0, (5, 3)), linewidth=1.2, zorder=0)
     axes.add_patch(frame)
     for side, text in ((column.side, column.layer), (-column.side, f"× {num_layers:,}")):
         start = "left" if side > 0 else "right"

@@ -13,6 +13,7 @@ from torch import Tensor
 from transformer_edu.plots.inputs import as_finite, as_indices
 from transformer_edu.plots.style import (
     COLOURS,
+    FAINT,
     SIGNED,
     SIGNED_TICKS,
     WIDTH,
@@ -64,7 +65,7 @@ def plot_waves(table: Tensor, dimensions: Sequence[int]) -> Figure:
         axes.annotate(f"dimension {dimension}", (1, 0.5), (8, 0), "axes fraction", "offset points", va="center")
         axes.yaxis.set_major_formatter(SIGNED_TICKS)
         axes.locator_params(axis="y", nbins=3)
-        axes.axhline(0, color="#a6a6a6", linewidth=0.8, zorder=0)
+        axes.axhline(0, color=FAINT, linewidth=0.8, zorder=0)
     axes.set_xlabel("position")
     whole_ticks(axes.xaxis)
     figure.supylabel("value", fontsize=plt.rcParams["font.size"])

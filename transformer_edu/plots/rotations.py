@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from transformer_edu.plots.inputs import as_finite
-from transformer_edu.plots.style import COLOURS, GRID, QUIET, SIGNED_TICKS, book_style, number
+from transformer_edu.plots.style import COLOURS, FAINT, GRID, QUIET, SIGNED_TICKS, book_style, number
 from transformer_edu.support.validation import check_number, check_positive_integer
 
 
@@ -54,7 +54,7 @@ def plot_rotation(before: Tensor, after: Tensor, angle: float | int, pair: int, 
 def draw_clock_face(axes: Axes, radius: float = 1.0) -> None:
     """The unit circle and its axes, with room for numbers outside `radius`."""
     turn = np.linspace(0, 2 * np.pi, 181)
-    axes.plot(np.sin(turn), np.cos(turn), color="#a6a6a6", linewidth=1, zorder=0)
+    axes.plot(np.sin(turn), np.cos(turn), color=FAINT, linewidth=1, zorder=0)
     axes.axhline(0, color=GRID, linewidth=0.8, zorder=0)
     axes.axvline(0, color=GRID, linewidth=0.8, zorder=0)
     edge = 1.45 * max(radius, 1.0)

@@ -17,6 +17,8 @@ TYPE_SIZE = 11.0  # points
 INK = "#1a1a1a"
 QUIET = "#595959"  # for what is not the point: 7:1 on white
 GRID = "#d9d9d9"
+FAINT = "#a6a6a6"  # circles and axes that a drawing stands on
+FRAME = "#f7f7f7"  # behind a group of boxes
 
 MAGNITUDE = "cividis"
 SIGNED = LinearSegmentedColormap.from_list("blue_orange", ["#0b4f8a", "#6fa8d6", "#f7f7f7", "#f0a04b", "#a34700"])
@@ -75,13 +77,15 @@ SETTINGS: dict[Any, Any] = {
     "axes.unicode_minus": True,
 }
 
+LAYOUTS = 3  # until matplotlib's layout stays as it is: the same picture, however often it is drawn
+
 Arguments = ParamSpec("Arguments")
 
 
 def book_style(draw: Callable[Arguments, Figure]) -> Callable[Arguments, Figure]:
     """Run a plotting function under the book's settings, and under nobody else's.
 
-    Matplotlib reads some settings only when it first draws, so the figure is laid out once before they are gone.
+    Matplotlib reads some settings only when it first draws, so the figure is laid out before they are gone.
     """
 
     @functools.wraps(draw)
@@ -92,7 +96,8 @@ def book_style(draw: Callable[Arguments, Figure]) -> Callable[Arguments, Figure]
             figure = draw(*args, **kwargs)
             for axes in figure.axes:
                 axes.tick_params(labelsize=SETTINGS["xtick.labelsize"])  # how many ticks fit hangs on it
-            figure.draw_without_rendering()
+            for _ in range(LAYOUTS):
+                figure.draw_without_rendering()
         return figure
 
     return styled

@@ -82,7 +82,7 @@ def plot_moves(
         axes.annotate("", tuple(end), tuple(origin), arrowprops=arrow)
         axes.plot(*end, "o", color=colour)
         write(axes, name, end, (9, 3), colour)
-    axes.plot(*origin, "o", markerfacecolor="white", markeredgecolor=INK, markersize=10)
+    axes.plot(*origin, "o", color=INK, markerfacecolor="white", markersize=10)
     write(axes, start[0], origin, (11, 0), INK)
     everything = np.stack([*stay.values(), *arrive.values(), origin])
     axes.set(xlabel=across, ylabel=up, xlim=room(everything[:, 0], 0.25), ylim=room(everything[:, 1], 0.12))
