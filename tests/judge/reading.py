@@ -42,9 +42,12 @@ def right_text(name):
 
 
 def wrong_text(name):
-    """The text of a wrong component: a right one with its edits made."""
-    text = (COMPONENTS / "bases" / f"{WRONG[name]['base']}.py").read_text(encoding="utf-8")
-    for old, new in WRONG[name]["edits"]:
+    """The text of a wrong component: as it was written, or a right one with its edits made."""
+    one = WRONG[name]
+    if "code" in one:
+        return f"# kind: {name.split('__')[0]}\n# name: {one['name']}\n{one['code']}"
+    text = (COMPONENTS / "bases" / f"{one['base']}.py").read_text(encoding="utf-8")
+    for old, new in one["edits"]:
         assert old in text
         text = text.replace(old, new, 1)
     return text

@@ -15,6 +15,8 @@ Seen = dict[str, Tensor | str]  # what an experiment shows: tensors, and errors 
 LONG = "it is right for short sentences only"  # what several kinds can do wrong, each in an experiment of its own
 TRAINING = "it drops out although dropout is 0"
 OVERFLOW = "half precision overflows: a number beyond 65,504"
+KEPT = "something stays behind from an earlier call with other inputs"
+EMPTY = {"still": True, "empty": True}  # nothing but gains of a norm: no sub-layer gives anything but zeros
 PASSES = 240  # in training, where dropout is looked at
 
 
@@ -30,7 +32,7 @@ class Experiment:
     """`inputs` go in as they stand; `how` is "plain", "training" (dropout 0), "dropout" (one half) or "half".
 
     What fails here alone, and is none of the known mistakes, has the name `alone`. What is only a convention is a
-    `remark`.
+    `remark`. Among the `options`, "before" is a call that comes first, with other inputs.
     """
 
     title: str
@@ -132,6 +134,14 @@ def scramble(module: nn.Module) -> tuple[set[str], set[str]]:
     return ones, linear
 
 
+def empty(module: nn.Module, ones: set[str]) -> None:
+    """Set all that was learned to zero, but for what started as ones."""
+    with torch.no_grad():
+        for name, one in module.named_parameters():
+            if name not in ones:
+                one.zero_()
+
+
 # ------------------------------------------------------------------ seeing
 
 
@@ -213,14 +223,25 @@ def matters(run: Callable[..., Any], inputs: tuple[Any, ...], parameter: nn.Para
     return not torch.allclose(before, after, atol=1e-5, equal_nan=True)
 
 
+def sums_to_one(result: Any) -> bool:
+    """Whether weights are returned beside the output, each row of which sums to one."""
+    second = result[1] if isinstance(result, tuple | list) and len(result) == 2 else None
+    if type(second) is not Tensor or not second.is_floating_point():
+        return False
+    return torch.allclose(second.double().sum(-1), torch.ones((), dtype=torch.float64), atol=1e-3)
+
+
 def look_at_dropout(run: Callable[..., Any], module: nn.Module, inputs: tuple[Any, ...], passes: int) -> Seen:
     """With dropout of one half: what eval mode answers, and mean and spread of many passes in training."""
     module.eval()
+    result = run(*copies(inputs))
     seen: Seen = {
-        "output": tensor_of(run(*copies(inputs))).detach().clone(),
+        "output": tensor_of(result).detach().clone(),
         "again": tensor_of(run(*copies(inputs))).detach().clone(),
     }
     module.train()
     with torch.no_grad():
+        if sums_to_one(result) and not sums_to_one(run(*copies(inputs))):
+            seen["dropped weights"] = "yes"
         drawn = torch.stack([tensor_of(run(*copies(inputs))).double() for _ in range(passes)])
     return seen | {"mean": drawn.mean(0), "spread": drawn.std(0)}

@@ -17,6 +17,7 @@ from transformer_edu.judge.experiment import (
     Masked,
     Seen,
     copies,
+    empty,
     in_words,
     look,
     look_at_dropout,
@@ -38,6 +39,7 @@ class Parameters:
     ones: frozenset[str] = frozenset()
     loose: tuple[str, ...] = ()  # tensors in plain attributes, which training does not see
     made: bool = False  # whether they belong to a module
+    buffers: tuple[str, ...] = ()  # tensors that are saved with the module and not trained
 
 
 @dataclass(frozen=True)
@@ -86,11 +88,15 @@ class Kind:
 
     def _observe(self, target: Any, experiment: Experiment, convention: str) -> tuple[Seen, Parameters]:
         convert = CONVENTIONS[convention]
-        inputs = tuple(convert(one.mask) if isinstance(one, Masked) else one for one in experiment.inputs)
+
+        def converted(given: tuple[Any, ...]) -> tuple[Any, ...]:
+            return tuple(convert(one.mask) if isinstance(one, Masked) else one for one in given)
+
+        inputs = converted(experiment.inputs)
         if self.plain:
             first, second = (tensor_of(self.call(target, tuple(copies(inputs)))).detach().clone() for _ in range(2))
             return {"output": first, "again": second}, Parameters()
-        options = {**self.options, **experiment.options}
+        options = self.options | {name: one for name, one in experiment.options.items() if name in self.options}
         if experiment.how == "dropout" and "dropout" in options:
             options["dropout"] = 0.5
         makes = self.made and not (self.may_be_function and not is_made(target))
@@ -100,6 +106,8 @@ class Kind:
             if any(is_lazy(one) for one in component.parameters()):
                 self.call(component, inputs)
             ones, linear = scramble(component)
+            if experiment.options.get("empty"):
+                empty(component, ones)
             trained = {name: one for name, one in component.named_parameters() if one.requires_grad}
             named = {name: one.detach().clone() for name, one in component.named_parameters() if one.requires_grad}
             loose = tuple(
@@ -108,7 +116,8 @@ class Kind:
                 for name, one in vars(part).items()
                 if isinstance(one, Tensor)
             )
-            parameters = Parameters(named, frozenset(linear), frozenset(ones), loose, True)
+            buffers = tuple(name for name, one in component.named_buffers() if one.is_floating_point())
+            parameters = Parameters(named, frozenset(linear), frozenset(ones), loose, True, buffers)
             component.train(experiment.how == "training")
         inputs = inputs if makes or not self.made else (*inputs, *self._learned(experiment))
         masks = {place for place, one in enumerate(experiment.inputs) if isinstance(one, Masked)}
@@ -121,6 +130,9 @@ class Kind:
         def run(*given: Any) -> Any:
             return self.call(component, given)
 
+        if "before" in experiment.options:
+            with torch.no_grad():
+                run(*copies(converted(experiment.options["before"])))
         if experiment.how == "dropout":
             if not isinstance(component, nn.Module):
                 return {}, parameters

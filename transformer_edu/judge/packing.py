@@ -33,6 +33,7 @@ def pack(runs: Runs, told: dict[str, Any]) -> bytes:
                 "ones": sorted(parameters.ones),
                 "loose": list(parameters.loose),
                 "made": parameters.made,
+                "buffers": list(parameters.buffers),
                 "seen": [{name: value for name, value in one.items() if isinstance(value, str)} for one in seen],
             }
         )
@@ -56,7 +57,12 @@ def unpack(data: bytes) -> tuple[Runs, dict[str, Any]]:
                     name.removeprefix(start): value for name, value in tensors.items() if name.startswith(start)
                 }
             parameters = Parameters(
-                named, frozenset(one["linear"]), frozenset(one["ones"]), tuple(one["loose"]), bool(one["made"])
+                named,
+                frozenset(one["linear"]),
+                frozenset(one["ones"]),
+                tuple(one["loose"]),
+                bool(one["made"]),
+                tuple(one["buffers"]),
             )
             runs[str(one["convention"])] = seen, parameters
         return runs, dict(words["told"])

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from transformer_edu.checks.engine import Mistake
-from transformer_edu.judge.experiment import LONG, OVERFLOW, TRAINING, Experiment, Masked, tensor_of
+from transformer_edu.judge.experiment import KEPT, LONG, OVERFLOW, TRAINING, Experiment, Masked, tensor_of
 from transformer_edu.judge.kind import Function, Kind, Parameters, drawn, known
 from transformer_edu.judge.mistakes import named, of_attention, of_equation_one
 from transformer_edu.judge.model import Steps, attend, multi_head
@@ -60,6 +60,12 @@ def _experiments(*shape: int) -> list[Experiment]:
         Experiment("in training, with dropout 0", self_input, how="training", alone=TRAINING),
         Experiment("dropout of one half", self_input, how="dropout"),
         Experiment("half precision", (*across, Masked(PADDED)), how="half", alone=OVERFLOW, tolerance=3e-2),
+        Experiment(
+            "after a call with a mask",
+            self_input,
+            alone=KEPT,
+            options={"before": (*self_input, Masked(LATER.expand(2, 1, 5, 5).contiguous()))},
+        ),
         Experiment(
             "queries before any real token, as with padding on the left",
             (*self_input, Masked(LEFT)),

@@ -1,7 +1,7 @@
 """The loss, the learning rate, and the searches."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -26,25 +26,54 @@ TOKENS = torch.tensor([[3, 1, 5, 2], [6, 4, 0, 0]])
 WHOLE = torch.tensor([[3, 1, 5, 2], [6, 4, 1, 1]])
 
 
-def _smoothed(uniform: Function, less: Function = lambda smoothing, row: 0.0) -> Function:
-    """The loss whose even part is another, or from which something is taken away."""
+Even = Callable[[Tensor, Tensor, int], Tensor]  # logarithms (batch, seq, vocab), target, padding id -> (batch, seq)
+
+
+def _loss(
+    even: Even,
+    less: Callable[[float, Tensor], float] = lambda smoothing, row: 0.0,
+    row_of: Callable[[Tensor], Tensor] = lambda logits: logits.log_softmax(-1),
+    mean: Callable[[Tensor, Tensor, Tensor], Tensor] = lambda truth, even, real: (truth + even)[real].mean(),
+) -> Function:
+    """A smoothed loss: how the even part is spread, what is taken away, what is averaged, and over what."""
 
     def loss(logits: Tensor, target: Tensor, pad_id: int, smoothing: float) -> Tensor:
-        row = logits.log_softmax(-1)
-        truth = -row.gather(-1, target[..., None]).squeeze(-1)
-        each = (1 - smoothing) * truth + smoothing * uniform(row, target, pad_id) - less(smoothing, row)
-        return each[target != pad_id].mean()
+        row = row_of(logits)
+        truth = -(1 - smoothing) * row.gather(-1, target[..., None]).squeeze(-1)
+        return mean(truth, smoothing * even(row, target, pad_id) - less(smoothing, row), target != pad_id)
 
     return loss
 
 
-def _without(row: Tensor, target: Tensor, pad_id: int, truth: bool) -> Tensor:
-    """The mean over all words but padding, and but the right one if `truth`."""
-    left_out = torch.zeros_like(row, dtype=torch.bool)
-    left_out[..., pad_id] = True
-    if truth:
-        left_out = left_out.scatter(-1, target[..., None], True)
-    return -(row.masked_fill(left_out, 0.0)).sum(-1) / (~left_out).sum(-1)
+def _over(words: Callable[[Tensor, int, int], Tensor]) -> Even:
+    """Spread evenly over those words that are True in `words(target, pad_id, size)`."""
+
+    def even(row: Tensor, target: Tensor, pad_id: int) -> Tensor:
+        chosen = words(target, pad_id, row.shape[-1])
+        return -row.masked_fill(~chosen, 0.0).sum(-1) / chosen.sum(-1)
+
+    return even
+
+
+# Over which words the even part is spread: torch.nn's way, and three others that are in use. A smoothed target sums to
+# one in each; what is remarked of it, and the words.
+SPREADS: dict[str, Even] = {
+    "": _over(lambda target, pad_id, size: torch.ones(*target.shape, size, dtype=torch.bool)),
+    "the smoothing goes to the other words, the right one gets no share of it (torch.nn gives it one)": _over(
+        lambda target, pad_id, size: one_hot(target, size) == 0
+    ),
+    "padding gets no share of the smoothing (torch.nn gives it one)": _over(
+        lambda target, pad_id, size: (torch.arange(size) != pad_id).expand(*target.shape, size)
+    ),
+    "padding and the right word get no share of the smoothing (torch.nn gives them one)": _over(
+        lambda target, pad_id, size: (one_hot(target, size) == 0) & (torch.arange(size) != pad_id)
+    ),
+}
+
+
+def _loss_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
+    for remark, even in SPREADS.items():
+        yield remark, _loss(even)
 
 
 def _entropy(smoothing: float, row: Tensor) -> float:
@@ -55,34 +84,53 @@ def _entropy(smoothing: float, row: Tensor) -> float:
 
 def _loss_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
     hint = "(1 − ε) on the truth, and ε / V on each of the V words, the truth among them."
+    symptom = "losses that cannot be compared with others'"
     for name, why, wrong in (
         (
             "the even part is a sum over the vocabulary, not a mean",
             "ε is spread over V words: each gets ε / V.",
-            _smoothed(lambda row, target, pad: -row.sum(-1)),
-        ),
-        (
-            "padding gets no share of the smoothing",
-            "torch.nn spreads ε over all words, padding too; others spread it over the real words only.",
-            _smoothed(lambda row, target, pad: _without(row, target, pad, False)),
-        ),
-        (
-            "padding and the truth get no share of the smoothing",
-            "torch.nn spreads ε over all words; others over V − 2 of them.",
-            _smoothed(lambda row, target, pad: _without(row, target, pad, True)),
+            _loss(lambda row, target, pad: -row.sum(-1)),
         ),
         (
             "it is the divergence (KL), not the cross-entropy",
             "the entropy of the smoothed target is taken away: the gradient is the same, the number is not.",
-            _smoothed(lambda row, target, pad: -row.mean(-1), _entropy),
+            _loss(SPREADS[""], _entropy),
         ),
         (
             "the share of padding is taken away and given to nobody",
             "the target no longer sums to one: what padding had is missing from every token's loss.",
-            _smoothed(lambda row, target, pad: -(row.sum(-1) - row[..., pad]) / row.shape[-1]),
+            _loss(lambda row, target, pad: -(row.sum(-1) - row[..., pad]) / row.shape[-1]),
         ),
     ):
-        yield named(name, why, hint, "losses that cannot be compared with others'"), wrong
+        yield named(name, why, hint, symptom), wrong
+    for even in SPREADS.values():
+        yield (
+            named(
+                "the even part of the loss is summed over padding too",
+                "only the share of the right word is masked: padding adds to the loss, and to the gradient.",
+                "Which of your two sums knows where padding is?",
+                "the more padding a batch has, the larger its loss",
+            ),
+            _loss(even, mean=lambda truth, even, real: (truth[real].sum() + even.sum()) / real.sum()),
+        )
+        yield (
+            named(
+                "the sum over the real tokens is divided by the number of all tokens",
+                "padding counts for nothing in the sum and for one in the divisor.",
+                "What does your loss say of a batch that is half padding?",
+                "the more padding a batch has, the smaller its loss and its gradient",
+            ),
+            _loss(even, mean=lambda truth, even, real: (truth + even)[real].sum() / real.numel()),
+        )
+        yield (
+            named(
+                "probabilities stand where their logarithms should",
+                "cross-entropy is −Σ target · log p; here p itself is weighted.",
+                "What is your loss where the model is sure and right? It should be near 0.",
+                "a loss below 0, with a weak gradient where the model is most wrong",
+            ),
+            _loss(even, row_of=lambda logits: logits.softmax(-1)),
+        )
     yield (
         named(
             "the logits are reshaped where they should be transposed",
@@ -114,7 +162,7 @@ LABEL_SMOOTHING = Kind(
             alone="large scores overflow: the logarithm of a softmax, where log_softmax is meant",
         ),
     ],
-    lambda parameters: iter([("", label_smoothing)]),
+    _loss_rights,
     _loss_wrongs,
     made=False,
 )

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from transformer_edu.checks.engine import Mistake
-from transformer_edu.judge.experiment import LONG, TRAINING, Experiment, Masked
+from transformer_edu.judge.experiment import EMPTY, KEPT, LONG, TRAINING, Experiment, Masked
 from transformer_edu.judge.kind import Function, Kind, Parameters, drawn
 from transformer_edu.judge.mistakes import named, of_decoder_layer, of_encoder_layer, of_machine
 from transformer_edu.judge.model import (
@@ -31,6 +31,7 @@ PRE = "the norms stand before the parts (pre-norm); the paper has them after the
 X, MEMORY = drawn(2, 5, D_MODEL, seed=1), drawn(2, 5, D_MODEL, seed=2)
 LONGER = drawn(2, 7, D_MODEL, seed=3)
 REAL = Masked(padding_mask(torch.tensor([[5, 5, 5, 5, 5], [5, 5, 5, 0, 0]]), 0).expand(2, 1, 5, 5).contiguous())
+EVERY = Masked(torch.ones(2, 1, 5, 5, dtype=torch.bool))
 LATER = Masked(causal_mask(5)[None, None].expand(2, 1, 5, 5).contiguous())
 REAL_LONGER = Masked(
     padding_mask(torch.tensor([[5, 5, 5, 5, 5, 0, 0], [5, 5, 5, 0, 0, 0, 0]]), 0).expand(2, 1, 5, 7).contiguous()
@@ -44,6 +45,8 @@ ENCODER_EXPERIMENTS = [
     Experiment("300 tokens", (drawn(1, 300, D_MODEL),), alone=LONG),
     Experiment("in training, with dropout 0", (X, REAL), how="training", alone=TRAINING),
     Experiment("dropout of one half", (X,), how="dropout"),
+    Experiment("dropout, where attention and feed-forward give zeros", (X,), how="dropout", options=EMPTY),
+    Experiment("after another sentence", (X, REAL), alone=KEPT, options={"before": (MEMORY, EVERY)}),
 ]
 DECODER_EXPERIMENTS = [
     Experiment("target and source of five tokens", (X, MEMORY)),
@@ -54,6 +57,10 @@ DECODER_EXPERIMENTS = [
     Experiment("300 tokens", (drawn(1, 300, D_MODEL), drawn(1, 300, D_MODEL, seed=9)), alone=LONG),
     Experiment("in training, with dropout 0", (X, MEMORY, LATER, REAL), how="training", alone=TRAINING),
     Experiment("dropout of one half", (X, MEMORY), how="dropout"),
+    Experiment("dropout, where attention and feed-forward give zeros", (X, MEMORY), how="dropout", options=EMPTY),
+    Experiment(
+        "after another sentence", (X, MEMORY, LATER, REAL), alone=KEPT, options={"before": (MEMORY, X, LATER, EVERY)}
+    ),
 ]
 
 
@@ -88,10 +95,22 @@ def _decoder_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]
         "Which of your two attention modules does forward not call?",
         "fewer parameters are trained than there are",
     )
+    one_norm = named(
+        "one norm stands in two places",
+        "each sub-layer has a norm of its own: an index that was copied uses one of them twice, another never.",
+        "Which of your norms does forward not call?",
+        "fewer parameters are trained than there are",
+    )
     for layer in islice(_layers(parameters, True), 6):
-        yield one_attention, partial(decode_layer, Steps(), replace(layer, cross=layer.self_attention), HEADS)
+        for steps in (Steps(), _pre(Steps())):
+            yield one_attention, partial(decode_layer, steps, replace(layer, cross=layer.self_attention), HEADS)
+            yield one_attention, partial(decode_layer, steps, replace(layer, self_attention=layer.cross), HEADS)
+            for places in ((0, 0, 2), (0, 1, 1), (0, 1, 0), (0, 0, 0)):
+                norms = tuple(layer.norms[place] for place in places)
+                yield one_norm, partial(decode_layer, steps, replace(layer, norms=norms), HEADS)
         for mistake, steps in of_decoder_layer():
             yield mistake, partial(decode_layer, steps, layer, HEADS)
+            yield mistake, partial(decode_layer, _pre(steps), layer, HEADS)
 
 
 def _pre(steps: Steps) -> Steps:
@@ -131,11 +150,23 @@ PADDED_SOURCE = torch.tensor([[3, 4, 5, 6, 7], [8, 9, 3, 0, 0]])
 PADDED_TARGET = torch.tensor([[1, 5, 6, 9], [1, 8, 0, 0]])
 
 
-def _real(call: Function) -> Function:
-    """What stands at padding is nobody's business."""
+OTHER_PAD = 2  # stands in one experiment, and there for padding
+
+
+def _with_padding(ids: Tensor, pad_id: int) -> Tensor:
+    return ids.masked_fill(ids == 0, pad_id)
+
+
+def _padding_of(source: Tensor) -> int:
+    return OTHER_PAD if bool((source == OTHER_PAD).any()) else 0
+
+
+def _real(steps: Steps, machine: Any) -> Function:
+    """A machine's answer; what stands at padding is nobody's business."""
 
     def run(source: Tensor, target: Tensor) -> Tensor:
-        return call(source, target) * (target != 0)[..., None]
+        pad_id = _padding_of(source)
+        return translate(steps, machine, HEADS, pad_id, source, target) * (target != pad_id)[..., None]
 
     return run
 
@@ -143,7 +174,7 @@ def _real(call: Function) -> Function:
 def _call(model: Any, inputs: tuple[Any, ...]) -> Any:
     answer = model(*inputs)
     logits = answer[0] if isinstance(answer, tuple | list) else getattr(answer, "logits", answer)
-    return logits * (inputs[1] != 0)[..., None]
+    return logits * (inputs[1] != _padding_of(inputs[0]))[..., None]
 
 
 def _machines(parameters: Parameters) -> Iterator[Any]:
@@ -174,14 +205,14 @@ def _machine_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
                 continue
             for mask in (steps.target_mask, causal_only):
                 chosen = replace(steps, target_mask=mask)
-                yield remark, _real(partial(translate, chosen, one, HEADS, 0))
+                yield remark, _real(chosen, one)
 
 
 def _machine_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
     for machine in islice(_machines(parameters), 6):
         for final in {machine.final, ()}:
             for mistake, steps in of_machine():
-                yield mistake, _real(partial(translate, steps, replace(machine, final=final), HEADS, 0))
+                yield mistake, _real(steps, replace(machine, final=final))
 
 
 TRANSFORMER = Kind(
@@ -199,8 +230,15 @@ TRANSFORMER = Kind(
             alone="it takes padding to be at the end of a source: real tokens are counted, and not looked for",
         ),
         Experiment("120 tokens", (SOURCE.repeat(1, 24), TARGET.repeat(1, 30)), alone=LONG, tolerance=3e-3),
+        Experiment(
+            "another padding id",
+            (_with_padding(PADDED_SOURCE, OTHER_PAD), _with_padding(PADDED_TARGET, OTHER_PAD)),
+            alone="padding is taken to be 0, whatever pad_id says",
+            options={"pad_id": OTHER_PAD},
+        ),
         Experiment("in training, with dropout 0", (PADDED_SOURCE, TARGET), how="training", alone=TRAINING),
         Experiment("dropout of one half", (SOURCE, TARGET), how="dropout"),
+        Experiment("after another sentence", (PADDED_SOURCE, TARGET), alone=KEPT, options={"before": (SOURCE, TARGET)}),
     ],
     _machine_rights,
     _machine_wrongs,

@@ -223,9 +223,25 @@ def _layer_norm_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]
         "eps is 1e-6 or smaller, where this book and torch.nn have 1e-5",
         lambda x, *rest: layer_norm(x, gamma, beta, 1e-6),
     )
+    for more, shift in _offsets(parameters):
+        yield ADDED, lambda x, *rest, more=more, shift=shift: layer_norm(x, 1 + more, shift)
+
+
+ADDED = "the weight is what is added to a gain of 1"
+
+
+def _offsets(parameters: Parameters) -> Iterator[tuple[Tensor, Tensor]]:
+    """What may be added to γ = 1, and what may be β, where nothing started as ones."""
+    rows = [row for one in parameters.named.values() for row in one.reshape(-1, one.shape[-1] if one.dim() else 1)]
+    if not parameters.ones and len(rows) == 2 and all(row.numel() == D_MODEL for row in rows):
+        yield rows[0], rows[1]
+        yield rows[1], rows[0]
 
 
 def _layer_norm_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
+    if parameters.named and all(one.numel() == 1 for one in parameters.named.values()):
+        yield from _single_numbers(*parameters.named.values())
+        return
     gamma, beta = _gain(parameters)
     for mistake, wrong in known("layer normalization"):
         yield mistake, lambda x, *rest, wrong=wrong: wrong(x, gamma, beta)
@@ -249,6 +265,18 @@ def _layer_norm_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Functi
     )
 
 
+def _single_numbers(gamma: Tensor, beta: Tensor | None = None) -> Iterator[tuple[Mistake, Function]]:
+    yield (
+        named(
+            "γ and β are one number each, not one for each feature",
+            "torch.ones(1) is broadcast: all features share one gain and one shift.",
+            "How many numbers does your norm learn? With d_model features there are 2 · d_model.",
+            "the norm runs, and learns nearly nothing",
+        ),
+        lambda x, *rest: layer_norm(x, gamma, torch.zeros(()) if beta is None else beta),
+    )
+
+
 LAYER_NORM = Kind(
     "layer_norm",
     "cls(d_model, eps=1e-5), or fn(x, gamma, beta, eps=1e-5), over the last dimension",
@@ -265,7 +293,7 @@ def _rms_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
     gamma, _ = _gain(parameters)
     yield "", lambda x, *rest: rms_norm(x, gamma)
     yield "eps is smaller than 1e-5", lambda x, *rest: rms_norm(x, gamma, 1e-8)
-    yield "the weight is what is added to a gain of 1", lambda x, *rest: rms_norm(x, gamma + 1)
+    yield ADDED, lambda x, *rest: rms_norm(x, gamma + 1)
 
 
 def _rms_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
@@ -443,6 +471,13 @@ WIRINGS: tuple[tuple[str, str, str, str, Function], ...] = (
         "What comes out if the sub-layer gives zeros, before the norm behind it?",
         "the stream loses what the norm takes away, layer by layer",
         lambda x, part, norm, place: norm(part(x) + norm(x)) if place == "post" else norm(x) + part(norm(x)),
+    ),
+    (
+        "x is added twice",
+        "part(x) + x is added to x again: one addition in the sub-layer, or before the norm, is one too many.",
+        "What comes out if the sub-layer gives zeros, without the norm: x, or 2 x?",
+        "what the sub-layers find counts half",
+        lambda x, part, norm, place: norm(x + x + part(x)) if place == "post" else x + x + part(norm(x)),
     ),
     (
         "the sub-layer is applied twice",
