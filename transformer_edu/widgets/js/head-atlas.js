@@ -155,17 +155,19 @@ function tileOf(name, actions) {
     element,
     paint: (map) => paint(canvas, map, mayLookIn(kind)),
     /** Its measures in words; the one by which the tiles are sorted is shown. */
-    show(how, measures, sort, needed) {
-      const all = JSON.stringify([how, measures, sort, needed]);
+    show(how, measures, sort, needed, free) {
+      const all = JSON.stringify([how, measures, sort, needed, free]);
       if (all === told) return;
       told = all;
       const shown = sort === "place" ? null : measures[sort];
       fill(first, shown === null ? `layer ${layer + 1}` : `L${layer + 1}, h${head + 1}`);
-      fill(second, shown === null ? `head ${head + 1}` : bold(shown === undefined ? "…" : numberOf(sort, shown)));
+      const number = shown === null ? `head ${head + 1}` : bold(shown === undefined ? "…" : numberOf(sort, shown));
+      fill(second, number, free ? span("te-atlas-free", " ✓") : "");
       fill(state, how ?? (needed ? "stays" : ""));
       element.toggleAttribute("data-needed", needed);
       Object.entries(measures).forEach(([key, value]) => (element.dataset[key] = String(value)));
-      const label = [inWords(name), how, needed && "cannot go", shown !== null && `${sort} ${numberOf(sort, shown)}`];
+      const shownAs = shown !== null && `${sort} ${numberOf(sort, shown)}`;
+      const label = [inWords(name), how, needed && "cannot go", free && "can go", shownAs];
       element.setAttribute("aria-label", label.filter(Boolean).join(", "));
     },
     choose(chosen) {
@@ -373,6 +375,10 @@ function render({ model: widget, el }) {
   const isNeeded = (name) =>
     Boolean(answer.breaks?.[names.indexOf(name)]) && answer.heads[name] !== "off" && !differs();
 
+  /** Whether no word would change without this head, as the others are. */
+  const isFree = (name) =>
+    answer.breaks?.[names.indexOf(name)] === false && answer.heads[name] !== "off" && !differs();
+
   /** What the chosen head does here, as measured. */
   function story(found) {
     const [name, how, map] = [state.chosen, answer.heads[state.chosen], answer.maps[state.chosen]];
@@ -407,7 +413,7 @@ function render({ model: widget, el }) {
     if (painted !== answer) tiles.forEach((tile, name) => tile.paint(answer.maps[name]));
     painted = answer;
     tiles.forEach((tile, name) => {
-      tile.show(answer.heads[name], found[name], state.sort, isNeeded(name));
+      tile.show(answer.heads[name], found[name], state.sort, isNeeded(name), isFree(name));
     });
     arrange(found);
     large();
@@ -439,7 +445,7 @@ function render({ model: widget, el }) {
   figure.stage.append(line.element, div("te-atlas-body", tileBox,
     div("te-atlas-detail", title, gridBox, div("te-atlas-numbers", ...MEASURES.map(number)))));
   figure.controls.append(sortList.element, div("te-group te-atlas-switch", span("", "this head:"), switches.element),
-    allOn, writes);
+    allOn, span("te-note", "✓ can go"), writes);
   const words_ = figure.words(2);
   figure.rest(draw);
   figure.ask(questions());

@@ -221,7 +221,7 @@ function render({ model, el }) {
     (text) => state.set({ text, step: Math.min(state.step, learn(wordsIn(text)).merges.length) }),
     "textarea",
   );
-  const wordField = field("Cut a new word", state.new_word, 40, (new_word) => state.set({ new_word }));
+  const wordField = field("Cut one word", state.new_word, 40, (new_word) => state.set({ new_word }));
   const go = (step) => step >= 0 && step <= course.merges.length && state.set({ step });
   const back = button("Back", () => go(state.step - 1));
   const next = button("Next merge", () => go(state.step + 1), { class: "te-button te-primary" });

@@ -125,7 +125,7 @@ function render({ model: widget, el }) {
     name: "residual-stream",
     label: "Residual stream: which word it holds, place by place",
     says: [""],
-    invite: ["follow one column down: which word stands there? Then silence a sub-layer."],
+    invite: ["follow one column down: which word would be written next? Then silence a sub-layer."],
   });
   const state = store(widget, TRAITS, draw);
   const first = state.recorded;
@@ -218,7 +218,7 @@ function render({ model: widget, el }) {
     grid.element.querySelectorAll("[role=rowheader]").forEach((header, i) => {
       header.dataset.kind = stream.places[i].split("_").at(-1).split(".").at(-1);
     });
-    grid.element.querySelectorAll(".te-columns .te-header").forEach((header, i) => !i && fill(header, "it has read:"));
+    fill(grid.element.querySelector(".te-columns .te-header"), "after reading:");
     fill(gridBox, grid.element);
     sized.observe(grid.element);
     gridBox.style.setProperty("--count", String(stream.written.length));
@@ -274,7 +274,7 @@ function render({ model: widget, el }) {
     }
     const at = turn();
     const who = capital(inWords(sublayerOf(stream.places[at])));
-    return [`${who} brings the words: ${rightAt(at - 1)} of ${all} before it, ${rightAt(at)} after it`];
+    return [`${who} finds the next words: ${rightAt(at - 1)} of ${all} before it, ${rightAt(at)} after it`];
   }
 
   /** What happened just before the chosen place, and to what stood there. */

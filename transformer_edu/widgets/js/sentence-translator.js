@@ -290,7 +290,7 @@ function render({ model: widget, el }) {
     const beam = answer.search === "beam";
     const cut = answer.done && !answer.ends[0].whole ? `, stopped after ${plural(answer.steps.length, "token")}` : "";
     fill(endsHeading, (beam ? (answer.done ? "The best endings it found, by score" : `${BEAM} answers side by side`)
-      : "The whole translation") + cut);
+      : "The whole translation, and its score") + cut);
     ends.forEach((item, i) => {
       const end = answer.ends[i];
       item.hidden = !end;
@@ -413,8 +413,8 @@ function render({ model: widget, el }) {
     ...switches.map((one) => one.element)));
   const words = figure.words(1);
   const [, second] = (opened.steps[state.step] ?? opened.steps[least()]).best;
-  fill(figure.root.querySelector(".te-invite"), h("b", {}, "Try: "), "choose ", named(second[1]),
-    ", the second likeliest, and see what follows. Then type a sentence.");
+  fill(figure.root.querySelector(".te-invite"), h("b", {}, "Try: "), big ? "load the model. Then choose " : "choose ",
+    named(second[1]), ", the second likeliest, and see what follows. Or type a sentence.");
   draw();
   figure.ask(questions());
   figure.details("What runs here", paragraph("te-note",

@@ -118,7 +118,7 @@ function challenge(tasks) {
     element.dataset.done = "false";
     mark.textContent = "?";
     fill(question, bold("Can you "), ...tasks[index].ask, "?");
-    fill(told, span("te-note", "It notices when you have it."));
+    fill(told, span("te-note", "The figure notices when you have it."));
     setOff(show, false);
   }
 
