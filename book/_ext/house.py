@@ -14,13 +14,16 @@ UNWANTED = ("thebe",)
 MENDED = (
     # The theme's icons come from its style sheet and font; this script, 1.5 MB, would draw them a second time.
     (re.compile(r'\s*<script defer src="[^"]*scripts/fontawesome\.js[^"]*"></script>'), ""),
-    # Scripts that are read before the page is drawn, though none of them draws: they are read after it, in their order.
-    (re.compile(r'<script src="(?=[^"]*_static/)(?![^"]*documentation_options)'), '<script defer src="'),
-    (re.compile(r'\s*<link rel="preload" as="script"[^>]*/>'), ""),
     # Roles and empty headings that accessibility checkers refuse.
     (re.compile(r' role="doc-biblioentry"'), ""),
     (re.compile(r'<div role="list" class="citation-list">'), '<div class="citation-list">'),
     (re.compile(r'<th(?: class="head")?>(?:<p></p>)?</th>'), "<td></td>"),
+)
+# Scripts that are read before the page is drawn, though none of them draws: they are read after it, in their order.
+# (The page of results and bertviz's views call theirs while the page is read.)
+DRAWN_FIRST = (
+    (re.compile(r'<script src="(?=[^"]*_static/)(?![^"]*(?:documentation_options|bertviz/))'), '<script defer src="'),
+    (re.compile(r'\s*<link rel="preload" as="script"[^>]*/>'), ""),
 )
 
 
@@ -36,7 +39,7 @@ def mend_pages(app: Sphinx, error: Exception | None) -> None:
         return
     for path in Path(app.outdir).rglob("*.html"):
         text = mended = path.read_text(encoding="utf-8")
-        for wrong, right in MENDED:
+        for wrong, right in MENDED if path.name == "search.html" else MENDED + DRAWN_FIRST:
             mended = wrong.sub(right, mended)
         if mended != text:
             path.write_text(mended, encoding="utf-8")

@@ -76,14 +76,14 @@ def test_every_step_shows_the_words_their_pairs_and_the_sizes(page):
 @given(TEXTS, st.text("abcé😀x", min_size=1, max_size=7))
 def test_typed_text_gives_the_librarys_merges_and_cuts(page, text, word):
     tokenizer = library(text)
-    act(page, f"textbox Text = {text}", f"textbox Cut a new word = {word}", "slider merges = 10000")
+    act(page, f"textbox Text = {text}", f"textbox Cut one word = {word}", "slider merges = 10000")
     assert shown_merges(page) == merges_of(tokenizer)
     assert cut(page) == tokenizer.encode(word + END).tokens
 
 
 def test_marks_unknown_pieces_and_what_reset_brings_back(page):
     assert cut(page) == ["<unk>", "old", "er·"]
-    act(page, "textbox Cut a new word = colder")
+    act(page, "textbox Cut one word = colder")
     assert cut(page) == ["c", "old", "er·"]
     act(page, "slider merges = 0", "textbox Text = ab ac")
     assert page.locator(".te-bpe-flag").all_inner_texts() == ["next", "tie", "tie", "tie"]

@@ -39,7 +39,7 @@ def test_the_default_teaches_before_any_weight_is_loaded(open_html):
     watched = open_html(ResidualStream().html(), asleep=True)
     page = watched.page
     assert page.locator(".te-root").get_attribute("data-engine") == "idle"
-    title = "Layer 2’s cross-attention brings the words: 4 of 8 before it, 8 after it"
+    title = "Layer 2’s cross-attention finds the words: 4 of 8 before it, 8 after it"
     expect(page.locator(".te-says")).to_have_text(title)
     wake(page)
     expect(page.locator(".te-says")).to_have_text(title)

@@ -125,7 +125,7 @@ SCENES = {
     "merge-stepper: ties, unknown characters, no text, too many words": (
         widgets.MergeStepper,
         "“bolder”: b is not in the text, so it becomes <unk>",
-        "> textbox Cut a new word = colder; slider merges = 0",
+        "> textbox Cut one word = colder; slider merges = 0",
         "“colder”: every character is known",
         "A tie with c + a: the left symbol decides, a came into the vocabulary before c. On a tie",
         "> textbox Text = ab ac",

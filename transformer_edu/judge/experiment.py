@@ -17,6 +17,7 @@ TRAINING = "it drops out although dropout is 0"
 OVERFLOW = "half precision overflows: a number beyond 65,504"
 KEPT = "something stays behind from an earlier call with other inputs"
 EMPTY = {"still": True, "empty": True}  # nothing but gains of a norm: no sub-layer gives anything but zeros
+LEFT_BEHIND = "a tensor stays on the CPU when the module is moved: it is neither a buffer nor made where x is"
 PASSES = 240  # in training, where dropout is looked at
 
 
@@ -29,7 +30,7 @@ class Masked:
 
 @dataclass(frozen=True)
 class Experiment:
-    """`inputs` go in as they stand; `how` is "plain", "training" (dropout 0), "dropout" (one half) or "half".
+    """`inputs` go in as they stand; `how` is "plain", "training" (dropout 0), "dropout" (one half), "half" or "moved".
 
     What fails here alone, and is none of the known mistakes, has the name `alone`. What is only a convention is a
     `remark`. Among the `options`, "before" is a call that comes first, with other inputs.
@@ -221,6 +222,19 @@ def matters(run: Callable[..., Any], inputs: tuple[Any, ...], parameter: nn.Para
         after = tensor_of(run(*copies(inputs)))
         parameter.copy_(kept)
     return not torch.allclose(before, after, atol=1e-5, equal_nan=True)
+
+
+def look_elsewhere(run: Callable[..., Any], module: nn.Module, inputs: tuple[Any, ...]) -> Seen:
+    """Move a module to another device (one that computes shapes only): what does not come along stops the sum."""
+    module.to("meta")
+    try:
+        run(*[one.to("meta") if isinstance(one, Tensor) else one for one in inputs])
+    except RuntimeError as error:
+        if "expected device" in str(error) or "same device" in str(error):
+            return {"left behind": "yes"}
+    except Exception:
+        pass  # what this device cannot do says nothing of others
+    return {}
 
 
 def sums_to_one(result: Any) -> bool:

@@ -21,6 +21,7 @@ from transformer_edu.judge.experiment import (
     in_words,
     look,
     look_at_dropout,
+    look_elsewhere,
     make,
     scramble,
     tensor_of,
@@ -137,6 +138,8 @@ class Kind:
             if not isinstance(component, nn.Module):
                 return {}, parameters
             return look_at_dropout(run, component, inputs, PASSES if self.unbiased else 4), parameters
+        if experiment.how == "moved":
+            return (look_elsewhere(run, component, inputs) if isinstance(component, nn.Module) else {}), parameters
         if experiment.how == "half":
             if isinstance(component, nn.Module):
                 component.half()

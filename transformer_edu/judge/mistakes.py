@@ -63,6 +63,33 @@ def of_equation_one() -> Iterator[tuple[Mistake, Callable[..., Tensor]]]:
     )
     yield (
         named(
+            "the weights are read the wrong way round: each output sums over the queries",
+            "in the second product the weights' last dimension, the keys, has to be summed over.",
+            "Which letter of your second einsum is summed over, and is it the key's?",
+            "a shape error across; in self-attention words are passed to those that looked, not to those that look",
+        ),
+        lambda q, k, v, mask=None: attend(q, k, torch.eye(k.shape[-2]), mask).transpose(-2, -1) @ v,
+    )
+    yield (
+        named(
+            "the mask only switches a causal mask on",
+            "is_causal=mask is not None: what stands in the mask is never read.",
+            "Change one entry of your mask. Does the answer change?",
+            "padding is looked at, and encoders read from left to right",
+        ),
+        lambda q, k, v, mask=None: attend(q, k, v) if mask is None else _causal_unasked(q, k, v),
+    )
+    yield (
+        named(
+            "the division by √d_head comes after the softmax",
+            "softmax(QKᵀ) / √d is another function than softmax(QKᵀ / √d): the weights sum to 1/√d, and are too sharp.",
+            "What do the weights of one query sum to?",
+            "attention maps that are nearly one-hot, and small outputs",
+        ),
+        lambda q, k, v, mask=None: attend(q * q.shape[-1] ** 0.5, k, v, mask) / q.shape[-1] ** 0.5,
+    )
+    yield (
+        named(
             "softmax is applied twice",
             "weights go through a second softmax, which makes them nearly even.",
             "How often does softmax stand between scores and values?",
@@ -168,6 +195,15 @@ def _of_projections() -> Iterator[Wrong]:
             "self-attention is right; cross-attention answers with the wrong length, or with the wrong words",
         ),
         _from(lambda heads, q, k, v: (heads.query(k), heads.key(q), heads.value(v))),
+    )
+    yield (
+        named(
+            "the key is projected from the query's input",
+            "the argument `key` is never read: queries are compared with themselves.",
+            "What does your forward do with its second argument?",
+            "right in self-attention; across, a shape error or the wrong words",
+        ),
+        _from(lambda heads, q, k, v: (heads.query(q), heads.key(q), heads.value(v))),
     )
     yield (
         named(

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from transformer_edu.checks.engine import Mistake
-from transformer_edu.judge.experiment import PASSES, Experiment, Masked, Seen, copies, in_words
+from transformer_edu.judge.experiment import LEFT_BEHIND, PASSES, Experiment, Masked, Seen, copies, in_words
 from transformer_edu.judge.kind import Function, Kind, Parameters
 from transformer_edu.judge.mistakes import named
 from transformer_edu.judge.weights import NotFound
@@ -299,6 +299,11 @@ EXPLAINED = {
         "positions are computed, not learned: the table is a buffer (register_buffer), which no optimizer sees.",
         "Print [name for name, _ in module.named_parameters()].",
     ),
+    LEFT_BEHIND: (
+        "`.to(device)` moves parameters and buffers. A plain attribute stays where it was made, and so does what "
+        "forward makes without device=x.device.",
+        "Which tensors does your forward use that are neither parameters, nor buffers, nor made on x's device?",
+    ),
     CHANCE: (
         "F.dropout drops unless it is told not to: its `training` argument defaults to True.",
         "What tells your dropout to stay off?",
@@ -342,6 +347,8 @@ def _beyond_numbers(kind: Kind, experiment: Experiment, seen: Seen, right: Funct
     """State, gradients, modes and precision."""
     if experiment.how == "dropout":
         return _dropout(kind, experiment, seen, answer_of(kind, right, index)) if seen else None
+    if experiment.how == "moved":
+        return beyond(LEFT_BEHIND) if "left behind" in seen else None
     if "error" in seen:
         if experiment.how == "half" and "not implemented for" in str(seen["error"]):
             return None

@@ -131,7 +131,7 @@ def _packed(
     named: Named, name: str, whole: list[str], d_model: int, num_heads: int, linear: set[str]
 ) -> Iterator[Heads]:
     matrix = named[name].T if named[name].shape[0] == 3 * d_model else named[name]  # (d_model, 3 · d_model)
-    bias = named.get(name.replace("weight", "bias"))
+    bias = named.get(name.replace("weight", "bias")) if "weight" in name else None
     bias = bias if bias is not None else bias_of(name, named, 3 * d_model)
     cuts = [(3, d_model), (num_heads, 3, d_model // num_heads), (num_heads, d_model // num_heads, 3)]
     places = [0, 1, 2]

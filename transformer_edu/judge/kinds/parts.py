@@ -17,7 +17,7 @@ from transformer_edu.judge.model import Affine, of_equation_two
 from transformer_edu.judge.weights import NotFound, gains, thinking
 from transformer_edu.positional import sinusoidal_table
 
-D_MODEL, D_FF, VOCAB = 12, 20, 9
+D_MODEL, D_FF, VOCAB = 12, 20, 10
 X = drawn(2, 5, D_MODEL)
 STILL = {"still": True}  # nothing may change from one pass to the next
 
@@ -51,6 +51,24 @@ def _embedding_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
 
 def _embedding_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
     table = _table(parameters)
+    yield (
+        named(
+            "the factor is the root of the sentence's length, not of d_model",
+            "x.size(-1) of ids (batch, seq) is the length; d_model is the last dimension of what the table gives.",
+            "By what is a word multiplied in a sentence of two tokens, and in one of ten?",
+            "a word's vector depends on how long its sentence is",
+        ),
+        lambda ids: table[ids] * math.sqrt(ids.shape[-1]),
+    )
+    yield (
+        named(
+            "the root is cut to a whole number",
+            "int(√512) is 22, not 22.63; a root is no integer.",
+            "Print your factor.",
+            "embeddings a little smaller than those of other implementations: their weights do not fit",
+        ),
+        lambda ids: table[ids] * int(math.sqrt(D_MODEL)),
+    )
     yield (
         named(
             "the position in the sentence is added here too",
@@ -94,9 +112,24 @@ def _plus_table(table: Callable[[int, int], Tensor]) -> Function:
     return lambda x: x + table(x.shape[1], x.shape[2])
 
 
+def _growing(seq: int, d_model: int) -> Tensor:
+    angles = torch.arange(seq)[:, None] * torch.exp(torch.arange(0, d_model, 2) * (math.log(10000.0) / d_model))
+    return torch.stack([angles.sin(), angles.cos()], -1).flatten(-2)
+
+
 def _position_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
     for mistake, wrong in known("sinusoidal table"):
         yield mistake, _plus_table(wrong)
+    yield (
+        named(
+            "the exponent's minus sign is missing: frequencies grow from pair to pair",
+            "10000^(−2i/d): the first pair turns fastest, the last slowest. Without the minus the last turns by "
+            "thousands of radians a token.",
+            "How far does the last pair turn from one position to the next?",
+            "neighbouring positions look as different as distant ones",
+        ),
+        lambda x: x + _growing(x.shape[1], x.shape[2]),
+    )
     for mistake, wrong in known("positional encoding"):
         yield mistake, lambda x, wrong=wrong: wrong(x.shape[-1], max_len=700, dropout=0.0)(x)
     yield (
@@ -145,6 +178,14 @@ POSITIONS = Kind(
         Experiment(
             "dropout, where the sum is zero", (-sinusoidal_table(5, D_MODEL)[None],), how="dropout", options=STILL
         ),
+        Experiment(
+            "600 tokens in half precision",
+            (drawn(1, 600, D_MODEL),),
+            how="half",
+            alone="angles are computed in half precision, in which 600 radians are known to a quarter of a radian",
+            tolerance=3e-2,
+        ),
+        Experiment("on another device", (X,), how="moved"),
     ],
     lambda parameters: iter([("", _plus_table(sinusoidal_table))]),
     _position_wrongs,

@@ -274,7 +274,7 @@ function render({ model: widget, el }) {
     }
     const at = turn();
     const who = capital(inWords(sublayerOf(stream.places[at])));
-    return [`${who} finds the next words: ${rightAt(at - 1)} of ${all} before it, ${rightAt(at)} after it`];
+    return [`${who} finds the words: ${rightAt(at - 1)} of ${all} before it, ${rightAt(at)} after it`];
   }
 
   /** What happened just before the chosen place, and to what stood there. */

@@ -413,8 +413,8 @@ function render({ model: widget, el }) {
     ...switches.map((one) => one.element)));
   const words = figure.words(1);
   const [, second] = (opened.steps[state.step] ?? opened.steps[least()]).best;
-  fill(figure.root.querySelector(".te-invite"), h("b", {}, "Try: "), big ? "load the model. Then choose " : "choose ",
-    named(second[1]), ", the second likeliest, and see what follows. Or type a sentence.");
+  fill(figure.root.querySelector(".te-invite"), h("b", {}, "Try: "), big ? "load the model, then choose " : "choose ",
+    named(second[1]), big ? "" : ", the second likeliest,", " and see what follows. Or type a sentence.");
   draw();
   figure.ask(questions());
   figure.details("What runs here", paragraph("te-note",
