@@ -13,7 +13,7 @@ PYTEST := $(PY) -m pytest
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv book zip serve test test-all check lint fast-tests outputs test-gpu recordings bench classroom lock clean
+.PHONY: help venv book zip pdf serve test test-all check lint fast-tests outputs test-gpu recordings bench classroom lock clean
 .DELETE_ON_ERROR:
 
 help:
@@ -23,7 +23,7 @@ help:
 	@echo "make outputs     re-run changed chapters      make test-gpu   run every chapter on the GPU"
 	@echo "make recordings  make the recorded results    make bench      measurements against other libraries"
 	@echo "make classroom   problem sets for a new term, and their grading of submissions whose points are known"
-	@echo "make zip         the book as a zip, to read without a network"
+	@echo "make zip         the book as a zip, to read without a network              make pdf     the book as one PDF"
 	@echo "make lock        resolve requirements.in      make clean      remove what was built (and .venv)"
 
 venv: $(STAMP)
@@ -45,6 +45,10 @@ book: outputs
 # The same pages make the same bytes; open index.html in the unpacked folder.
 zip: book
 	$(PY) tools/release.py --zip
+
+# The whole book on paper, as one file in build/.
+pdf: book
+	$(PY) tools/print_book.py
 
 serve: book
 	@echo "The book is at http://localhost:8000/ (Ctrl-C stops it)"

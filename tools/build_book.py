@@ -26,7 +26,7 @@ FRAME = (
         "transformer_edu/widgets",
         "transformer_edu/data/examples.py",
     ),
-    *("book/_ext", "book/_static", "book/_templates", "book/references.bib"),
+    *("book/_ext", "book/_static", "book/_templates", "book/dark", "book/references.bib"),
 )
 PAGES = ("book", "notebooks", "transformer_edu/recordings", "transformer_edu/checks")
 IGNORED = ("__pycache__", ".ipynb_checkpoints")

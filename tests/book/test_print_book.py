@@ -1,0 +1,45 @@
+"""The book as a PDF: its pages in order, bookmarks, and links that stay inside the file."""
+
+import io
+
+import print_book
+import pytest
+from pypdf import PdfReader
+from pypdf.generic import IndirectObject
+
+pytestmark = [pytest.mark.book, pytest.mark.browser]
+
+
+def test_every_page_comes_once_in_the_order_of_the_contents(book_html):
+    pages = list(print_book.in_order(book_html))
+    names = [path.relative_to(book_html).as_posix() for path, _ in pages]
+    assert names[0] == "book/intro.html"
+    assert len(names) == len(set(names))
+    assert set(names) == {
+        path.relative_to(book_html).as_posix()
+        for part in ("book", "notebooks")
+        for path in (book_html / part).glob("*.html")
+    }
+    chapters = [name for name in names if name.startswith("notebooks/")]
+    assert chapters == sorted(chapters)
+
+
+@pytest.mark.weekly
+def test_printed_pages_are_joined_with_bookmarks_and_links_lead_inside(book_html):
+    wanted = ("book/how-to-use.html", "notebooks/05-normalization.html", "book/glossary.html")
+    pages = [(path, title) for path, title in print_book.in_order(book_html) if path.as_posix().endswith(wanted)]
+    content = print_book.joined(pages, print_book.printed([path for path, _ in pages]))
+    book = PdfReader(io.BytesIO(content))
+    assert [one.title for one in book.outline] == [title for _, title in pages]
+    first_pages = [book.get_destination_page_number(one) for one in book.outline]
+    assert first_pages == sorted(set(first_pages))
+    text = "".join(page.extract_text() for page in book.pages)
+    assert "Batch norm: one number changed" in text  # the figure is alive
+    links = [one.get_object() for page in book.pages for one in page.get("/Annots", [])]
+    inside = [one["/Dest"] for one in links if "/A" not in one and isinstance(one.get("/Dest"), list)]
+    assert len(inside) > 3
+    assert {book.get_page_number(one[0].get_object()) for one in inside if isinstance(one[0], IndirectObject)} <= {
+        *first_pages
+    }
+    left = [one["/A"]["/URI"] for one in links if "/URI" in one.get("/A", {})]
+    assert not [address for address in left if address.endswith(wanted)]
