@@ -4,13 +4,14 @@ Chromium's numbers are compared with PyTorch's in the other files; here the othe
 """
 
 import re
+import shutil
 from functools import cache
 
 import pytest
 import torch
 
 from tests.browser.cases import CASES
-from tests.browser.conftest import DRAWN
+from tests.browser.conftest import DRAWN, built_pages
 from tests.browser.engines import ENGINES, tab
 from transformer_edu.widgets import assets, font
 
@@ -70,6 +71,10 @@ SEEN = """async () => {
         await frame();
     }
 }"""
+WHOLE = """async () => ({
+    problems,
+    ready: [...document.querySelectorAll("[data-widget]")].map((one) => one.dataset.ready),
+})"""
 NUMBER = re.compile(r"[−-]?\d[\d.,]*")
 OTHERS = [engine for engine in ENGINES if engine != "chromium"]
 
@@ -175,3 +180,28 @@ def test_a_view_of_bertviz_is_drawn_and_operated_with_the_lines_of_chromium(engi
         assert after["lines"] != before["lines"], "the head stays"
         seen.append((before, after))
     assert seen[0] == seen[1]
+
+
+@pytest.fixture(scope="session")
+def reporting_book(book_html, tmp_path_factory):
+    """The built book, each page of which reports its errors."""
+    folder = shutil.copytree(book_html, tmp_path_factory.mktemp("book") / "html")
+    for name in built_pages():
+        text = (folder / name).read_text(encoding="utf-8")
+        (folder / name).write_text(text.replace("<head>", f"<head>{REPORT}", 1), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.weekly
+@pytest.mark.parametrize("over_http", [False, True], ids=["from disk", "over http"])
+@pytest.mark.parametrize("engine", ENGINES, indirect=True, scope="session")
+def test_every_page_is_whole_and_reports_no_error(engine, over_http, reporting_book, serve):
+    address = serve(reporting_book) if over_http else reporting_book.as_uri()
+    broken = {}
+    for name in [page for page in built_pages() if page != "index.html"]:  # which only leads to the first page
+        engine.open(f"{address}/{name}")
+        engine.run(UNTIL_DRAWN)
+        seen = engine.run(WHOLE)
+        if seen["problems"] or set(seen["ready"]) - {"true"}:
+            broken[name] = seen
+    assert broken == {}
