@@ -239,6 +239,7 @@ TRANSFORMER = Kind(
         Experiment("in training, with dropout 0", (PADDED_SOURCE, TARGET), how="training", alone=TRAINING),
         Experiment("dropout of one half", (SOURCE, TARGET), how="dropout"),
         Experiment("after another sentence", (PADDED_SOURCE, TARGET), alone=KEPT, options={"before": (SOURCE, TARGET)}),
+        Experiment("on another device", (PADDED_SOURCE, TARGET), how="moved", remark=True),
     ],
     _machine_rights,
     _machine_wrongs,
