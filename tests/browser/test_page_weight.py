@@ -1,21 +1,12 @@
 """What a first visit fetches: no page is heavy, no model's weights come unasked, a live figure fetches no still."""
 
-import importlib.util
-
+import page_weight
 import pytest
 
-from tests.browser.conftest import DESKTOP, ROOT
+from tests.browser.conftest import DESKTOP
 
 MOST_BYTES = 500_000
 LIVE = ".te-figure[data-ready=true] picture > img.te-still"
-
-
-@pytest.fixture(scope="module")
-def page_weight():
-    spec = importlib.util.spec_from_file_location("page_weight", ROOT / "benchmarks" / "page_weight.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture
@@ -26,7 +17,7 @@ def first_visit(browser):
 
 
 @pytest.mark.weekly
-def test_a_first_visit_scrolled_to_its_end_fetches_little(book_page, book_address, first_visit, page_weight):
+def test_a_first_visit_scrolled_to_its_end_fetches_little(book_page, book_address, first_visit):
     weight = page_weight.weigh(first_visit, f"{book_address}/{book_page}")
     print(book_page, {kind: round(size / 1000) for kind, size in weight.items()})
     assert weight.total() <= MOST_BYTES, weight
@@ -39,7 +30,7 @@ HEAVIEST = ["04-positional-encoding", "07-multi-head-attention", "16-looking-ins
 
 
 @pytest.mark.parametrize("chapter", HEAVIEST)
-def test_the_heaviest_chapters_fetch_little(chapter, book_address, first_visit, page_weight):
+def test_the_heaviest_chapters_fetch_little(chapter, book_address, first_visit):
     assert page_weight.weigh(first_visit, f"{book_address}/notebooks/{chapter}.html").total() <= MOST_BYTES
 
 

@@ -58,8 +58,8 @@ Change = tuple[Callable[[Any], Any], Any, Any]  # how a colour is set, what it i
 def darkened(colour: Any) -> Any:
     """The dark theme's colour in place of a light one, as strong as that; a colour that is not the book's stays.
 
-    >>> darkened("#1a1a1a"), darkened("none"), darkened("red")
-    ((0.9137..., 0.9254..., 0.9372..., 1.0), 'none', 'red')
+    >>> to_hex(darkened("#1a1a1a")), darkened("none"), darkened("red")
+    ('#e9ecef', 'none', 'red')
     """
     if isinstance(colour, str) and colour in ("none", "auto"):
         return colour
