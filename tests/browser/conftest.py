@@ -64,7 +64,14 @@ def browser(playwright, tmp_path_factory):
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    """Serves files without writing a line for each."""
+    """Serves files without writing a line for each; a page that has no icon is not told so."""
+
+    def do_GET(self):
+        """Answer with a file, or with nothing where a browser asks for an icon that no page names."""
+        if self.path != "/favicon.ico":
+            return super().do_GET()
+        self.send_response(http.HTTPStatus.NO_CONTENT)
+        return self.end_headers()
 
     def log_message(self, format, *args):
         """Say nothing."""
@@ -101,11 +108,21 @@ def arrive(page, address, until="load"):
         page.wait_for_url("**/book/intro.html", wait_until=until)
 
 
+def place(address):
+    """Scheme and host of an address."""
+    return address.split("/", 3)[:3]
+
+
 @dataclass
 class Watched:
-    """A page, every request it made to another host (blocked), and every error it reported."""
+    """A page, every request it made to another host, and every error it reported.
+
+    Requests are heard of, not held back one by one (the browser knows no other host): a page's modules and threads
+    start as they do for a reader.
+    """
 
     page: Page
+    home: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
@@ -116,21 +133,15 @@ class Watched:
             address: where the page is.
             until: "networkidle" where what is asked for late counts, too: it waits half a second longer.
         """
-        home = address.split("/", 3)[:3]
-
-        def guard(route):
-            url = route.request.url
-            if url.split("/", 3)[:3] == home or url.startswith(("data:", "blob:")):
-                route.continue_()
-            else:
-                self.foreign.append(url)
-                route.abort()
-
-        self.page.context.unroute_all()
-        self.page.context.route("**/*", guard)
+        self.home = place(address)
         arrive(self.page, address, until)
         self.page.wait_for_function(DRAWN)
         return self.page
+
+    def on_request(self, request):
+        """Note a request to another host."""
+        if not request.url.startswith(("data:", "blob:")) and place(request.url) != self.home:
+            self.foreign.append(request.url)
 
     def assert_clean(self):
         """Zero requests to other hosts, zero console errors, no uncaught exception."""
@@ -169,6 +180,7 @@ def watch(page):
         if message.type == "error":
             watched.errors.append(f"{message.text} ({message.location.get('url', '')})")
 
+    page.on("request", watched.on_request)
     page.on("console", on_console)
     page.on("pageerror", lambda error: watched.errors.append(str(error)))
     return watched
@@ -185,7 +197,6 @@ def strict_page(contexts):
 
     yield make
     for page in pages:
-        page.context.unroute_all()
         page.close()
 
 
@@ -241,7 +252,14 @@ def open_html(tmp_path, same_tab):
 @pytest.fixture
 def show(open_html):
     """`show(figure, width=390)` opens a page from disk that shows this figure and nothing else."""
-    return lambda figure, width=800: open_html(figure.html(), width=width, height=1000).page
+
+    def open_figure(figure, width=800):
+        watched = open_html(figure.html(), width=width, height=1000)
+        shown = watched.page.locator("[data-ready=true]").count()
+        assert shown, f"the figure could not be shown: {watched.errors}"
+        return watched.page
+
+    return open_figure
 
 
 @pytest.fixture

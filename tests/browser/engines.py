@@ -26,6 +26,7 @@ FIREFOX = ("firefox-esr", "firefox")
 SETTINGS = {"ui.prefersReducedMotion": 1, "security.fileuri.strict_origin_policy": True}
 BETWEEN = Path(__file__).with_name("bidi_firefox.py")
 MINI_BROWSER = "webkit2gtk-4*/MiniBrowser"  # somewhere below /usr/lib, by the machine's architecture
+THIS_MACHINE_ONLY = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"
 KEYS = {"Enter": "\ue007", "Space": " ", "ArrowRight": "\ue014", "ArrowDown": "\ue015"}  # as WebDriver names them
 STILL = "[Settings]\ngtk-enable-animations=0\n"
 
@@ -46,8 +47,8 @@ def first_installed(*names):
 
 @contextmanager
 def chromium(playwright, folder):
-    """An installed Chromium."""
-    browser = headless.launch(playwright, timeout=PATIENCE)
+    """An installed Chromium, for which there is no other host."""
+    browser = headless.launch(playwright, THIS_MACHINE_ONLY, timeout=PATIENCE)
     yield browser
     browser.close()
 

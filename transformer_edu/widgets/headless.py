@@ -10,7 +10,7 @@ FLAGS = (
 )
 
 
-def launch(playwright: Any, **options: Any) -> Any:
+def launch(playwright: Any, *flags: str, **options: Any) -> Any:
     """Start an installed Chromium or Chrome with Playwright; where there is none, Playwright starts its own."""
     program = next(filter(None, map(shutil.which, PROGRAMS)), None)
-    return playwright.chromium.launch(executable_path=program, args=list(FLAGS), **options)
+    return playwright.chromium.launch(executable_path=program, args=[*FLAGS, *flags], **options)
