@@ -28,9 +28,11 @@ ENGINE = os.environ.get("TRANSFORMER_EDU_BROWSER", "chromium")  # "firefox": all
 expect.set_options(timeout=PATIENCE)
 DESKTOP: ViewportSize = {"width": 1280, "height": 900}
 TWO_FRAMES = "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
-# A page is drawn: every figure shown or failed, and all of it on the screen.
+# On a busy machine a driver may call a page loaded while it still speaks to the page before, or to one still empty.
+LEAVE = "globalThis.isLeft = true"
+# A page is drawn: it is the one that was asked for, every figure shown or failed, and all of it on the screen.
 DRAWN = f"""async () => {{
-    if (document.readyState !== "complete") return false;
+    if (globalThis.isLeft || document.readyState !== "complete" || !document.body?.firstElementChild) return false;
     if (![...document.querySelectorAll("[data-widget]")].every((figure) => figure.dataset.ready)) return false;
     await {TWO_FRAMES};
     return true;
@@ -134,6 +136,7 @@ class Watched:
             until: "networkidle" where what is asked for late counts, too: it waits half a second longer.
         """
         self.home = place(address)
+        self.page.evaluate(LEAVE)
         arrive(self.page, address, until)
         self.page.wait_for_function(DRAWN)
         return self.page
@@ -170,6 +173,13 @@ def contexts(browser):
     yield context
     for one in made.values():
         one.close()
+
+
+def reload(page):
+    """Load a page again, and wait until it is drawn."""
+    page.evaluate(LEAVE)
+    page.reload()
+    page.wait_for_function(DRAWN)
 
 
 def watch(page):

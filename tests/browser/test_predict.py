@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.conftest import ROOT
+from tests.browser.conftest import ROOT, reload
 
 PAGE = """<!doctype html><html lang="en"><body><article class="bd-article">
 <div class="admonition note"><p class="admonition-title">Predict</p><p>Which of the two?</p>{options}{form}</div>
@@ -32,7 +32,7 @@ def test_a_typed_guess_is_shown_with_the_answer_and_survives_a_reload(question):
     question.keyboard.press("Enter")
     assert question.locator("details.te-covered[open]").count() == 1
     assert question.locator(".te-predict-said").inner_text() == f"You said: {guess}"
-    question.reload()
+    reload(question)
     assert question.locator("details.te-covered[open]").count() == 0
     assert question.get_by_label("Your guess").input_value() == guess
     question.get_by_label("Your guess").fill("")
@@ -46,13 +46,13 @@ def test_a_list_becomes_choices_by_keyboard(question):
     question.keyboard.press("ArrowDown")
     question.get_by_role("button", name="Show the answer").click()
     assert question.locator(".te-predict-said").inner_text() == "You said: the second"
-    question.reload()
+    reload(question)
     assert question.get_by_role("radio", name="the second").is_checked()
 
 
 def test_a_browser_that_keeps_nothing_still_takes_the_guess(question):
     question.add_init_script("Object.defineProperty(window, 'localStorage', { get() { throw new Error('no'); } })")
-    question.reload()
+    reload(question)
     question.get_by_label("Your guess").fill("neither")
     question.keyboard.press("Enter")
     assert question.locator(".te-predict-said").inner_text() == "You said: neither"

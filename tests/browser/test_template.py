@@ -3,7 +3,7 @@
 import pytest
 
 from tests.browser.cases import CASES
-from tests.browser.conftest import wake
+from tests.browser.conftest import reload, wake
 
 COLUMN = 720  # of the window: 688 for the figure, the width of the book's column on most laptops
 HIGHEST = 700
@@ -127,7 +127,7 @@ def test_movement_is_short_and_only_for_those_who_want_it(figure):
     moving, changing = answer.evaluate(PRESSED, 2 * LONGEST)
     assert (moving, changing) == ([], False), "something moves although the reader asked for no movement"
     figure.emulate_media(reduced_motion="no-preference")
-    figure.reload()
+    reload(figure)
     figure.wait_for_selector("[data-ready=true]")
     wake(figure)
     assert figure.evaluate(MOVING) == [], "something moves by itself"
