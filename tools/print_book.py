@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from bs4 import BeautifulSoup
-from playwright.sync_api import ViewportSize, sync_playwright
+from playwright.sync_api import Browser, PdfMargins, ViewportSize, sync_playwright
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import ArrayObject, DictionaryObject, NameObject
 from release import ROOT, versions
@@ -33,7 +33,7 @@ ALL_THERE = """async () => {
     pictures.forEach((image) => (image.loading = "eager"));
     await Promise.all([document.fonts.ready, ...pictures.map((image) => image.decode().catch(() => {}))]);
 }"""
-PAPER = {"format": "A4", "margin": {"top": "18mm", "bottom": "20mm", "left": "18mm", "right": "18mm"}}
+MARGINS: PdfMargins = {"top": "18mm", "bottom": "20mm", "left": "18mm", "right": "18mm"}
 SCALE = 0.85  # wide enough for the figures of a laptop
 PAGE: ViewportSize = {"width": 774, "height": 1150}  # what the margins leave at this scale, in CSS pixels
 FOOT = (
@@ -54,28 +54,27 @@ def in_order(book: Path) -> Iterator[tuple[Path, str]]:
         path = (path.parent / unquote(str(following["href"]))).resolve()
 
 
-def printed(pages: list[Path]) -> Iterator[bytes]:
+def printed(pages: list[Path], browser: Browser) -> Iterator[bytes]:
     """Each page as a PDF."""
-    with sync_playwright() as tool:
-        browser = headless.launch(tool)
-        context = browser.new_context(viewport=PAGE, color_scheme="light", reduced_motion="reduce")
-        for path in pages:
-            page = context.new_page()
-            page.goto(path.as_uri())
-            page.wait_for_function(READY)
-            page.emulate_media(media="print")
-            page.evaluate(ALL_THERE)
-            yield page.pdf(
-                **PAPER,
-                print_background=True,
-                tagged=True,
-                scale=SCALE,
-                display_header_footer=True,
-                header_template="<span></span>",
-                footer_template=FOOT,
-            )
-            page.close()
-        browser.close()
+    context = browser.new_context(viewport=PAGE, color_scheme="light", reduced_motion="reduce")
+    for path in pages:
+        page = context.new_page()
+        page.goto(path.as_uri())
+        page.wait_for_function(READY)
+        page.emulate_media(media="print")
+        page.evaluate(ALL_THERE)
+        yield page.pdf(
+            format="A4",
+            margin=MARGINS,
+            print_background=True,
+            tagged=True,
+            scale=SCALE,
+            display_header_footer=True,
+            header_template="<span></span>",
+            footer_template=FOOT,
+        )
+        page.close()
+    context.close()
 
 
 def joined(pages: list[tuple[Path, str]], pdfs: Iterator[bytes]) -> bytes:
@@ -116,7 +115,9 @@ def main() -> None:
         sys.exit("The book is not built: run `make book` first.")
     pages = [one for one in in_order(BOOK) if one[0].name.startswith(tuple(options.only))]
     out = options.out or ROOT / "build" / f"transformer-edu-book-{versions(ROOT)['pyproject.toml']}.pdf"
-    write_atomically(out, joined(pages, printed([path for path, _ in pages])))
+    with sync_playwright() as tool:
+        content = joined(pages, printed([path for path, _ in pages], headless.launch(tool)))
+    write_atomically(out, content)
     print(f"{out}: {len(PdfReader(out).pages)} pages, {out.stat().st_size / 1e6:.1f} MB")
 
 

@@ -23,6 +23,7 @@ SECONDS_A_LINE = 3
 SECONDS_A_LOOK = 60  # a picture, a figure, a question
 LONGEST = 25  # minutes of a main line
 HEADING = re.compile(r"^(#+) +(.*)$")
+NUMBER = re.compile(r"\\tag\{[\d.]+\}")  # of an equation: nobody reads it
 FOLDED_SECTION = re.compile(r"Going deeper\b|Exercises$")
 FOLDED_CODE = {"hide-input", "hide-cell", "remove-cell", "remove-input"}
 SAID = re.compile(r"[Rr]eading(?: it)? takes about (\d+) minutes")
@@ -57,7 +58,7 @@ def measure(notebook: NotebookNode) -> MainLine:
     for cell, source in open_cells(notebook):
         tags = set(cell.metadata.get("tags", []))
         if cell.cell_type == "markdown":
-            prose += len([word for word in source.split() if re.search(r"\w", word)])
+            prose += len([word for word in NUMBER.sub("", source).split() if re.search(r"\w", word)])
             questions += len(re.findall(r"(?m)^:::+ *\{admonition\} Predict", source))
             questions += recalled(source)
             continue

@@ -19,7 +19,6 @@ from fontTools.ttLib import TTFont
 from math_core import LatexError, LatexToMathML
 from sphinx.application import Sphinx
 from sphinx.util import logging
-from sphinx.util.math import get_node_equation_number
 from sphinx.writers.html5 import HTML5Translator
 
 from transformer_edu.widgets import bertviz_script, font
@@ -82,10 +81,10 @@ def visit_math(self: HTML5Translator, node: nodes.math) -> None:
 def visit_displayed(self: HTML5Translator, node: nodes.math_block) -> None:
     """A formula on a line of its own, with its number, if it has one."""
     self.body.append(self.starttag(node, "div", CLASS="math notranslate nohighlight"))
-    if node["number"]:
-        self.body.append(f'<span class="eqno">({get_node_equation_number(self, node)})')
-        self.add_permalink_ref(node, "Permalink to this equation")
-        self.body.append("</span>")
+    if number := node.get("printed_number"):  # given by numbering.py
+        self.body.append(
+            f'<span class="eqno"><a class="reference internal" href="#{node["ids"][0]}">({number})</a></span>'
+        )
     self.body.append(set_formula(node, node.astext(), display=True))
     self.body.append("</div>\n")
     raise nodes.SkipNode

@@ -7,7 +7,7 @@ import pytest
 from pypdf import PdfReader
 from pypdf.generic import IndirectObject
 
-pytestmark = [pytest.mark.book, pytest.mark.browser]
+pytestmark = pytest.mark.book
 
 
 def test_every_page_comes_once_in_the_order_of_the_contents(book_html):
@@ -25,10 +25,10 @@ def test_every_page_comes_once_in_the_order_of_the_contents(book_html):
 
 
 @pytest.mark.weekly
-def test_printed_pages_are_joined_with_bookmarks_and_links_lead_inside(book_html):
+def test_printed_pages_are_joined_with_bookmarks_and_links_lead_inside(book_html, browser):
     wanted = ("book/how-to-use.html", "notebooks/05-normalization.html", "book/glossary.html")
     pages = [(path, title) for path, title in print_book.in_order(book_html) if path.as_posix().endswith(wanted)]
-    content = print_book.joined(pages, print_book.printed([path for path, _ in pages]))
+    content = print_book.joined(pages, print_book.printed([path for path, _ in pages], browser))
     book = PdfReader(io.BytesIO(content))
     assert [one.title for one in book.outline] == [title for _, title in pages]
     first_pages = [book.get_destination_page_number(one) for one in book.outline]
