@@ -8,7 +8,8 @@ Without --site it is where GitHub Pages publishes a repository of github.com. Wh
 - _config.yml: the buttons (Colab, download, the repository, edit, report an error), and the site's address, from which
   the build writes the canonical links, the social preview and the sitemap (book/_ext/addresses.py);
 - `REPOSITORY = "..."` in every chapter's first code cell, which its mark leaves out: nothing has to run again;
-- CITATION.cff.
+- CITATION.cff;
+- README.md: where to read the book, and where Colab opens its first chapter.
 """
 
 import argparse
@@ -17,11 +18,14 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import nbformat
+from plain_chapters import colab_folder
 
 from transformer_edu.support.files import write_atomically
 
 ROOT = Path(__file__).resolve().parent.parent
 COLAB = "https://colab.research.google.com"
+ADDRESSES = re.compile(r"(<!-- addresses:[^>]*-->).*?(<!-- /addresses -->)", re.DOTALL)
+FIRST = "01-the-whole-machine.ipynb"
 SETTING = re.compile(r'^REPOSITORY = (["\']).*?\1', re.MULTILINE)
 
 
@@ -88,6 +92,18 @@ def set_in_citation(text: str, url: str, site: str) -> str:
     return text + "".join(f'{key}: "{value}"\n' for key, value in lines.items() if value)
 
 
+def set_in_readme(text: str, url: str, site: str) -> str:
+    """Return README.md's text with the lines that say where the book is, or without any."""
+    lines = [f"Read it at [{site}]({site})."] if site else []
+    if url:
+        lines.append(f"[Open the first chapter in Colab]({colab_folder(COLAB, url)}{FIRST}).")
+    said = f"\n{' '.join(lines)}\n" if lines else ""
+    text, found = ADDRESSES.subn(lambda marks: f"{marks[1]}{said}{marks[2]}", text)
+    if found != 1:
+        raise ValueError(f"README.md must have one place <!-- addresses: ... --><!-- /addresses -->, found {found}")
+    return text
+
+
 def main() -> None:
     """Read the command line and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -97,16 +113,17 @@ def main() -> None:
     options = parser.parse_args()
     url = options.url
     site = published_at(url) if options.site is None else options.site
-    config, citation = ROOT / "_config.yml", ROOT / "CITATION.cff"
+    config, citation, readme = ROOT / "_config.yml", ROOT / "CITATION.cff", ROOT / "README.md"
     text = set_in_config(config.read_text(encoding="utf-8"), url, options.branch, site)
     write_atomically(config, text.encode())
     write_atomically(citation, set_in_citation(citation.read_text(encoding="utf-8"), url, site).encode())
+    write_atomically(readme, set_in_readme(readme.read_text(encoding="utf-8"), url, site).encode())
     chapters = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
     source = url if not url or options.branch == "main" else f"{url}@{options.branch}"  # as pip reads it
     changed = sum(set_in_notebook(path, source) for path in chapters)
     for path in (ROOT / "assignments").glob("set-*.ipynb"):
         set_in_notebook(path, source)
-    print(f"_config.yml, CITATION.cff and {changed} of {len(chapters)} chapters now say {url or 'no repository'}")
+    print(f"{changed} of {len(chapters)} chapters and the other files now say {url or 'no repository'}")
     print(f"published at {site or 'no address: no sitemap, no social preview'}")
 
 

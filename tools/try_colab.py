@@ -4,10 +4,11 @@
     python tools/try_colab.py ENV/bin/python                    # every chapter
     python tools/try_colab.py ENV/bin/python 06-attention       # only this one
 
-For each chapter: the folder holds its notebook alone, whose first cell installs the package from a git remote, which is
-a copy of this repository as last committed. What pip added is taken away again before the next chapter, so that each
-starts where a reader does. It prints the seconds of the first cell and of the rest, and what the first cell said. The
-exit status is 1 if a cell failed, a package of Colab's was replaced, or the first cell did not say what it installed.
+For each chapter: the folder holds its notebook alone, as it is written for Colab (plain_chapters.py), whose first cell
+installs the package from a git remote, which is a copy of this repository as last committed. What pip added is taken
+away again before the next chapter, so that each starts where a reader does. It prints the seconds of the first cell and
+of the rest, and what the first cell said. The exit status is 1 if a cell failed, a package of Colab's was replaced, or
+the first cell did not say what it installed.
 """
 
 import argparse
@@ -25,6 +26,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
+from plain_chapters import plain
 from run_notebooks import ANSI_COLOUR, HANG, ROOT, chosen
 from set_repository import set_in_notebook
 
@@ -127,7 +129,7 @@ def try_chapter(chapter: str, address: str) -> Trial:
         path = Path(empty) / f"{chapter}.ipynb"
         write_atomically(path, committed(chapter))
         set_in_notebook(path, address)
-        return run_chapter(nbformat.read(path, as_version=4), path.parent)
+        return run_chapter(plain(nbformat.read(path, as_version=4)), path.parent)
 
 
 def try_all(chapters: list[str], python: str, address: str) -> int:

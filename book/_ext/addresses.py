@@ -1,13 +1,16 @@
 """Sphinx extension: what a page can say only where the book has an address (`tools/set_repository.py` sets it).
 
-With a repository, a chapter has a button that downloads it as a notebook. With a site, each page says what a link to it
-looks like elsewhere (Open Graph), and the site has a sitemap. Without, pages point nowhere and say no address.
+With a repository, a chapter has a button that downloads it as a notebook, and one that opens it in Colab: both give it
+as `plain.py` writes it, in Markdown that every program shows. Colab reads it from a branch of its own, to which
+.github/workflows/publish.yml brings it. With a site, each page says what a link to it looks like elsewhere (Open
+Graph), and the site has a sitemap. Without, pages point nowhere and say no address.
 """
 
-import shutil
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import nbformat
+from plain import colab_folder, plain
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
@@ -44,12 +47,30 @@ def add_download(app: Sphinx, pagename: str, templatename: str, context: dict[st
         context["header_buttons"].append(button)
 
 
-def copy_chapters(app: Sphinx, error: Exception | None) -> None:
-    """Put the chapters beside their pages, where the buttons look for them."""
+def lead_to_colab(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object) -> None:
+    """Let the theme's button open the plain chapter, which lies on a branch of its own."""
+    folder = colab_of(app)
+    if not (folder and is_chapter(app, pagename)):
+        return
+    groups = [one.get("buttons", []) for one in context.get("header_buttons", [])]
+    for button in (button for group in groups for button in group):
+        if "/blob/" in str(button.get("url")) and str(button["url"]).startswith(folder.split("/github/")[0]):
+            button["url"] = folder + PurePosixPath(pagename).name + ".ipynb"
+
+
+def colab_of(app: Sphinx) -> str:
+    """Where Colab opens this book's chapters; "" without a repository."""
+    options = app.config.html_theme_options
+    return colab_folder(options.get("launch_buttons", {}).get("colab_url", ""), options.get("repository_url", ""))
+
+
+def write_chapters(app: Sphinx, error: Exception | None) -> None:
+    """Put the plain chapters beside their pages, where the buttons look for them."""
     if error or app.builder.format != "html" or not has_repository(app):
         return
     for name in filter(lambda name: is_chapter(app, name), app.env.all_docs):
-        shutil.copyfile(app.env.doc2path(name), Path(app.outdir, name).with_suffix(".ipynb"))
+        chapter = plain(nbformat.read(app.env.doc2path(name), 4), colab_of(app), app.config.html_baseurl)
+        nbformat.write(chapter, Path(app.outdir, name).with_suffix(".ipynb"))
 
 
 def has_repository(app: Sphinx) -> bool:
@@ -64,5 +85,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
         app.setup_extension("sphinx_sitemap")
     app.connect("config-inited", set_up_site, priority=100)
     app.connect("html-page-context", add_download, priority=600)
-    app.connect("build-finished", copy_chapters)
+    app.connect("html-page-context", lead_to_colab, priority=600)
+    app.connect("build-finished", write_chapters)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -54,6 +54,19 @@ def test_a_citation_names_the_addresses_that_there_are_and_forgets_them(root):
     assert set_repository.set_in_citation(on, "", "") == set_repository.set_in_citation(text, "", "")
 
 
+def test_the_readme_lists_the_chapters_and_says_where_the_book_is(root):
+    text = (root / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\d+\. \[(.*)\]\((notebooks/.*)\.ipynb\)$", text, re.M)
+    contents = (root / "_toc.yml").read_text(encoding="utf-8")
+    assert listed == [(title, file) for file, title in re.findall(r'(notebooks/\S+)\s+title: "\d+\. (.*)"', contents)]
+    on = set_repository.set_in_readme(text, "https://github.com/someone/book", "https://someone.github.io/book/")
+    assert "Read it at [https://someone.github.io/book/](https://someone.github.io/book/). [Open the first" in on
+    assert "/github/someone/book/blob/colab/notebooks/01-the-whole-machine.ipynb)" in on
+    assert set_repository.set_in_readme(on, "", "") == text
+    with pytest.raises(ValueError, match="found 0"):
+        set_repository.set_in_readme("nothing", "", "")
+
+
 def test_the_same_pages_make_the_same_zip(tmp_path):
     (tmp_path / "_static").mkdir()
     for name in ("index.html", "_static/page.js"):
@@ -154,7 +167,7 @@ def test_pages_say_addresses_only_where_the_book_has_one(small_book, address):
         "og:url",
         "og:image",
         'rel="canonical"',
-        "colab.research",
+        "colab.research.google.com/github/someone/book/blob/colab/notebooks/01-a.ipynb",
         "/issues/new",
         "/edit/main/notebooks/01-a.ipynb",
     ]
