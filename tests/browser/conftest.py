@@ -2,6 +2,7 @@
 
 import functools
 import http.server
+import itertools
 import os
 import threading
 from collections.abc import Callable
@@ -239,19 +240,23 @@ def wake(page):
     page.wait_for_function("!document.querySelector('[data-engine=idle], [data-engine=loading]')")
 
 
-@pytest.fixture
-def open_html(tmp_path, same_tab):
+@pytest.fixture(scope="session")
+def open_html(tmp_path_factory, same_tab):
     """`open_html(html, html, width=390)` opens a page from disk with these figures and nothing else.
 
     A figure that runs a model has been touched, unless it is to be `asleep`.
     """
 
+    folder, numbers = tmp_path_factory.mktemp("pages"), itertools.count()
+
     def open_page(*html, width=1280, height=900, asleep=False):
-        path = tmp_path / "figure.html"
+        number = next(numbers)
+        path = folder / f"{number}.html"
         path.write_text(font.with_font(assets.standalone_page(*html)), encoding="utf-8")
         watched = same_tab()
         watched.page.set_viewport_size({"width": width, "height": height})
         watched.open(path.as_uri())
+        (folder / f"{number - 1}.html").unlink(missing_ok=True)  # some are megabytes
         if not asleep:
             wake(watched.page)
         return watched
@@ -259,7 +264,7 @@ def open_html(tmp_path, same_tab):
     return open_page
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def show(open_html):
     """`show(figure, width=390)` opens a page from disk that shows this figure and nothing else."""
 

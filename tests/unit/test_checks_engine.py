@@ -31,6 +31,18 @@ def test_an_unknown_mistake_is_shown_plainly_and_not_guessed():
     assert "[0.5379  1.4621]" in str(found)
 
 
+@pytest.mark.parametrize(
+    ("code", "asks"),
+    [
+        (lambda scores: torch.softmax(scores, dim=-1) @ torch.ones(7, 7), "Which shapes does the line"),
+        (lambda scores: torch.exp(scores - scores.max(dim=-1, keepdim=True)), "Print the type of each thing"),
+        (lambda scores: torch.softmax(scores, dim=-1).tolist() and None, "has not the form that is asked for"),
+    ],
+)
+def test_an_unknown_error_is_asked_about_as_what_it_is(code, asks):
+    assert asks in str(failure("softmax", code))
+
+
 def test_a_mistake_that_agrees_everywhere_but_in_the_failing_trial_is_not_named():
     found = failure("softmax", lambda scores: torch.softmax(scores.clamp(min=-1.0), dim=-1))
     assert found.trial == "a blocked score, -inf"

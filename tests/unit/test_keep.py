@@ -1,6 +1,7 @@
 """What a reader writes is held against the package's parts and kept in one file, whole or not at all."""
 
 import math
+import sys
 
 import pytest
 import torch
@@ -113,6 +114,50 @@ def test_an_attention_that_leaves_a_blind_query_nan_does_not_fit():
 
     with pytest.raises(checks.CheckFailed, match="differs from the package's, by up to nan"):
         checks.check_fit(attention)
+
+
+def test_an_attention_without_its_weights_is_told_what_the_machine_needs_and_sent_to_no_check():
+    def attention(query, key, value, mask=None):
+        return te.scaled_dot_product_attention(query, key, value, mask)[0]
+
+    checks.check_scaled_dot_product_attention(attention)
+    with pytest.raises(checks.CheckFailed, match=r"return \(output, weights\)") as failure:
+        checks.check_fit(attention)
+    assert "Ask checks" not in str(failure.value)
+
+
+SOFTMAX = """def softmax(scores):
+    powers = torch.exp(scores - scores.amax(-1, keepdim=True))
+    return powers / powers.sum(-1, keepdim=True)
+"""
+OWN_SOFTMAX = """def attention(query, key, value, mask=None):
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    weights = softmax(scores)
+    weights = weights if mask is None else weights.masked_fill(~mask, 0.0)
+    return weights @ value, weights
+"""
+
+
+def test_a_helper_is_kept_with_the_part_that_uses_it(tmp_path, capsys):
+    path = tmp_path / "mine.py"
+    cell = define(SOFTMAX, OWN_SOFTMAX)
+    with pytest.raises(ValueError, match=r"keep both, checks\.keep\(softmax, attention\)"):
+        checks.keep(cell["attention"], path=path)
+    with pytest.raises(ValueError, match="named like parts of the machine"):
+        checks.keep(cell["softmax"], path=path)
+    assert list(tmp_path.iterdir()) == []
+    checks.keep(cell["softmax"], cell["attention"], path=path)
+    assert f"(1 of {len(PARTS)} parts are there)" in capsys.readouterr().out
+    x = torch.randn(1, 2, 3, 4)
+    torch.testing.assert_close(loaded(path)["attention"](x, x, x), te.scaled_dot_product_attention(x, x, x))
+
+
+def test_on_colab_a_reader_is_told_to_take_the_file_along(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "google.colab", object())
+    checks.keep(define(RIGHT["layer_norm"])["layer_norm"], path=tmp_path / "mine.py")
+    assert "download this one" in capsys.readouterr().out
 
 
 def test_a_name_that_the_file_does_not_have_is_told_before_anything_is_written(tmp_path):

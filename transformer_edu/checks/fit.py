@@ -56,10 +56,16 @@ def _layers(kind: Callable[..., nn.Module]) -> list[nn.Module]:
     return [kind(D_MODEL, HEADS, D_FF) for _ in range(2)]
 
 
+class Incomplete(Unfit):
+    """An answer that may be right, of which the machine needs more; the check of the part finds nothing wrong."""
+
+
 def _both(answer: Any) -> Tensor:
     """The output and the weights of an attention, side by side."""
     if not (isinstance(answer, tuple) and len(answer) == 2):
-        raise Unfit("returned one thing, expected two: the output and the weights")
+        raise Incomplete(
+            "returns the output alone; other parts of the machine read the weights too: return (output, weights)"
+        )
     return torch.cat([as_tensor(one).flatten() for one in answer])
 
 
@@ -191,6 +197,8 @@ def _compare(name: str, yours: Any, ours: Any, part: Part) -> None:
         expected = as_tensor(part.ask(ours))
         try:
             got = as_tensor(part.ask(yours))
+        except Incomplete as finding:
+            raise _failure(name, f"It {finding}.") from None
         except Unfit as finding:
             raise _failure(name, f"It {finding}.", part) from None
         except Exception as error:
@@ -203,6 +211,6 @@ def _compare(name: str, yours: Any, ours: Any, part: Part) -> None:
         raise _failure(name, f"Its answer differs from the package's, by up to {largest:.4f}.", part)
 
 
-def _failure(name: str, text: str, part: Part) -> CheckFailed:
-    ask = f"\n    Which mistake is it? Ask checks.check_{part.check}." if part.check else ""
+def _failure(name: str, text: str, part: Part | None = None) -> CheckFailed:
+    ask = f"\n    Which mistake is it? Ask checks.check_{part.check}." if part and part.check else ""
     return CheckFailed(f"✗ {name} does not fit into the machine\n\n    {text}{ask}", name, "fit")

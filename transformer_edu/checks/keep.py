@@ -4,6 +4,7 @@ import ast
 import builtins
 import dis
 import linecache
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType
@@ -25,8 +26,8 @@ from torch import Tensor, nn
 def keep(*definitions: Any, path: str | Path = "my_transformer.py") -> None:
     """Write functions and classes of your own into a file, in place of those of the same names.
 
-    Each is held against the package's first (see `check_fit`). The file imports math, torch, F, nn and Tensor; whatever
-    else a definition uses has to be in the file already, or to be kept with it.
+    Each part of the machine is held against the package's first (see `check_fit`). The file imports math, torch, F, nn
+    and Tensor; whatever else a part uses has to be in the file, or to be kept with it: keep(softmax, attention).
 
     Args:
         *definitions: what to keep, as it was defined in a notebook or a file.
@@ -34,20 +35,25 @@ def keep(*definitions: Any, path: str | Path = "my_transformer.py") -> None:
 
     Raises:
         CheckFailed: a part does not fit; nothing is written.
-        ValueError: a definition uses a name that the file does not have, the file is not Python any more, or the text
-            of a definition cannot be found.
+        ValueError: none of them is a part of the machine, one uses a name that the file does not have, the file is
+            not Python any more, or the text of a definition cannot be found.
         OSError: the file cannot be written.
     """
-    check_fit(*definitions)
+    parts = [one for one in definitions if getattr(one, "__name__", None) in PARTS]
+    check_fit(*(parts or definitions))
     path = Path(path)
     text = path.read_text(encoding="utf-8") if path.exists() else HEADER
     for definition in definitions:
         text = _with(text, definition.__name__, source_of(definition), path)
     _check_names(text, path)
     write_atomically(path, text.encode())
-    parts = [name for name in PARTS if _place(ast.parse(text), name)]
+    there = [name for name in PARTS if _place(ast.parse(text), name)]
     names = ", ".join(definition.__name__ for definition in definitions)
-    print(f"✓ kept in {path}: {names} ({len(parts)} of {len(PARTS)} parts are there)")
+    print(f"✓ kept in {path}: {names} ({len(there)} of {len(PARTS)} parts are there)")
+    if "google.colab" in sys.modules:
+        print(
+            "  Colab forgets its files: download this one (the folder at the left), and upload it for the next chapter."
+        )
 
 
 def source_of(definition: Any) -> str:
@@ -98,9 +104,8 @@ def _check_names(text: str, path: Path) -> None:
     known = {one.argval for one in dis.get_instructions(module) if one.opname == "STORE_NAME"} | set(dir(builtins))
     for where, name in _global_names(module):
         if name not in known:
-            raise ValueError(
-                f"{where} uses {name!r}, which {path} does not have: keep that too, under this name, or write it out"
-            )
+            both = f"checks.keep({name}, {where})"
+            raise ValueError(f"{where} uses {name!r}, which {path} does not have: keep both, {both}, or write it out")
 
 
 def _global_names(code: CodeType, where: str = "") -> Iterator[tuple[str, str]]:

@@ -218,8 +218,8 @@ mistake(
 mistake(
     "the mask is not used",
     symptom="a training loss that falls far too low, because every position sees the answer",
-    why="the function takes a mask and never looks at it.",
-    hint="Between which two steps must a blocked score lose its influence?",
+    why="the function takes a mask, and nothing it does with the mask reaches the weights.",
+    hint="Between which two steps must a blocked score lose its influence? (masked_fill returns a new tensor.)",
 )(lambda query, key, value, mask=None: attend(query, key, value))
 mistake(
     "the mask is inverted: it blocks what is allowed",
@@ -249,13 +249,13 @@ mistake(
     "a query that may look at nothing becomes NaN",
     symptom="one empty or fully padded sentence turns the loss, then every weight of the model, into NaN",
     why="softmax of a row of minus infinities is 0 / 0.",
-    hint="Everything else is right. What should such a row be, and when can you put it there?",
+    hint="What should such a row be, and when can you put it there?",
 )(partial(attend, hide=filled(-math.inf), zeroed=False))
 mistake(
     "a query that may look at nothing takes the mean of all values, the blocked ones too",
     symptom="padding rows carry real content; two code paths that should agree differ on them",
     why="a large negative number on a whole row is the same number everywhere, and softmax of equal scores is even.",
-    hint="Everything else is right. What weight should a blocked key have after softmax, whatever the row?",
+    hint="What weight should a blocked key have after softmax, whatever the row?",
 )(partial(attend, zeroed=False))
 mistake(
     "-1e9 does not fit into half precision",

@@ -66,7 +66,7 @@ mistake(
     hint="Each row is a distribution of its own. Over which dimension does the maximum have to go?",
 )(lambda scores: torch.exp(scores - scores.max()) / torch.exp(scores - scores.max()).sum(-1, keepdim=True))
 mistake(
-    "softmax runs over the rows (dimension -2) rather than the columns (dimension -1)",
+    "softmax runs down the columns (dimension -2), not along the rows (dimension -1)",
     symptom="columns sum to one instead of rows: the tokens compete for each key",
     why="the dimension that sums to one is the one named in `dim`.",
     hint="Print the sums over dim=-1 and over dim=-2. Which of them should be 1?",
@@ -83,6 +83,12 @@ mistake(
     why="sum() without a dimension adds everything up.",
     hint="Each row is a distribution of its own. Tell `sum` which dimension to add, and keep it for the division.",
 )(lambda scores: torch.softmax(scores.flatten(), dim=0).view_as(scores))
+mistake(
+    "the sums of the rows have lost their dimension",
+    symptom="an error about sizes; with as many rows as columns no error, and each row is divided by the sums of all",
+    why="a sum over the last dimension drops it, and what is left stands beside the columns, not beside the rows.",
+    hint="The scores are (..., rows, columns). Which shape must the sums have, one for each row? See `keepdim`.",
+)(lambda scores: torch.exp(scores) / torch.exp(scores).sum(-1))
 mistake(
     "the scores are divided by their sum without exp",
     symptom="negative weights, and a division by zero when the scores cancel",

@@ -13,6 +13,10 @@ class Unfit(Exception):  # noqa: N818 (not an error of the program: a finding, t
     """A candidate returned something that cannot be compared; the text says what."""
 
 
+class Misshapen(str):
+    """What an `Unfit` says, in the place of a result."""
+
+
 @dataclass(frozen=True)
 class Raised:
     """The candidate raised an exception."""

@@ -1,5 +1,6 @@
 """What a failed check says: what was tried, what came out, which mistake it is, and a hint."""
 
+import re
 import traceback
 from dataclasses import fields, is_dataclass
 from itertools import product
@@ -9,10 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_edu.checks.engine.compare import Change, Raised, agree
+from transformer_edu.checks.engine.compare import Change, Misshapen, Raised, agree
 from transformer_edu.checks.engine.trial import Mistake, Trial
 
 INDENT = "    "
+ABOUT_SHAPES = re.compile(r"\b(?:shapes?|sizes?|dim(?:ension)?s?|mat[12]|batch1|broadcast\w*|expand\w*|view)\b", re.I)
 LARGEST_SHOWN = 32  # entries of an argument that are printed rather than described
 
 
@@ -30,10 +32,9 @@ def diagnosis(got: Any, mistake: Mistake | None, certain: bool) -> list[str]:
     if isinstance(got, Raised) and isinstance(got.error, NotImplementedError):
         return ["Not written yet: the function raises NotImplementedError. Fill it in and run the check again."]
     if mistake is None and isinstance(got, Raised):
-        return [
-            "Your code stopped with an error that is none of the known ones. Which shapes does the line named above",
-            "need, and which does it get? The shapes of the inputs are beside them.",
-        ]
+        return stopped(got.error)
+    if mistake is None and isinstance(got, Misshapen):
+        return ["Your code ran, and what it gives back has not the form that is asked for: see `got` above."]
     if mistake is None:
         return [
             "This is none of the known mistakes. Work the small example above through by hand, step by step,",
@@ -48,6 +49,19 @@ def diagnosis(got: Any, mistake: Mistake | None, certain: bool) -> list[str]:
     if not certain:
         lines.append("(In other trials something else differs too. Mend this first, then run the check again.)")
     return lines
+
+
+def stopped(error: Exception) -> list[str]:
+    """What to look at after an error that no known mistake makes."""
+    if ABOUT_SHAPES.search(str(error)):
+        return [
+            "Your code stopped with an error that is none of the known ones. Which shapes does the line named above",
+            "need, and which does it get? The shapes of the inputs are beside them.",
+        ]
+    return [
+        "Your code stopped with an error that is none of the known ones. What does the line named above work with?",
+        "Print the type of each thing in it: which one is not what you took it for, and where was it made?",
+    ]
 
 
 def difference(expected: Any, got: Any, tolerance: float) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from transformer_edu.checks.engine.compare import Raised, Unfit
+from transformer_edu.checks.engine.compare import Misshapen, Raised, Unfit
 from transformer_edu.checks.engine.laboratory import tidy_up
 
 
@@ -43,7 +43,7 @@ def observe(trial: Trial, candidate: Any) -> Any:
     try:
         return trial.observe(candidate, copy.deepcopy(trial.given))
     except Unfit as finding:
-        return str(finding)
+        return Misshapen(finding)
     except Exception as error:
         return Raised(error)
     finally:
