@@ -104,11 +104,11 @@ def book_address(book_html, serve):
     return serve(book_html)
 
 
-def arrive(page, address, until="load"):
+def arrive(page, address):
     """Go to an address, and from the book's index.html on to the page that it leads to."""
-    page.goto(address, wait_until=until)
+    page.goto(address)
     if address.endswith("/index.html"):
-        page.wait_for_url("**/book/intro.html", wait_until=until)
+        page.wait_for_url("**/book/intro.html")
 
 
 def place(address):
@@ -129,16 +129,11 @@ class Watched:
     foreign: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
-    def open(self, address, until="load"):
-        """Go to an address and wait until every figure has been shown or has failed.
-
-        Args:
-            address: where the page is.
-            until: "networkidle" where what is asked for late counts, too: it waits half a second longer.
-        """
+    def open(self, address):
+        """Go to an address and wait until every figure has been shown or has failed."""
         self.home = place(address)
         self.page.evaluate(LEAVE)
-        arrive(self.page, address, until)
+        arrive(self.page, address)
         self.page.wait_for_function(DRAWN)
         return self.page
 
@@ -290,22 +285,27 @@ AXE = """async ([context, options]) => (await axe.run(
     Object.keys(context).length ? context : document,
     { preload: false, resultTypes: ["violations"], ...options },
 )).violations"""
-# Marked are the words of code that look, in their colour and in all that lies behind it, like none before.
-NEW_CODE = """() => {
-    const seen = new Set(), behind = new Map([[null, ""]]);
-    const look = (element) => {
+# Marked are the texts that look, in their colour and in all that lies behind it, like none before.
+NEW_LOOKS = """(without) => {
+    const known = new Set(), behind = new Map([[null, ""]]);
+    const lies = (element) => { // what is painted behind an element's text, from the outermost in
         if (!behind.has(element)) {
-            const style = getComputedStyle(element);
-            const own = [style.backgroundColor, style.backgroundImage, style.opacity, style.fontSize, style.fontWeight];
-            behind.set(element, `${own} ${look(element.parentElement)}`);
+            const { backgroundColor, backgroundImage, opacity } = getComputedStyle(element);
+            const clear = /, 0\\)$/.test(backgroundColor) && backgroundImage === "none" && opacity === "1";
+            const own = clear ? "" : ` ${backgroundColor} ${backgroundImage} ${opacity}`;
+            behind.set(element, lies(element.parentElement) + own);
         }
         return behind.get(element);
     };
-    for (const one of document.querySelectorAll("pre, pre *")) {
+    document.querySelectorAll("[data-new]").forEach((one) => one.removeAttribute("data-new"));
+    for (const one of document.body.querySelectorAll("*")) {
         const text = [...one.childNodes].some((child) => child.nodeType === Node.TEXT_NODE && child.data.trim());
-        const looks = getComputedStyle(one).color + look(one);
-        one.toggleAttribute("data-new", text && !seen.has(looks));
-        if (text) seen.add(looks);
+        const seen = text && one.checkVisibility({ visibilityProperty: true });
+        if (!seen || without.some((out) => one.closest(out))) continue;
+        const { color, fontSize, fontWeight } = getComputedStyle(one);
+        const looks = [color, fontSize, fontWeight, lies(one)].join();
+        one.toggleAttribute("data-new", !known.has(looks));
+        known.add(looks);
     }
     return document.querySelectorAll("[data-new]").length;
 }"""
@@ -314,8 +314,7 @@ NEW_CODE = """() => {
 def axe_problems(page, without=(), contrast_only=False):
     """What axe finds wrong on a page: rule, impact, and the first elements concerned.
 
-    Contrast is axe's slowest rule, and code most of a chapter: of the words of code, those alone are asked about it
-    that look like none before.
+    Contrast is axe's slowest rule: of texts alike in colour, size and what lies behind, it is asked about one.
 
     Args:
         page: the page as it is now.
@@ -327,11 +326,10 @@ def axe_problems(page, without=(), contrast_only=False):
     if not page.evaluate("'axe' in globalThis"):
         page.evaluate(AXE_SCRIPT)
     every = [[one] for one in without]
+    assert page.evaluate(NEW_LOOKS, list(without)), "a page without a word"
     runs: list[tuple[dict[str, list[list[str]]], dict[str, Any]]] = [
-        ({"exclude": [*every, ["pre"]]}, {"runOnly": [CONTRAST]}),
+        ({"include": [["[data-new]"]], "exclude": every}, {"runOnly": [CONTRAST]})
     ]
-    if page.evaluate(NEW_CODE):
-        runs.append(({"include": [["[data-new]"]], "exclude": every}, {"runOnly": [CONTRAST]}))
     if not contrast_only:
         runs.append(({"exclude": every} if every else {}, {"rules": {CONTRAST: {"enabled": False}}}))
     found = [rule for run in runs for rule in page.evaluate(AXE, run)]
