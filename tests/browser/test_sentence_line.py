@@ -77,7 +77,7 @@ def test_what_cannot_be_loaded_leaves_a_message_and_a_working_page(open_html, ma
     before = page.evaluate(PICTURE)
     page.get_by_label(LINE).fill("my cow sees the red house")
     expect(page.locator(".te-words")).to_contain_text("The model could not be loaded (its weights could not be loaded)")
-    assert page.locator(".te-root").get_attribute("data-engine") == "failed"
+    expect(page.locator(".te-root")).to_have_attribute("data-engine", "failed")
     page.get_by_role("button", name="Start again").click()
     assert page.evaluate(PICTURE) == before
     expect(page.get_by_label(LINE)).to_have_value(re.compile("^(the|my small) "))

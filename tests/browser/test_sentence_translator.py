@@ -181,7 +181,7 @@ def test_what_cannot_be_loaded_leaves_a_message_and_a_working_page(open_html, ha
     before = tokens(page)
     loaded(page)
     expect(page.locator(".te-trans-status")).to_contain_text(f"The model could not be loaded ({words})")
-    assert page.locator(".te-root").get_attribute("data-engine") == "failed"
+    expect(page.locator(".te-root")).to_have_attribute("data-engine", "failed")
     expect(page.get_by_role("button", name="Try again (5.8 MB)")).to_be_enabled()
     page.locator(LINE).fill(DOG)
     assert tokens(page) == before
