@@ -92,7 +92,7 @@ class Number(SphinxTransform):
         name = self.name_of(cell)
         output["ids"] += [anchor, name] if name else [anchor]
         link = nodes.reference("", f"Figure {number}", refid=anchor, internal=True)
-        output += nodes.paragraph("", "", link, classes=["te-number"])
+        output += nodes.paragraph("", "", link, classes=["book-number"])
         return Numbered("figure", number, anchor, name, heading_above(cell))
 
     def name_of(self, cell: nodes.container) -> str:

@@ -13,6 +13,7 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
+TITLES = ("Attention Is All You Need",)
 GLOSSARY = "book/glossary"
 BLOCK = re.compile(r"^```\{glossary\}\n(.*?)^```", re.M | re.S)
 CLOSED = (
@@ -80,7 +81,7 @@ class LinkTerms(SphinxTransform):
         target = found[1].lower()
         link = addnodes.pending_xref(
             "",
-            nodes.inline("", found[0], classes=["te-term"]),
+            nodes.inline("", found[0], classes=["book-term"]),
             refdomain="std",
             reftype="term",
             reftarget=target,
@@ -98,7 +99,7 @@ def is_prose(text: nodes.Node) -> bool:
     """Whether a text stands in a paragraph or a list, and in nothing that is to stay as it is."""
     node, in_paragraph = text.parent, False
     while node is not None:
-        if isinstance(node, CLOSED):
+        if isinstance(node, CLOSED) or (isinstance(node, nodes.emphasis) and node.astext() in TITLES):
             return False
         in_paragraph |= isinstance(node, nodes.paragraph)
         node = node.parent

@@ -173,3 +173,23 @@ def test_no_script_but_the_options_stands_in_the_way_of_the_first_picture(name, 
     assert len(waited_for) == 1
     assert "documentation_options.js" in waited_for[0]
     assert not page.select("link[rel=preload]")
+
+
+def test_pages_and_figures_name_their_styles_apart():
+    root = HTML.parents[1]
+    styles = (root / "book" / "_static" / "custom.css").read_text(encoding="utf-8")
+    own = set(re.findall(r"\.([a-z]+-[\w-]+)", styles)) - {"te-root", "te-figure", "te-still"}  # said on purpose
+    written = {path: path.read_text(encoding="utf-8") for path in (root / "book" / "_ext").glob("*.py")}
+    own |= {
+        name
+        for text in written.values()
+        for found in re.findall(r'classes=\[(".*?")\]', text)
+        for name in found.split('"')
+    }
+    figures = [
+        path.read_text()
+        for kind in ("css", "js")
+        for path in (root / "transformer_edu/widgets" / kind).rglob(f"*.{kind}")
+    ]
+    theirs = set(re.findall(r"(?<![\w-])te-[\w-]+", "".join(figures)))
+    assert own & theirs == set()

@@ -15,7 +15,7 @@ SENTENCE = re.compile(r"[.!?](?:\s|$)")
 
 
 def links(page):
-    return [found.parent for found in page.select(".bd-article .te-term")]
+    return [found.parent for found in page.select(".bd-article .book-term")]
 
 
 @pytest.mark.book

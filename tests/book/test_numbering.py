@@ -40,7 +40,7 @@ def test_each_equation_and_each_picture_of_the_built_chapter_has_its_number(chap
     shown = page.select(".cell_output:has(.te-figure, .te-bertviz, img.only-light)")
     assert shown, "a chapter has figures"
     assert [one["id"] for one in shown] == [f"figure-{number}-{i}" for i in range(1, len(shown) + 1)]
-    assert [one.select_one(".te-number").get_text() for one in shown] == [
+    assert [one.select_one(".book-number").get_text() for one in shown] == [
         f"Figure {number}.{i}" for i in range(1, len(shown) + 1)
     ]
 
@@ -49,13 +49,13 @@ def test_each_equation_and_each_picture_of_the_built_chapter_has_its_number(chap
 def test_the_index_lists_every_figure_equation_and_word(book_html):
     index = soup(book_html / "book" / "book-index.html")
     pages = {path.stem: soup(path) for path in (book_html / "notebooks").glob("[0-9]*.html")}
-    for kind, selector in (("figures", ".te-number"), ("equations", ".eqno")):
+    for kind, selector in (("figures", ".book-number"), ("equations", ".eqno")):
         there = [
             re.sub(r"[^\d.]", "", one.get_text()) for name in sorted(pages) for one in pages[name].select(selector)
         ]
-        listed = [one.select_one("a").get_text() for one in index.select(f"#{kind} .te-index li")]
+        listed = [one.select_one("a").get_text() for one in index.select(f"#{kind} .book-index li")]
         assert listed == there
-    lines = {one.get_text().split(":")[0]: one for one in index.select("#words .te-index li")}
+    lines = {one.get_text().split(":")[0]: one for one in index.select("#words .book-index li")}
     assert "see residual connection" in lines["skip connection"].get_text()
     mask = {link["href"].partition("#")[0]: link for link in lines["causal mask"].select("a")}
     assert mask["../notebooks/10-decoder.html"].select_one("strong").get_text() == "10"
