@@ -13,7 +13,7 @@ PYTEST := $(PY) -m pytest
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv book zip pdf serve test test-all check lint fast-tests outputs test-gpu recordings bench classroom lock clean
+.PHONY: help venv book zip pdf serve test test-all check lint fast-tests outputs test-gpu recordings bench grader classroom lock clean
 .DELETE_ON_ERROR:
 
 help:
@@ -22,6 +22,7 @@ help:
 	@echo "make test-all    those, and the long ones that guard what seldom changes"
 	@echo "make outputs     re-run changed chapters      make test-gpu   run every chapter on the GPU"
 	@echo "make recordings  make the recorded results    make bench      measurements against other libraries"
+	@echo "make grader      the environment that grades problem sets (otter-grader)"
 	@echo "make classroom   problem sets for a new term, and their grading of submissions whose points are known"
 	@echo "make zip         the book as a zip, to read without a network              make pdf     the book as one PDF"
 	@echo "make lock        resolve requirements.in      make clean      remove what was built (and .venv)"
@@ -95,6 +96,8 @@ $(CLASSROOM)/.stamp: $(STAMP) assignments/requirements.txt
 	$(VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
 		> $$($(CLASSROOM)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/project.pth
 	@touch $@
+
+grader: $(CLASSROOM)/.stamp
 
 classroom: $(CLASSROOM)/.stamp
 	OMP_NUM_THREADS=1 PYTHONPATH=. $(CLASSROOM)/bin/python tools/classroom.py

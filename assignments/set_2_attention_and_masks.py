@@ -71,9 +71,13 @@ def softmax(scores: torch.Tensor) -> torch.Tensor:
             "Print your result's sum over dimension <<dim.code>>.",
         ),
         Mistake(
-            "the sum runs over the last dimension",
-            "powers.sum(dim=<<dim.code>>, keepdim=True)",
-            "powers.sum(dim=-1, keepdim=True)",
+            "it is the usual softmax, over the last dimension",
+            """scores.amax(dim=<<dim.code>>, keepdim=True)
+    powers = torch.exp(scores - largest)
+    return powers / powers.sum(dim=<<dim.code>>, keepdim=True)""",
+            """scores.amax(dim=-1, keepdim=True)
+    powers = torch.exp(scores - largest)
+    return powers / powers.sum(dim=-1, keepdim=True)""",
             "Here the weights sum to 1 over <<dim.words>>.",
             "Over which dimension should they sum to 1?",
         ),
