@@ -4,6 +4,11 @@
  * a box is a tab stop only while its content is wider than it is.
  */
 (() => {
+  // A search quotes the pages that it finds, and from disk no browser lets it read them: there it names them only.
+  if (location.protocol === "file:" && typeof DOCUMENTATION_OPTIONS === "object") {
+    DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+  }
+
   const BOXES = [
     [".bd-article .math", "Formula"],
     [".bd-article pre", "Code"],

@@ -9,5 +9,9 @@ QUERIES = ("skip connection", "causal mask", "KV cache", "look-ahead mask", "tea
 @pytest.mark.parametrize("from_disk", [False, True])
 def test_search_finds_the_glossary(query, from_disk, book_html, book_address, same_tab):
     base = book_html.as_uri() if from_disk else book_address
-    page = same_tab().open(f"{base}/search.html?q={query.replace(' ', '+')}")
+    watched = same_tab()
+    page = watched.open(f"{base}/search.html?q={query.replace(' ', '+')}")
     page.wait_for_selector("#search-results li a[href*='glossary.html']")  # results come one by one
+    if from_disk:
+        page.wait_for_function("/found/.test(document.querySelector('#search-progress, .search-summary').textContent)")
+        assert not watched.errors, "from disk no page may be read for a quotation"
