@@ -58,7 +58,8 @@ class Fill(SphinxPostTransform):
         """Look for places on this page."""
         for place in list(self.document.findall(back_index)):
             rows = self.words() if place["kind"] == "words" else self.numbered(place["kind"].removesuffix("s"))
-            place.replace_self(nodes.bullet_list("", *(nodes.list_item("", row) for row in rows), classes=["book-index"]))
+            items = [nodes.list_item("", row) for row in rows]
+            place.replace_self(nodes.bullet_list("", *items, classes=["book-index"]))
 
     def chapters(self) -> list[str]:
         """The pages of the chapters, in order."""
