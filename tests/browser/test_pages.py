@@ -33,6 +33,18 @@ def test_page_is_clean_accessible_in_both_themes_and_fits_a_phone(book_page, boo
     watched.assert_clean()
 
 
+@pytest.mark.weekly
+def test_page_is_accessible_on_a_phone_in_both_themes(book_page, book_address, same_tab):
+    page = on_a_phone(same_tab, f"{book_address}/{book_page}")
+    open_all(page)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_function(f"(document.documentElement.dataset.theme ?? '{scheme}') === '{scheme}'")
+        problems = axe_problems(page, contrast_only=scheme == "dark")
+        page.emulate_media(color_scheme="light")
+        assert not problems
+
+
 # By how much each displayed formula is wider than its room, and how far its beginning lies outside of it.
 FORMULAS = """() => [...document.querySelectorAll("div.math")].map((room) => {
     const parts = [...room.querySelectorAll("math *")].map((one) => one.getBoundingClientRect());
