@@ -17,7 +17,7 @@ from filelock import FileLock
 
 from transformer_edu.classroom import batch, gradescope, grading, term
 from transformer_edu.classroom.fixtures import fixtures
-from transformer_edu.classroom.grading import Graded, Marks, feedback_on, run_cells
+from transformer_edu.classroom.grading import Graded, Marks, Material, feedback_on, run_cells
 from transformer_edu.classroom.notebooks import student_notebook, written
 from transformer_edu.classroom.problems import EXAMPLES
 from transformer_edu.classroom.submission import code_cells
@@ -223,6 +223,16 @@ def test_interrupted_it_goes_on_where_it_was(folder, counted, masks, tmp_path, m
     batch.grade_folder(masks, folder, out)
     assert len(counted) == 3
     assert len(rows(out)) == 4
+
+
+def test_the_grades_of_one_set_are_not_written_over_those_of_another(folder, counted, masks, tmp_path):
+    out = tmp_path / "out"
+    batch.grade_folder(masks, folder, out)
+    before = (out / "grades.csv").read_bytes()
+    other = Material(masks.problems[:2], masks.tests)
+    with pytest.raises(ValueError, match="--out must be a folder for this set and term alone"):
+        batch.grade_folder(other, folder, out)
+    assert (out / "grades.csv").read_bytes() == before
 
 
 def test_two_graders_do_not_write_into_one_folder(folder, counted, masks, tmp_path):

@@ -28,7 +28,7 @@ def grade_folder(material: Material, submissions: Path, out: Path, jobs: int = 2
         The results, in the order of the files' names.
 
     Raises:
-        ValueError: there are no notebooks, or `out` lies among them.
+        ValueError: there are no notebooks, `out` lies among them, or it holds the grades of another set or term.
         RuntimeError: another process grades into this folder.
     """
     files = sorted(one for one in submissions.glob("*.ipynb"))
@@ -39,11 +39,21 @@ def grade_folder(material: Material, submissions: Path, out: Path, jobs: int = 2
     out.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(out / ".lock", timeout=0), ThreadPoolExecutor(jobs) as pool:
+            _claim(out / "asked.sha256", material)
             results = _grade_all(material, files, out, pool)
             _write_grades(out / "grades.csv", material, results)
             return results
     except Timeout:
         raise ValueError(f"another process is grading into {out}") from None
+
+
+def _claim(mark: Path, material: Material) -> None:
+    """A folder is for one set of one term: what was asked there, and nothing else."""
+    points = [one.problem.points for one in material.problems]
+    asked = _digest(json.dumps([points, material.orders]).encode())
+    if mark.exists() and mark.read_text() != asked:
+        raise ValueError(f"--out must be a folder for this set and term alone, and {mark.parent} holds other grades")
+    write_atomically(mark, asked.encode())
 
 
 def _grade_all(material: Material, files: list[Path], out: Path, pool: ThreadPoolExecutor) -> list[dict[str, Any]]:

@@ -63,6 +63,7 @@ def make(folder: Path, sources: list[Source], name: str, repository: str = "") -
     private = folder / "private"
     private.mkdir(parents=True, exist_ok=True)
     private.chmod(0o700)
+    write_atomically(private / ".gitignore", b"*\n")
     about = private / "term.json"
     if about.exists() and json.loads(about.read_text())["name"] != name:
         raise ValueError(f"{folder} belongs to the term {json.loads(about.read_text())['name']!r}, not to {name!r}")

@@ -74,6 +74,11 @@ def run_grade(options: argparse.Namespace) -> None:
         say(f"not protected here: {sentence}")
     if options.gradescope:
         write_atomically(options.gradescope, json.dumps(gradescope.results(results[0])).encode())
+    below = [one for one in options.submissions.glob("*/**/*.ipynb") if ".ipynb_checkpoints" not in one.parts]
+    if below:
+        say(
+            f"left out: {len(below)} notebooks in folders below {options.submissions}, such as {below[0]}; move them up"
+        )
     with reader_may_leave():
         print(f"{len(results)} graded: {options.out / 'grades.csv'}", flush=True)
 
