@@ -4,11 +4,14 @@ import re
 from base64 import b64decode
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import unquote, urlsplit
 
 import nbformat
+import pictures
 import pytest
 from bs4 import BeautifulSoup
+from PIL import Image
 
 HTML = Path(__file__).resolve().parents[2] / "_build" / "html"
 PAGES = sorted(p.relative_to(HTML).as_posix() for p in HTML.rglob("*.html") if "_static" not in p.parts)
@@ -193,3 +196,15 @@ def test_pages_and_figures_name_their_styles_apart():
     ]
     theirs = set(re.findall(r"(?<![\w-])te-[\w-]+", "".join(figures)))
     assert own & theirs == set()
+
+
+def test_a_page_that_a_build_leaves_as_it_was_keeps_one_twin_for_each_picture(tmp_path):
+    digest = "0123456789abcdef" * 4
+    for folder, name in (("book/dark", digest[:16]), ("_images", digest)):
+        (tmp_path / folder).mkdir(parents=True)
+        Image.new("RGB", (2, 1)).save(tmp_path / folder / f"{name}.webp")
+    app = SimpleNamespace(srcdir=tmp_path, outdir=tmp_path)
+    page = f'<img alt="a plot" src="../_images/{digest}.webp"/>'
+    for _ in range(2):
+        page = pictures.IMAGE.sub(lambda image: pictures.with_twin(app, image), page)
+        assert page.count("only-light") == page.count("only-dark") == 1
