@@ -31,13 +31,10 @@ DESKTOP: ViewportSize = {"width": 1280, "height": 900}
 TWO_FRAMES = "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 # On a busy machine a driver may call a page loaded while it still speaks to the page before, or to one still empty.
 LEAVE = "globalThis.isLeft = true"
-# A page is drawn: it is the one that was asked for, every figure shown or failed, and all of it on the screen.
-DRAWN = f"""async () => {{
-    if (globalThis.isLeft || document.readyState !== "complete" || !document.body?.firstElementChild) return false;
-    if (![...document.querySelectorAll("[data-widget]")].every((figure) => figure.dataset.ready)) return false;
-    await {TWO_FRAMES};
-    return true;
-}}"""
+# A page is there: it is the one that was asked for, and every figure is shown or has failed. No promise: a driver that
+# waits for a function takes the promise itself for a yes.
+THERE = """() => !globalThis.isLeft && document.readyState === "complete" && Boolean(document.body?.firstElementChild)
+    && [...document.querySelectorAll("[data-widget]")].every((figure) => figure.dataset.ready)"""
 
 
 def built_pages():
@@ -111,6 +108,12 @@ def arrive(page, address):
         page.wait_for_url("**/book/intro.html")
 
 
+def until_drawn(page):
+    """Wait until a page is there, and all of it on the screen."""
+    page.wait_for_function(THERE)
+    page.evaluate(TWO_FRAMES)
+
+
 def place(address):
     """Scheme and host of an address."""
     return address.split("/", 3)[:3]
@@ -134,7 +137,7 @@ class Watched:
         self.home = place(address)
         self.page.evaluate(LEAVE)
         arrive(self.page, address)
-        self.page.wait_for_function(DRAWN)
+        until_drawn(self.page)
         return self.page
 
     def on_request(self, request):
@@ -175,7 +178,7 @@ def reload(page):
     """Load a page again, and wait until it is drawn."""
     page.evaluate(LEAVE)
     page.reload()
-    page.wait_for_function(DRAWN)
+    until_drawn(page)
 
 
 def watch(page):

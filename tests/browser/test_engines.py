@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tests.browser.cases import CASES
-from tests.browser.conftest import DRAWN, built_pages
+from tests.browser.conftest import THERE, TWO_FRAMES, built_pages
 from tests.browser.engines import ENGINES, tab
 from transformer_edu.widgets import assets, font
 
@@ -36,8 +36,8 @@ FOCUS = f"""async () => {{
     return keys[kind(chosen)];
 }}"""
 UNTIL_DRAWN = f"""async () => {{
-    const drawn = {DRAWN};
-    while (!(await drawn())) await new Promise(requestAnimationFrame);
+    while (!({THERE})()) await new Promise(requestAnimationFrame);
+    await {TWO_FRAMES};
 }}"""
 # The font is there, is used, differs from what stands in for it, and its figures are as wide as each other.
 FONT = f"""async () => {{
