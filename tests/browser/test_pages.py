@@ -2,11 +2,27 @@
 
 import pytest
 
-from tests.browser.conftest import ROOT, arrive, axe_problems, overflow
+from tests.browser.conftest import DESKTOP, PHONE, arrive, axe_problems, overflow
 
 # What lasts a hundredth of a millisecond, the theme's way of not moving, may still be listed.
 MOVES = "document.getAnimations().filter((one) => one.effect.getTiming().duration > 1).length"
 DRAWN = [".te-live"]  # figures are checked alone, in both themes
+
+
+SCREEN = 800  # pixels: the height of a laptop's window, 1,280 wide
+FIRST_FIGURE = """() => {
+    const top = document.querySelector(".bd-article").getBoundingClientRect().top;
+    const shown = [...document.querySelectorAll(".te-figure")].filter((figure) => figure.checkVisibility());
+    return Math.min(...shown.map((figure) => figure.getBoundingClientRect().top - top));
+}"""
+# How high each figure is on a phone, and how high its still says that it will be.
+HEIGHTS = """() => [...document.querySelectorAll(".te-figure")].filter((figure) => figure.checkVisibility()).map(
+    (figure) => [figure.dataset.widget, figure.getBoundingClientRect().height,
+        parseFloat(figure.querySelector(".te-still").style.getPropertyValue("--te-phone"))])"""
+
+
+def is_chapter(book_page):
+    return book_page.startswith("notebooks/")
 
 
 def figures(page):
@@ -21,6 +37,8 @@ def open_all(page):
 def test_page_is_clean_accessible_in_both_themes_and_fits_a_phone(book_page, book_address, same_tab):
     watched = same_tab()
     page = watched.open(f"{book_address}/{book_page}")
+    if is_chapter(book_page):
+        assert page.evaluate(FIRST_FIGURE) <= 1.5 * SCREEN, "the first figure comes late"
     open_all(page)
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
@@ -56,11 +74,15 @@ FORMULAS = """() => [...document.querySelectorAll("div.math")].map((room) => {
 def test_page_works_from_disk_with_every_figure_alive_and_every_formula_in_its_place(book_page, book_html, same_tab):
     watched = same_tab()
     page = watched.open((book_html / book_page).as_uri())
+    page.set_viewport_size(PHONE)
+    for name, height, told in page.evaluate(HEIGHTS):
+        assert told == pytest.approx(height, abs=2), f"the page moves when {name} takes the place of its still"
+    page.set_viewport_size(DESKTOP)
     open_all(page)
     assert page.locator(".te-figure[data-ready=true]").count() == figures(page)
     assert not any(still.is_visible() for still in page.locator(".te-still").all())
     assert [wider for wider, _ in page.evaluate(FORMULAS) if wider > 0] == []
-    page.set_viewport_size({"width": 390, "height": 844})
+    page.set_viewport_size(PHONE)
     assert [hidden for _, hidden in page.evaluate(FORMULAS) if hidden] == []
     watched.assert_clean()
 
@@ -78,39 +100,11 @@ def test_without_javascript_every_figure_shows_its_still(book_page, book_address
         assert "_images/" in still.evaluate("image => image.currentSrc"), "the picture itself, not its place"
 
 
-CHAPTERS = sorted(path.stem for path in (ROOT / "notebooks").glob("[0-9]*.ipynb"))
-SCREEN = 800  # pixels: the height of a laptop's window, 1,280 wide
-FIRST_FIGURE = """() => {
-    const top = document.querySelector(".bd-article").getBoundingClientRect().top;
-    const shown = [...document.querySelectorAll(".te-figure")].filter((figure) => figure.checkVisibility());
-    return Math.min(...shown.map((figure) => figure.getBoundingClientRect().top - top));
-}"""
-
-
-@pytest.mark.parametrize("chapter", CHAPTERS)
-def test_a_chapter_s_first_figure_begins_within_a_screen_and_a_half(chapter, book_address, same_tab):
-    page = same_tab().open(f"{book_address}/notebooks/{chapter}.html")
-    assert page.evaluate(FIRST_FIGURE) <= 1.5 * SCREEN
-
-
-# How high each figure is on a phone, and how high its still says that it will be.
-HEIGHTS = """() => [...document.querySelectorAll(".te-figure")].filter((figure) => figure.checkVisibility()).map(
-    (figure) => [figure.dataset.widget, figure.getBoundingClientRect().height,
-        parseFloat(figure.querySelector(".te-still").style.getPropertyValue("--te-phone"))])"""
-
-
 def on_a_phone(same_tab, address):
     """A page, opened at a phone's width."""
     watched = same_tab()
-    watched.page.set_viewport_size({"width": 390, "height": 844})
+    watched.page.set_viewport_size(PHONE)
     return watched.open(address)
-
-
-@pytest.mark.parametrize("chapter", CHAPTERS)
-def test_on_a_phone_nothing_moves_when_a_figure_takes_the_place_of_its_still(chapter, book_address, same_tab):
-    page = on_a_phone(same_tab, f"{book_address}/notebooks/{chapter}.html")
-    for name, height, told in page.evaluate(HEIGHTS):
-        assert told == pytest.approx(height, abs=2), name
 
 
 CHAPTER = "notebooks/06-attention.html"
