@@ -118,7 +118,7 @@ def test_the_command_writes_every_chapter_with_links_where_there_is_an_address(t
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["02-why-attention", "06-attention"])
+@pytest.mark.parametrize("name", [pytest.param("02-why-attention", marks=pytest.mark.weekly), "06-attention"])
 def test_it_runs_from_the_first_cell_to_the_last_and_the_failing_check_is_read(name, tmp_path):
     chapter = plain.plain(nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", 4))
     NotebookClient(chapter, kernel_name="python3", resources={"metadata": {"path": tmp_path}}).execute()

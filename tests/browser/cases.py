@@ -19,6 +19,7 @@ OF_TEXT = {
     "merge-stepper": lambda: MergeStepper(f"{HOSTILE} cat", step=36, new_word=HOSTILE),
     "norm-placement": lambda: NormPlacement(measure="length", tokens=(HOSTILE, "black")),
 }
+NUMBERS_ALONE = {"parameter-map", "path-length-racer", "position-explorer", "softmax-lab", "symptom-finder"}
 # Controls that change nothing that is said but their own value, where a reader of the default state meets them.
 QUIET = {}
 
@@ -37,11 +38,12 @@ class Case:
         return QUIET.get(self.name, [])
 
     def hostile(self):
-        """The HTML with HOSTILE in place of a token, or None if the figure shows no such token."""
+        """The HTML with HOSTILE in place of a token."""
         if self.name in OF_TEXT:
             return OF_TEXT[self.name]().html()
         html, token = self.make().html(), f'"{TOKENS.get(self.name, "cat")}"'
-        return html.replace(token, f'"{WRITTEN}"') if token in html else None
+        assert token in html, f"{self.name} shows no {token}: name a token of it in TOKENS"
+        return html.replace(token, f'"{WRITTEN}"')
 
 
 CASES = {name: Case(name) for name in sorted(Figure.registry)}

@@ -30,7 +30,7 @@ from transformer_edu.inspection.changes import Changes, changed
 SENTENCES = int(os.environ.get("TRANSFORMER_EDU_SENTENCES", "60"))
 LOGITS = 1e-3  # largest difference, as a share of the largest logit
 MAPS = 1e-4
-OF_TRANSLATOR = max(8, SENTENCES // 5) if SENTENCES < 200 else SENTENCES
+OF_TRANSLATOR = SENTENCES // 10 if SENTENCES < 200 else SENTENCES
 BEAM = {"beam_size": 5, "length_penalty": 1.0}
 # What a page says of a sentence: ids, logits (as bytes), maps, the greedy and the beam's answers.
 ANSWER = """async () => {

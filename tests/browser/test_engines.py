@@ -77,6 +77,10 @@ WHOLE = """async () => ({
 })"""
 NUMBER = re.compile(r"[−-]?\d[\d.,]*")
 OTHERS = [engine for engine in ENGINES if engine != "chromium"]
+# Between them: fields, grids, a canvas, a drawing, time, a model in the page and one in a thread. Once a week, all.
+OFTEN = ["attention-stepper", "norm-placement", "playground", "position-explorer", "sentence-translator"]
+OFTEN += ["training-replay"]
+EVERY = [pytest.param(name, marks=() if name in OFTEN else pytest.mark.weekly) for name in CASES]
 
 
 @pytest.fixture(scope="session")
@@ -134,7 +138,7 @@ def words(seen):
     return [NUMBER.sub("#", seen["text"]), *(value for value in seen["values"] if not is_number(value))]
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("engine", OTHERS, indirect=True, scope="session")
 def test_figure_is_drawn_and_operated_with_the_numbers_of_chromium(engine, name, figure_page, in_chromium):
     expected = in_chromium(name)

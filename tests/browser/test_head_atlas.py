@@ -44,8 +44,10 @@ def test_the_default_teaches_before_any_weight_is_loaded(open_html):
     watched.assert_clean()
 
 
-@pytest.mark.parametrize("sentence", ["my cow sees the red house", "this hen sleeps"])
-@pytest.mark.parametrize("heads", [{}, {REDUNDANT[0]: "off", "decoder.0.self.0": "uniform"}])
+@pytest.mark.parametrize(
+    ("sentence", "heads"),
+    [("my cow sees the red house", {}), ("this hen sleeps", {REDUNDANT[0]: "off", "decoder.0.self.0": "uniform"})],
+)
 def test_maps_and_measures_are_those_of_pytorch(page, sentence, heads):
     expected = atlas(*read_page_file(shipped_file("grammar")), sentence.split(), heads)
     page.get_by_label(LINE).fill(sentence)

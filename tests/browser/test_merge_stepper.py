@@ -72,7 +72,7 @@ def test_every_step_shows_the_words_their_pairs_and_the_sizes(page):
     assert page.get_by_role("button", name="Next merge").get_attribute("aria-disabled") == "true"
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(TEXTS, st.text("abcé😀x", min_size=1, max_size=7))
 def test_typed_text_gives_the_librarys_merges_and_cuts(page, text, word):
     tokenizer = library(text)

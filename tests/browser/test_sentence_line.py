@@ -44,10 +44,11 @@ every_figure = pytest.mark.parametrize("make", FIGURES.values(), ids=FIGURES)
 
 @every_figure
 def test_what_is_no_sentence_of_its_words_is_said_and_changes_nothing(show, make):
+    """All figures have the same line; what is typed there is tried out in one of them."""
     page = show(make(), width=390)
     before = page.evaluate(PICTURE)
     right = page.get_by_label(LINE).input_value()
-    for text in ("", *HOSTILE, PASTED):
+    for text in ("", *HOSTILE, PASTED) if make is Playground else (HOSTILE[3], PASTED):
         page.get_by_label(LINE).fill(text)
         assert page.get_by_label(LINE).get_attribute("aria-invalid") == "true"
         expect(page.locator(".te-words")).to_contain_text(

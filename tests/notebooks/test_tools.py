@@ -139,6 +139,7 @@ def small_book(root, tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 def test_a_page_with_a_warning_is_not_built_and_a_mended_one_is(small_book):
     page = small_book / "book" / "intro.md"
