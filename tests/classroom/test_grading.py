@@ -17,7 +17,7 @@ from filelock import FileLock
 
 from transformer_edu.classroom import batch, gradescope, grading, term
 from transformer_edu.classroom.fixtures import fixtures
-from transformer_edu.classroom.grading import Graded, Marks, Material, feedback_on, run_cells
+from transformer_edu.classroom.grading import Graded, Marks, Material, feedback_on, mistakes_in, run_cells
 from transformer_edu.classroom.notebooks import student_notebook, written
 from transformer_edu.classroom.problems import EXAMPLES
 from transformer_edu.classroom.submission import code_cells
@@ -33,7 +33,8 @@ def graded(cells, material):
         groups = one.problem.points
         got = sum(points for group, points in groups.items() if (one.name, group) not in marks.wrong)
         problems[one.name] = {"points": got, "possible": one.problem.possible}
-    return {name: one["points"] for name, one in problems.items()}, feedback_on(material, marks, ran, problems), ran
+    feedback = feedback_on(material, marks, ran, problems, mistakes_in(material, ran, problems))
+    return {name: one["points"] for name, one in problems.items()}, feedback, ran
 
 
 @pytest.fixture(scope="module")
@@ -172,14 +173,15 @@ def counted(monkeypatch, masks):
     def grade(cells, material):
         calls.append(len(cells))
         problems = {one.name: {"points": 1, "possible": one.problem.possible} for one in material.problems}
+        problems["attention"]["mistake"] = "the mask is inverted" if len(calls) > 1 else None
         return Graded(5, 21, problems, "# 5 of 21 points\n", ())
 
     monkeypatch.setattr(batch, "grade", grade)
     return calls
 
 
-def rows(out):
-    return list(csv.DictReader((out / "grades.csv").read_text().splitlines()))
+def rows(out, name="grades"):
+    return list(csv.DictReader((out / f"{name}.csv").read_text().splitlines()))
 
 
 def test_a_folder_is_graded_into_a_table_and_feedback(folder, counted, masks, tmp_path):
@@ -191,6 +193,8 @@ def test_a_folder_is_graded_into_a_table_and_feedback(folder, counted, masks, tm
     assert found["ann.ipynb"]["attention"] == "1"
     assert found["broken.ipynb"]["points"] == "0"
     assert "cannot be read as a Jupyter notebook" in (out / "feedback" / "broken.md").read_text()
+    told = [(row["students"], row["mistake"]) for row in rows(out, "mistakes") if row["problem"] == "attention"]
+    assert told == [("2", "the mask is inverted"), ("1", "none of the known ones")]
 
 
 def test_nothing_is_graded_twice_and_what_has_changed_is_graded_again(folder, counted, masks, tmp_path):

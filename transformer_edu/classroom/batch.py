@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 import json
+from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import asdict
 from pathlib import Path
@@ -20,7 +21,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet takes a c
 
 
 def grade_folder(material: Material, submissions: Path, out: Path, jobs: int = 2) -> list[dict[str, Any]]:
-    """Grade every notebook of a folder; writes `grades.csv`, and for each one a result and feedback for the student.
+    """Grade every notebook of a folder; writes `grades.csv`, `mistakes.csv`, and for each one a result and feedback.
 
     A submission that has a result already, for the same file and the same tests, is not graded again.
 
@@ -42,6 +43,7 @@ def grade_folder(material: Material, submissions: Path, out: Path, jobs: int = 2
             _claim(out / "asked.sha256", material)
             results = _grade_all(material, files, out, pool)
             _write_grades(out / "grades.csv", material, results)
+            _write_mistakes(out / "mistakes.csv", material, results)
             return results
     except Timeout:
         raise ValueError(f"another process is grading into {out}") from None
@@ -128,4 +130,17 @@ def _write_grades(path: Path, material: Material, results: list[dict[str, Any]])
         file = ("'" if one["file"].startswith(FORMULA) else "") + one["file"]
         points = [f"{one['problems'].get(name, {}).get('points', 0):g}" for name in names]
         table.writerow([file, *points, f"{one['points']:g}", f"{one['possible']:g}"])
+    write_atomically(path, text.getvalue().encode())
+
+
+def _write_mistakes(path: Path, material: Material, results: list[dict[str, Any]]) -> None:
+    """What a class stumbled over: each problem's known mistakes, those of most students first."""
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(["problem", "students", "mistake"])
+    for drawn in material.problems:
+        lost = [one["problems"][drawn.name] for one in results if drawn.name in one["problems"]]
+        lost = [one for one in lost if one["points"] < one["possible"]]
+        for mistake, count in Counter(one.get("mistake") or "none of the known ones" for one in lost).most_common():
+            table.writerow([drawn.name, count, mistake])
     write_atomically(path, text.getvalue().encode())

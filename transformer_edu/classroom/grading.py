@@ -5,7 +5,7 @@ The right answers never enter the process that runs a submission, and the submis
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from transformer_edu.classroom.comparing import difference
 from transformer_edu.classroom.diagnosing import diagnosis
 from transformer_edu.classroom.drawing import Drawn
 from transformer_edu.classroom.observing import Observed, from_plain, plain
-from transformer_edu.classroom.problems import EXAMPLES
+from transformer_edu.classroom.problems import EXAMPLES, Mistake
 from transformer_edu.judge.sandbox import Limits, Outcome
 from transformer_edu.judge.sandbox import run as run_apart
 
@@ -58,7 +58,7 @@ class Graded:
 
     points: float
     possible: float
-    problems: dict[str, dict[str, Any]]  # points, possible, and for each group whether it passed
+    problems: dict[str, dict[str, Any]]  # points, possible, for each group whether it passed, and the known mistake
     feedback: str  # Markdown
     unprotected: tuple[str, ...]
 
@@ -111,7 +111,10 @@ def grade(cells: list[str], material: Material, limits: Limits = LIMITS) -> Grad
         }
         for file in files
     }
-    feedback = feedback_on(material, marks, ran, problems)
+    named = mistakes_in(material, ran, problems)
+    for name, found in problems.items():
+        found["mistake"] = named[name].name if name in named else None
+    feedback = feedback_on(material, marks, ran, problems, named)
     return Graded(results.total, results.possible, problems, feedback, ran.unprotected)
 
 
@@ -204,7 +207,26 @@ def _first_difference(wanted: list[Observed], seen: list[Observed]) -> str | Non
     return next((one for one in found if one), None)
 
 
-def feedback_on(material: Material, marks: Marks, ran: Ran, problems: dict[str, dict[str, Any]]) -> str:
+def mistakes_in(material: Material, ran: Ran, problems: dict[str, dict[str, Any]]) -> dict[str, Mistake]:
+    """The known mistakes, in the problem's own words, by the names of the problems that lost points by one."""
+    found = {}
+    for drawn in material.problems:
+        seen = ran.answers.get(drawn.name)
+        lost = problems[drawn.name]["points"] < problems[drawn.name]["possible"]
+        mistake = diagnosis(drawn, seen) if seen and lost else None
+        if mistake:
+            name, why, hint = map(drawn.fill, (mistake.name, mistake.why, mistake.hint))
+            found[drawn.name] = replace(mistake, name=name, why=why, hint=hint)
+    return found
+
+
+def feedback_on(
+    material: Material,
+    marks: Marks,
+    ran: Ran,
+    problems: dict[str, dict[str, Any]],
+    named: dict[str, Mistake],
+) -> str:
     """What a student is told, as Markdown."""
     total, possible = (sum(one[key] for one in problems.values()) for key in ("points", "possible"))
     lines = [f"# {total:g} of {possible:g} points", "", *(f"- {note}" for note in ran.notes)]
@@ -214,19 +236,10 @@ def feedback_on(material: Material, marks: Marks, ran: Ran, problems: dict[str, 
         for group, points in drawn.problem.points.items():
             wrong = marks.wrong.get((drawn.name, group))
             lines.append(f"- {'✗' if wrong else '✓'} {group} ({points}){': ' + _code(wrong) if wrong else ''}")
-        if found["points"] < found["possible"]:
-            lines += ["", *_named(drawn, ran)]
+        if mistake := named.get(drawn.name):
+            lines += ["", f"**Your function does what this mistake does: {mistake.name}.** {mistake.why}"]
+            lines += ["", f"*Hint:* {mistake.hint}"]
     return "\n".join(lines).rstrip() + "\n"
-
-
-def _named(drawn: Drawn, ran: Ran) -> list[str]:
-    """The mistake, if it is a known one."""
-    seen = ran.answers.get(drawn.name)
-    mistake = diagnosis(drawn, seen) if seen else None
-    if mistake is None:
-        return []
-    why, hint = drawn.fill(mistake.why), drawn.fill(mistake.hint)
-    return [f"**Your function does what this mistake does: {drawn.fill(mistake.name)}.** {why}", "", f"*Hint:* {hint}"]
 
 
 def _code(text: str) -> str:
