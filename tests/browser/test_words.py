@@ -183,7 +183,7 @@ SCENES = {
     ),
     "search-tree: the winner, and what greedy would have said": (
         widgets.SearchTree,
-        "Winner: the cat sleeps, log-probability −1.82, score −1.43.",
+        "Winner: the cat sleeps (log-probability −1.82, score −1.43).",
         "divided by ((5 + 4) / 6) to the power 0.6 = 1.28",
         "score −1.43. It is 1.42 times as probable as greedy’s.",
         "With α = 0 or 0.2, the cat would win: −1.78, length 3 against 4.",
@@ -196,26 +196,26 @@ SCENES = {
         lambda: widgets.SearchTree(alpha=0.0, beam=1),
         "A beam of 1 is greedy search",
         "> click [aria-label^='Beam size'] [role=radio] >> text='4'",
-        "Winner: the cat, log-probability −1.78, … With α = 0.4 or 0.6 or 0.8 or 1, the cat sleeps would win",
+        "Winner: the cat (log-probability −1.78, … With α = 0.4 or 0.6 or 0.8 or 1, the cat sleeps would win",
     ),
     "search-tree: nothing in the beam can still beat what is finished": (
         lambda: patient_tree(0.0),
-        "step 2 of 2 … Winner: a, log-probability −0.69,",
+        "step 2 of 2 … Winner: a (log-probability −0.69,",
         "nothing in the beam could still beat the finished sentence",
     ),
     "search-tree: the search goes on while something better may come": (
         lambda: patient_tree(1.0),
-        "step 4 of 4 … Winner: a b c, log-probability −0.80, … It is less probable than greedy’s, but has the better",
+        "step 4 of 4 … Winner: a b c (log-probability −0.80, … It is less probable than greedy’s, but has the better",
         "The search stops because nothing goes on.",
     ),
     "search-tree: a sentence that never ends is cut off": (
         lambda: widgets.SearchTree(
             record_search_tree(lambda _: [-math.inf, -math.inf, 0.0], 0, 1, ["<bos>", "<eos>", "a"], 5)
         ),
-        "Winner: a a a a, log-probability 0.00, … No sentence has ended: this one is cut off.",
+        "Winner: a a a a (log-probability 0.00, … No sentence has ended: this one is cut off.",
         "The search stops at its limit, 5 tokens with the start.",
     ),
-    "search-tree: pieces of words are joined": (pieces_tree, "Winner: the cats, log-probability 0.00,"),
+    "search-tree: pieces of words are joined": (pieces_tree, "Winner: the cats (log-probability 0.00,"),
     "softmax-lab: the gradient dies on one side only": (
         widgets.SoftmaxLab,
         "Undivided, one key wins and hardly any gradient passes",

@@ -226,7 +226,7 @@ function endWords(tree, { ranked, cut }, { beam, alpha }) {
   const [best, greedy] = [ranked[0], greedyOf(tree)];
   const words = [
     bold("Winner: "), quote(tree, best),
-    `, log-probability ${format(best.logProb)}, score ${format(scoreOf(best, alpha))}. `,
+    ` (log-probability ${format(best.logProb)}, score ${format(scoreOf(best, alpha))}). `,
   ];
   if (cut) words.push("No sentence has ended: this one is cut off. ");
   if (beam === 1 && sameSentence(greedy, best)) {
