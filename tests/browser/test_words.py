@@ -185,7 +185,7 @@ SCENES = {
         widgets.SearchTree,
         "Winner: the cat sleeps (log-probability −1.82, score −1.43).",
         "divided by ((5 + 4) / 6) to the power 0.6 = 1.28",
-        "score −1.43. It is 1.42 times as probable as greedy’s.",
+        "score −1.43). It is 1.42 times as probable as greedy’s.",
         "With α = 0 or 0.2, the cat would win: −1.78, length 3 against 4.",
         "> button Back; button Back",
         "the cat (−1.02) and a cat (−1.66). The best that falls out: a black",

@@ -11,13 +11,7 @@ FOUND, NAMED = 0.98, 0.95
 pytestmark = pytest.mark.usefixtures("at_readers_speed")  # types are checked with the right components
 
 
-def seldom(part):
-    """The many components of the large kinds are judged once a week."""
-    marks = [*part.marks, pytest.mark.weekly] if part.id.endswith("-others") else part.marks
-    return pytest.param(*part.values, marks=marks, id=part.id)
-
-
-@pytest.mark.parametrize(("kind", "some"), [seldom(one) for one in PARTS])
+@pytest.mark.parametrize(("kind", "some"), PARTS)
 def test_wrong_components_are_found_and_named(kind, some, tmp_path):
     names = [name for name in WRONG if name.startswith(f"{kind}__")][some]
     verdicts = {name: verdict(tmp_path, name, wrong_text(name)) for name in names}

@@ -146,6 +146,7 @@ def test_a_picture_loses_its_metadata_and_keeps_its_pixels(tmp_path):
     assert (np.asarray(Image.open(io.BytesIO(stripped))) == pixels).all()
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 def test_a_runner_that_is_ended_leaves_no_process_behind_and_the_file_as_it_was(house, tmp_path):
     begun = tmp_path / "begun"

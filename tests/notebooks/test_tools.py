@@ -151,31 +151,29 @@ def test_a_page_with_a_warning_is_not_built_and_a_mended_one_is(small_book):
     assert "A page" in (small_book / "_build" / "html" / "book" / "intro.html").read_text()
 
 
+SIGNS = ["og:url", "og:image", 'rel="canonical"', "colab.research.google.com/github/", "/issues/new", "/edit/main/"]
+SIGNS += ['href="01-the-whole-machine.ipynb', 'href="https://github.com/someone/book']
+BESIDE = ("sitemap.xml", "notebooks/01-the-whole-machine.ipynb")
+
+
+def signs_in(html):
+    page = (html / "notebooks" / "01-the-whole-machine.html").read_text(encoding="utf-8")
+    return [sign for sign in SIGNS if sign in page], [name for name in BESIDE if (html / name).exists()]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("address", ["", "https://github.com/someone/book"])
-def test_pages_say_addresses_only_where_the_book_has_one(small_book, address):
-    config = small_book / "_config.yml"
+def test_pages_say_addresses_only_where_the_book_has_one(small_book, book_html):
+    assert signs_in(book_html) == ([], [])
+    config, address = small_book / "_config.yml", "https://github.com/someone/book"
     site = set_repository.published_at(address)
     config.write_text(set_repository.set_in_config(config.read_text(), address, "main", site))
-    (small_book / "_toc.yml").write_text("format: jb-book\nroot: book/intro\nchapters:\n  - file: notebooks/01-a\n")
+    toc = "format: jb-book\nroot: book/intro\nchapters:\n  - file: notebooks/01-the-whole-machine\n"
+    (small_book / "_toc.yml").write_text(toc)
     (small_book / "notebooks").mkdir()
     chapter = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# A chapter\n\nIts first words.")])
-    nbformat.write(chapter, small_book / "notebooks" / "01-a.ipynb")
+    nbformat.write(chapter, small_book / "notebooks" / "01-the-whole-machine.ipynb")
     assert build_book.main() == 0
-    html = small_book / "_build" / "html"
-    page = (html / "notebooks" / "01-a.html").read_text(encoding="utf-8")
-    signs = [
-        "og:url",
-        "og:image",
-        'rel="canonical"',
-        "colab.research.google.com/github/someone/book/blob/colab/notebooks/01-a.ipynb",
-        "/issues/new",
-        "/edit/main/notebooks/01-a.ipynb",
-    ]
-    signs += ['href="01-a.ipynb"', f'href="{address or "https://github.com"}']
-    assert [sign in page for sign in signs] == [bool(address)] * len(signs), signs
-    for name in ("sitemap.xml", "notebooks/01-a.ipynb"):
-        assert (html / name).exists() == bool(address), name
+    assert signs_in(small_book / "_build" / "html") == (SIGNS, [*BESIDE])
 
 
 def test_a_build_is_repeated_until_it_ends_well_and_then_only_for_a_change(small_book, monkeypatch):

@@ -84,6 +84,7 @@ def test_its_layers_are_torch_nn_s(page):
     assert_equal(ours(source, target)[target != 0], logits[target != 0], "logits")
 
 
+@pytest.mark.weekly
 @pytest.mark.long
 def test_it_learns_and_translates_by_itself(tmp_path):
     done = subprocess.run(

@@ -284,8 +284,13 @@ SHELL = {
 }
 
 
+SELDOM = ("closed errors", "a full disk")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("case", SHELL)
+@pytest.mark.parametrize(
+    "case", [pytest.param(one, marks=pytest.mark.weekly if one in SELDOM else ()) for one in SHELL]
+)
 def test_streams_of_a_shell(model, tmp_path, case):
     (tmp_path / "text").write_bytes(TEXT)
     script, status, says = SHELL[case]

@@ -174,6 +174,7 @@ def ids(*shape):
     return torch.randint(1, 12, shape)
 
 
+@pytest.mark.parametrize("build", ["off", "on"], indirect=True)
 def test_compiled_and_exported_it_takes_any_batch_and_any_lengths(build):
     built, plain = build(num_layers=1).eval(), model(num_layers=1).eval()  # tracing takes its time for each layer
     compiled = torch.compile(built, backend="aot_eager")

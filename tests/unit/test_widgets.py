@@ -21,6 +21,7 @@ from transformer_edu.widgets import (
     make_figure,
 )
 
+pytestmark = pytest.mark.usefixtures("at_readers_speed")  # shapes are checked in the figures' own tests
 NAMES = sorted(Figure.registry)
 OWN = {name: import_module(f"tests.unit.test_{name.replace('-', '_')}") for name in NAMES}
 
