@@ -46,7 +46,7 @@ def in_order(book: Path) -> Iterator[tuple[Path, str]]:
     """Each page of a built book with its title, from the first on to where no next one is named."""
     path = book / "book" / "intro.html"
     while True:
-        page = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+        page = BeautifulSoup(path.read_text(encoding="utf-8"), "lxml")
         yield path, str(page.select_one("h1").find(string=True))  # type: ignore[union-attr]
         following = page.select_one("link[rel=next]")
         if following is None:

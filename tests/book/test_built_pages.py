@@ -10,8 +10,9 @@ from urllib.parse import unquote, urlsplit
 import nbformat
 import pictures
 import pytest
-from bs4 import BeautifulSoup
 from PIL import Image
+
+from tests.book import built
 
 HTML = Path(__file__).resolve().parents[2] / "_build" / "html"
 PAGES = sorted(p.relative_to(HTML).as_posix() for p in HTML.rglob("*.html") if "_static" not in p.parts)
@@ -22,9 +23,8 @@ FONT = re.compile(r"url\(\"data:font/woff2;base64,([\w+/=]+)\"\)")
 ERROR_TEXT = re.compile(r"\{(?:cite|ref|numref|eq|doc)[:}]|\[\?\]|ipywidgets|interactive\(children=")
 
 
-@cache
 def page(name):
-    return BeautifulSoup((HTML / name).read_text(encoding="utf-8"), "html.parser")
+    return built.page(HTML / name)
 
 
 @cache
@@ -158,7 +158,7 @@ def test_each_plot_stands_in_a_chapter_light_and_dark(book_html, root):
     both = [
         (light, light.find_next_sibling("img"))
         for path in (book_html / "notebooks").glob("*.html")
-        for light in BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser").select("img.only-light")
+        for light in built.page(path).select("img.only-light")
     ]
     assert len(both) == twins > 30
     for light, dark in both:
@@ -171,7 +171,7 @@ def test_each_plot_stands_in_a_chapter_light_and_dark(book_html, root):
 
 @pytest.mark.parametrize("name", ["notebooks/06-attention", "book/intro"])
 def test_no_script_but_the_options_stands_in_the_way_of_the_first_picture(name, book_html):
-    page = BeautifulSoup((book_html / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
+    page = built.page(book_html / f"{name}.html")
     waited_for = [one["src"] for one in page.select("head script[src]:not([defer]):not([async])")]
     assert len(waited_for) == 1
     assert "documentation_options.js" in waited_for[0]

@@ -10,6 +10,8 @@ from bs4 import BeautifulSoup
 from docutils import nodes
 from fontTools.ttLib import TTFont
 
+from tests.book.built import page
+
 MATH = re.compile(r"<math[ >].*?</math>", re.S)
 MOST_BYTES = 40_000
 ITALIC = {**{i: 0x1D434 + i - 65 for i in range(65, 91)}, **{i: 0x1D44E + i - 97 for i in range(97, 123)}, 104: 0x210E}
@@ -24,18 +26,18 @@ def letters():
 @pytest.fixture(scope="module")
 def pages(book_html):
     folders = (book_html / "book", book_html / "notebooks")
-    return {path.name: path.read_text(encoding="utf-8") for folder in folders for path in folder.glob("*.html")}
+    return {path: path.read_text(encoding="utf-8") for folder in folders for path in folder.glob("*.html")}
 
 
 @pytest.mark.book
 def test_every_formula_is_mathml_that_carries_its_latex(pages):
     counted = 0
-    for name, text in pages.items():
-        places = BeautifulSoup(text, "html.parser").select(".bd-article .math")
+    for path in pages:
+        places = page(path).select(".bd-article .math")
         counted += len(places)
         for place in places:
-            assert place.find("math"), f"{name}: {place}"
-            assert place.find("math").get("alttext"), f"{name}: {place}"
+            assert place.find("math"), f"{path.name}: {place}"
+            assert place.find("math").get("alttext"), f"{path.name}: {place}"
     assert counted > 500
 
 

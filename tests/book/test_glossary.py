@@ -4,9 +4,9 @@ import re
 
 import pytest
 import terms
-from bs4 import BeautifulSoup
 from docutils import nodes
 
+from tests.book import built
 from tests.conftest import ROOT
 
 CHAPTERS = sorted(path.stem for path in (ROOT / "notebooks").glob("[0-9]*.ipynb"))
@@ -21,7 +21,7 @@ def links(page):
 @pytest.mark.book
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_a_chapter_links_each_entry_at_most_once_and_only_in_prose(chapter, book_html):
-    page = BeautifulSoup((book_html / "notebooks" / f"{chapter}.html").read_text(encoding="utf-8"), "html.parser")
+    page = built.page(book_html / "notebooks" / f"{chapter}.html")
     found = links(page)
     assert len(found) >= 3, (
         f"{chapter} uses fewer than three words of book/glossary.md: {[one.get_text() for one in found]}"

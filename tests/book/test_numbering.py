@@ -7,17 +7,13 @@ import nbformat
 import numbering
 import pytest
 from back_index import BackIndex, Spoken
-from bs4 import BeautifulSoup
 from docutils import nodes
 
+from tests.book import built
 from tests.conftest import ROOT
 
 CHAPTERS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 DISPLAYED = re.compile(r"\$\$.+?\$\$", re.S)
-
-
-def soup(path):
-    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
@@ -31,7 +27,7 @@ def test_equations_are_numbered_without_a_gap_as_jupyter_prints_them(chapter):
 @pytest.mark.book
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
 def test_each_equation_and_each_picture_of_the_built_chapter_has_its_number(chapter, book_html):
-    page, number = soup(book_html / "notebooks" / f"{chapter.stem}.html"), int(chapter.stem[:2])
+    page, number = built.page(book_html / "notebooks" / f"{chapter.stem}.html"), int(chapter.stem[:2])
     equations = page.select(".bd-article div.math")
     assert [one["id"] for one in equations] == [f"equation-{number}-{i}" for i in range(1, len(equations) + 1)]
     assert [one.select_one(".eqno").get_text() for one in equations] == [
@@ -47,8 +43,8 @@ def test_each_equation_and_each_picture_of_the_built_chapter_has_its_number(chap
 
 @pytest.mark.book
 def test_the_index_lists_every_figure_equation_and_word(book_html):
-    index = soup(book_html / "book" / "book-index.html")
-    pages = {path.stem: soup(path) for path in (book_html / "notebooks").glob("[0-9]*.html")}
+    index = built.page(book_html / "book" / "book-index.html")
+    pages = {path.stem: built.page(path) for path in (book_html / "notebooks").glob("[0-9]*.html")}
     for kind, selector in (("figures", ".book-number"), ("equations", ".eqno")):
         there = [
             re.sub(r"[^\d.]", "", one.get_text()) for name in sorted(pages) for one in pages[name].select(selector)
@@ -66,7 +62,7 @@ def test_the_index_lists_every_figure_equation_and_word(book_html):
 
 @pytest.mark.book
 def test_words_that_name_an_equation_or_a_figure_lead_there(book_html):
-    page = soup(book_html / "notebooks" / "13-training.html")
+    page = built.page(book_html / "notebooks" / "13-training.html")
     links = {link.get_text(): link["href"] for link in page.select(".bd-article p a")}
     assert links["equation\N{NO-BREAK SPACE}13.2"] == "#equation-13-2"
     assert links["the softmax lab (figure\N{NO-BREAK SPACE}6.4)"] == "06-attention.html#softmax-lab"
