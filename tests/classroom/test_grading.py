@@ -74,6 +74,15 @@ def test_an_endless_function_and_one_that_ends_the_process_cost_only_their_own_p
     assert "`softmax` is defined 2 times; the last one counts." in feedback
 
 
+def test_a_notebook_of_another_set_or_term_is_known_as_one(sources, masks, tmp_path):
+    file = tmp_path / "a.ipynb"
+    for number, name in ((1, "spring"), (0, "spring"), (1, "autumn")):
+        file.write_bytes(written(student_notebook(sources[number].problems, masks.problems, name)))
+        other = f"problem set {number + 1}, {name}"
+        assert grading.other_handout(code_cells(file), masks) == ("" if (number, name) == (1, "spring") else other)
+    assert grading.other_handout(["softmax = None"], masks) == ""
+
+
 def test_the_diagnosis_is_in_the_feedback_and_no_hidden_number_is(handed_in, masks, tmp_path):
     mistake = masks.problems[3].problem.mistakes[4]
     _, feedback, _ = graded(cells_of(handed_in["mistake-attention-5"], tmp_path), masks)
@@ -233,7 +242,7 @@ def test_the_grades_of_one_set_are_not_written_over_those_of_another(folder, cou
     out = tmp_path / "out"
     batch.grade_folder(masks, folder, out)
     before = (out / "grades.csv").read_bytes()
-    other = Material(masks.problems[:2], masks.tests)
+    other = Material(masks.problems[:2], masks.tests, masks.handout)
     with pytest.raises(ValueError, match="--out must be a folder for this set and term alone"):
         batch.grade_folder(other, folder, out)
     assert (out / "grades.csv").read_bytes() == before

@@ -22,6 +22,7 @@ WORKER = "transformer_edu.classroom.worker"
 SECONDS = 8.0  # for a cell, and for all calls of a function
 ATTEMPTS = 6  # how often what ends the process is left out, and the rest run again
 LIMITS = Limits(seconds=240.0, memory=2 << 30, output=16 << 20)
+HANDOUT = re.compile(r"^# (problem set \d+, .+)$", re.MULTILINE)
 MARK = re.compile("\x1f(cell|problem) ([^\x1f]*)\x1f")
 
 Seen = dict[str, list[Observed]]  # by group of cases
@@ -30,9 +31,10 @@ Seen = dict[str, list[Observed]]  # by group of cases
 class Material:
     """What a set is graded with: its problems as the term has them, and the right answers."""
 
-    def __init__(self, problems: list[Drawn], tests: Path):
+    def __init__(self, problems: list[Drawn], tests: Path, handout: str):
         self.problems = problems
         self.tests = tests
+        self.handout = handout
 
     @cached_property
     def wanted(self) -> dict[str, Seen]:
@@ -61,6 +63,7 @@ class Graded:
     problems: dict[str, dict[str, Any]]  # points, possible, for each group whether it passed, and the known mistake
     feedback: str  # Markdown
     unprotected: tuple[str, ...]
+    other: str = ""  # the set and term that the notebook belongs to, if these are others
 
 
 @dataclass
@@ -98,6 +101,9 @@ def grade(cells: list[str], material: Material, limits: Limits = LIMITS) -> Grad
     from otter.test_files import GradingResults  # only in the teacher's environment
 
     ran = run_cells(cells, material, limits)
+    other = other_handout(cells, material)
+    if other:
+        ran.notes.insert(0, f"This is the notebook of another set or term: {_code(other)}, not {material.handout}.")
     marks = Marks(material, ran.answers)
     files = [_otter_file(material.tests / f"{drawn.name}.py") for drawn in material.problems]
     for file in files:
@@ -115,7 +121,13 @@ def grade(cells: list[str], material: Material, limits: Limits = LIMITS) -> Grad
     for name, found in problems.items():
         found["mistake"] = named[name].name if name in named else None
     feedback = feedback_on(material, marks, ran, problems, named)
-    return Graded(results.total, results.possible, problems, feedback, ran.unprotected)
+    return Graded(results.total, results.possible, problems, feedback, ran.unprotected, other)
+
+
+def other_handout(cells: list[str], material: Material) -> str:
+    """What a notebook says that it is, if it says so and is not what is graded; else nothing."""
+    said = [found[1] for cell in cells if (found := HANDOUT.search(cell))]
+    return said[0][:80] if said and material.handout not in said else ""
 
 
 def test_file(drawn: Drawn) -> str:

@@ -20,7 +20,8 @@ MEND = "Mend the function in its cell, and run the cell below it: it tries your 
 HOW = """Hidden tests call it with other arguments; each problem says how many of its points they give. You may add
 cells and functions of your own. `torch`, `math` and `F` (torch.nn.functional) are there, and what the notebook itself
 defines; nothing else of the package is there when you are graded. Hand in this notebook."""
-EXAMPLES_CELL = '''from transformer_edu.classroom import Examples
+EXAMPLES_CELL = '''# {}
+from transformer_edu.classroom import Examples
 
 examples = Examples("""
 {}
@@ -47,6 +48,11 @@ def written(notebook: NotebookNode) -> bytes:
     return text.rstrip("\n").encode() + b"\n"
 
 
+def handout(problems: ProblemSet, term: str) -> str:
+    """What a notebook says that it is, in the cell of its examples."""
+    return f"problem set {problems.number}, {' '.join(term.split())}"
+
+
 def rubric(drawn: Drawn) -> str:
     """What a problem's points are for, and the mistakes that it knows, as Markdown."""
     points = [f"- {group}: {count}" for group, count in drawn.problem.points.items()]
@@ -70,7 +76,7 @@ def _notebook(problems: ProblemSet, drawn: list[Drawn], term: str, repository: s
         new_markdown_cell(f"{title}\n\n{problems.introduction.strip()}\n\n{first} {HOW}", id="title"),
         new_code_cell(INSTALL.replace('""', f'"{repository}"', 1), id="install"),
         new_code_cell(
-            f"{IMPORTS}\n\n{EXAMPLES_CELL.format(packed(drawn))}",
+            f"{IMPORTS}\n\n{EXAMPLES_CELL.format(handout(problems, term), packed(drawn))}",
             id="examples",
             metadata={"jupyter": {"source_hidden": True}, "cellView": "form", "tags": ["hide-input"]},
         ),

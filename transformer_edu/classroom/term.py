@@ -17,7 +17,7 @@ from pathlib import Path
 
 from transformer_edu.classroom.drawing import draw
 from transformer_edu.classroom.grading import Material, test_file
-from transformer_edu.classroom.notebooks import solution_notebook, student_notebook, written
+from transformer_edu.classroom.notebooks import handout, solution_notebook, student_notebook, written
 from transformer_edu.classroom.problems import ProblemSet
 from transformer_edu.support.files import write_atomically
 
@@ -72,8 +72,8 @@ def make(folder: Path, sources: list[Source], name: str, repository: str = "") -
         problems = source.problems
         drawn = draw(problems, key)
         own = private / problems.name
-        handout = written(student_notebook(problems, drawn, name, repository))
-        write_atomically(folder / "public" / f"{problems.name}.ipynb", handout)
+        blank = written(student_notebook(problems, drawn, name, repository))
+        write_atomically(folder / "public" / f"{problems.name}.ipynb", blank)
         write_atomically(own / "solution.ipynb", written(solution_notebook(problems, drawn, name)))
         for one in drawn:
             write_atomically(own / "tests" / f"{one.name}.py", test_file(one).encode())
@@ -91,7 +91,8 @@ def material(folder: Path, sources: list[Source], number: int) -> Material:
     if not about.is_file():
         raise ValueError(f"--term must be a folder that `classroom make` has made, got {str(folder)!r}")
     source = next((one for one in sources if one.problems.number == number), None)
-    digests = json.loads(about.read_text())["sets"]
+    told = json.loads(about.read_text())
+    digests = told["sets"]
     if source is None or source.problems.name not in digests:
         raise ValueError(f"--set must be one of {', '.join(one[4:] for one in digests)}, got {number}")
     if digests[source.problems.name] != source.digest:
@@ -100,7 +101,8 @@ def material(folder: Path, sources: list[Source], number: int) -> Material:
             "handed out. Grade with the edition of the book that the term was made with"
         )
     drawn = draw(source.problems, (folder / "private" / "key").read_bytes())
-    return Material(drawn, folder / "private" / source.problems.name / "tests")
+    tests = folder / "private" / source.problems.name / "tests"
+    return Material(drawn, tests, handout(source.problems, told["name"]))
 
 
 def _key(path: Path) -> bytes:

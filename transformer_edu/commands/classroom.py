@@ -72,6 +72,9 @@ def run_grade(options: argparse.Namespace) -> None:
     results = batch.grade_folder(material, options.submissions, options.out, options.jobs)
     for sentence in dict.fromkeys(one for result in results for one in result["unprotected"]):
         say(f"not protected here: {sentence}")
+    others = [f"{result['file']} ({result['other']})" for result in results if result.get("other")]
+    if others:
+        say(f"of another set or term: {len(others)} notebooks, such as {others[0]}")
     if options.gradescope:
         write_atomically(options.gradescope, json.dumps(gradescope.results(results[0])).encode())
     below = [one for one in options.submissions.glob("*/**/*.ipynb") if ".ipynb_checkpoints" not in one.parts]
