@@ -168,7 +168,7 @@ def folder(tmp_path, sources, masks):
     place = tmp_path / "handed in"
     place.mkdir()
     blank = written(student_notebook(sources[1].problems, masks.problems, "spring"))
-    for name in ("ann.ipynb", "=1+1.ipynb", "bob.ipynb"):
+    for name in ("ann & al.ipynb", "=1+1.ipynb", "bob.ipynb"):
         (place / name).write_bytes(blank)
     (place / "broken.ipynb").write_text("no notebook")
     return place
@@ -197,11 +197,14 @@ def test_a_folder_is_graded_into_a_table_and_feedback(folder, counted, masks, tm
     out = tmp_path / "out"
     batch.grade_folder(masks, folder, out)
     found = {row["file"]: row for row in rows(out)}
-    assert set(found) == {"ann.ipynb", "'=1+1.ipynb", "bob.ipynb", "broken.ipynb"}
-    assert found["ann.ipynb"]["points"] == "5"
-    assert found["ann.ipynb"]["attention"] == "1"
+    assert set(found) == {"ann & al.ipynb", "'=1+1.ipynb", "bob.ipynb", "broken.ipynb"}
+    assert found["ann & al.ipynb"]["points"] == "5"
+    assert found["ann & al.ipynb"]["attention"] == "1"
     assert found["broken.ipynb"]["points"] == "0"
     assert "cannot be read as a Jupyter notebook" in (out / "feedback" / "broken.md").read_text()
+    page = (out / "feedback" / "ann & al.html").read_text()
+    assert "<h1>5 of 21 points</h1>" in page
+    assert "<title>ann &amp; al.ipynb</title>" in page
     told = [(row["students"], row["mistake"]) for row in rows(out, "mistakes") if row["problem"] == "attention"]
     assert told == [("2", "the mask is inverted"), ("1", "none of the known ones")]
 
@@ -212,9 +215,9 @@ def test_nothing_is_graded_twice_and_what_has_changed_is_graded_again(folder, co
     before = len(counted)
     batch.grade_folder(masks, folder, out)
     assert len(counted) == before == 3
-    notebook = json.loads((folder / "ann.ipynb").read_text())
+    notebook = json.loads((folder / "ann & al.ipynb").read_text())
     notebook["cells"][-1]["source"] = "pass"
-    (folder / "ann.ipynb").write_text(json.dumps(notebook))
+    (folder / "ann & al.ipynb").write_text(json.dumps(notebook))
     batch.grade_folder(masks, folder, out)
     assert len(counted) == before + 1
 

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import asdict
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,20 @@ from transformer_edu.classroom.grading import Graded, Material, grade
 from transformer_edu.classroom.submission import code_cells
 from transformer_edu.support.files import write_atomically
 
+PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark }}
+body {{ max-width: 45rem; margin: 2rem auto; padding: 0 1rem; font: 1rem/1.5 system-ui, sans-serif }}
+</style>
+</head>
+<body><main>
+{body}</main></body>
+</html>
+"""
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet takes a cell for a formula
 
 
@@ -90,8 +105,17 @@ def _grade_file(material: Material, file: Path, out: Path, tests: str) -> dict[s
         graded = Graded(0, possible, {}, f"# 0 of {possible} points\n\n- Your file was not graded: {problem}.\n", ())
     result = {"file": file.name, "sha256": _digest(content), "tests": tests, **asdict(graded)}
     write_atomically(out / "feedback" / f"{file.stem}.md", graded.feedback.encode())
+    write_atomically(out / "feedback" / f"{file.stem}.html", _page(graded.feedback, file.name).encode())
     write_atomically(_place(out, file), json.dumps(result, indent=1, ensure_ascii=False).encode())
     return result
+
+
+def _page(feedback: str, title: str) -> str:
+    """Feedback as a page that opens anywhere."""
+    from markdown_it import MarkdownIt  # comes with otter-grader
+
+    body = MarkdownIt("commonmark", {"html": False}).render(feedback)
+    return PAGE.format(title=escape(title), body=body)
 
 
 def _result_before(out: Path, file: Path, tests: str) -> dict[str, Any] | None:
