@@ -1,10 +1,11 @@
 """The fingerprint of a chapter: what its stored outputs depend on.
 
-It covers the chapter's code cells except the first (setup) cell, and the source of every module of the package that
-the code reaches. Names are followed statically: `from transformer_edu import MultiHeadAttention` leads through
+It covers the chapter's code cells except the first (setup) cell, and the source of every module of the package that the
+code reaches. Names are followed statically: `from transformer_edu import MultiHeadAttention` leads through
 `transformer_edu/__init__.py` to attention.py and on to what attention.py imports, so a change in one module re-runs
-only the chapters that use it. A data file that a module or a cell names in a string (weights, a recording), or that
-bears a module's name, counts as source too.
+only the chapters that use it. A package that, when imported, walks through a folder (`iter_modules`) reaches all of it;
+a function that it hands out from there, only the file that defines it. A data file that a module or a cell names in a
+string (weights, a recording), or that bears a module's name, counts as source too.
 
 A module counts with its syntax tree, so that comments, docstrings and layout re-run nothing; one whose text a cell
 prints (`inspect.getsource`, `help`, `__doc__`) counts with its text. Scripts and styles of the figures do not count:
@@ -84,6 +85,8 @@ class Sources:
                         aliases[item.asname or item.name] = target
                     else:
                         found |= self.resolve(str(origin), item.name)
+        if walks_when_imported(tree):
+            found |= {each for folder in aliases.values() for each in self.files if each.startswith(f"{folder}.")}
         return (found | self.through_aliases(tree, aliases)) & self.files.keys()
 
     def through_aliases(self, tree: ast.AST, aliases: dict[str, str]) -> set[str]:
@@ -131,7 +134,16 @@ class Sources:
                 origin = self.origin(node, module)
                 original = next(item.name for item in node.names if (item.asname or item.name) == name)
                 return self.resolve(origin, original) if origin and origin != module else {module}
-        return {module}
+        return self.defining(module, name) or {module}
+
+    def defining(self, package: str, name: str) -> set[str]:
+        """Return the modules below a package that define a function of this name: it may hand out what it finds."""
+        inside = [module for module in self.trees if module.startswith(f"{package}.")]
+        return {
+            module
+            for module in inside
+            if any(isinstance(node, ast.FunctionDef) and node.name == name for node in self.trees[module].body)
+        }
 
     def is_package(self, module: str) -> bool:
         """Tell whether a module is a folder with an __init__.py."""
@@ -165,6 +177,13 @@ def without_docstrings(tree: ast.Module) -> ast.Module:
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             del node.body[0]
     return tree
+
+
+def walks_when_imported(tree: ast.AST) -> bool:
+    """Tell whether a module looks for the files of a folder outside its functions, which may never be called."""
+    at_once = [node for node in getattr(tree, "body", []) if not isinstance(node, DOCUMENTED)]
+    names = (inner for node in at_once for inner in ast.walk(node) if isinstance(inner, ast.Name))
+    return any(name.id == "iter_modules" for name in names)
 
 
 def structure(node: object) -> object:

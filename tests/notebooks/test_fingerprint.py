@@ -25,6 +25,11 @@ FILES = {
     "pretrained/translator.py": "FOLDER = 'de-en'\ndef load_translator(): ...\n",
     "pretrained/de-en/model.safetensors": "weights\n",
     "pretrained/de-en/log.jsonl": "{}\n",
+    "checks/__init__.py": "from pkgutil import iter_modules\nfrom transformer_edu.checks import parts\n"
+    "FOUND = iter_modules(parts.__path__)\ndef catalogue(): ...\n",
+    "checks/parts/__init__.py": "",
+    "checks/parts/mask.py": "from transformer_edu import mask\ndef check_mask(): ...\n",
+    "checks/parts/table.py": "def check_table(): ...\n",
     "recordings/__init__.py": "def load(name): ...\n",
     "recordings/three-seeds.json": "{}\n",
     "recordings/other.json": "{}\n",
@@ -76,6 +81,17 @@ def mark(house, code):
         (
             "from transformer_edu.pretrained import load_translator",
             {"pretrained/translator.py", "pretrained/de-en/model.safetensors", "pretrained/de-en/log.jsonl"},
+        ),
+        ("from transformer_edu import checks\nchecks.check_mask()", {"checks/parts/mask.py", "masks.py"}),
+        (  # what walks through a folder depends on all of it
+            "from transformer_edu import checks\nchecks.catalogue()",
+            {
+                "checks/__init__.py",
+                "checks/parts/__init__.py",
+                "checks/parts/mask.py",
+                "checks/parts/table.py",
+                "masks.py",
+            },
         ),
         ("%matplotlib inline\nimport math", set()),
         (

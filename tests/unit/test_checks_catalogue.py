@@ -14,8 +14,9 @@ def test_every_file_of_the_folder_is_a_component_with_a_public_check(root):
     files = {path.stem for path in (root / "transformer_edu/checks/components").glob("*.py")} - {"__init__"}
     assert {module.__name__.split(".")[-1] for module in MODULES.values()} == files
     for name, found in CHECKS.items():
-        assert len(found) == 1, f"transformer_edu/checks/__init__.py imports one check of {name}"
-        assert found[0].__name__ in checks.__doc__
+        assert len(found) == 1, f"the file of {name} defines one function check_..."
+        assert found[0].__name__ in checks.__all__
+        assert f"    {found[0].__name__}: " in checks.__doc__
 
 
 def test_components_come_in_the_order_of_the_chapters():
