@@ -64,7 +64,7 @@ def test_everything_else_goes_the_usual_way_bit_by_bit(handed_over, x, weight):
 
 
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("outer", [256, 5000], ids=["column by column", "oneDNN's layout"])
+@pytest.mark.parametrize("outer", [256, 5000], ids=["column by column", "a layout of the library's own"])
 def test_prepared_products_are_the_same(either_path, outer, bias):
     x, weight, given = draw(4, 8, 256), draw(outer, 256, seed=1), draw(outer, seed=2) if bias else None
     with torch.no_grad():

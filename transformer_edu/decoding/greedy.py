@@ -30,7 +30,7 @@ def greedy_search(
         Ids (batch, <= max_len). Each row begins with bos_id; after its eos_id it is filled up with pad_id.
         Neither pad_id nor bos_id is ever chosen.
     """
-    return generate(model, source, bos_id, eos_id, max_len, lambda logits: logits.argmax(dim=-1))
+    return generate(model, source, bos_id, eos_id, max_len, lambda logits: logits.max(dim=-1).indices)
 
 
 def generate(

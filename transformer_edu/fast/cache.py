@@ -10,6 +10,7 @@ from transformer_edu.support.cache import DecoderCache, HeadVectors, KeyValueCac
 from transformer_edu.support.plain import is_plain
 from transformer_edu.support.shapes import Float, Int, Tensor
 
+ROOM = 64  # rows of a buffer at the least: a usual answer is never moved
 Buffer = Float[Tensor, "batch heads capacity d_head"]
 
 
@@ -30,7 +31,7 @@ class BufferedCache(KeyValueCache):
         start, end = old.shape[-2], old.shape[-2] + new.shape[-2]
         buffer = self.buffers.get(name)
         if buffer is None or buffer.shape[-2] < end or _is_closed(buffer):
-            capacity = 2 * end  # doubled, so that the old rows are seldom copied
+            capacity = max(ROOM, 2 * end)  # doubled, so that the old rows are seldom copied
             self.buffers[name] = buffer = _new_buffer(old, old.shape[0], capacity)
             buffer[:, :, :start] = old
         buffer[:, :, start:end] = new

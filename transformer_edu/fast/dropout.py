@@ -36,6 +36,8 @@ class Dropout(nn.Dropout):
 
     def forward(self, input: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         """A tensor of any shape -> one of the same shape."""
-        if not self.training or self.inplace:
+        if not self.training:
+            return input
+        if self.inplace:
             return super().forward(input)
         return dropout(input, self.p)

@@ -26,6 +26,8 @@ Weights = tuple[Tensor, Tensor | None]  # weight (outer, inner) and bias (outer)
 
 ONEDNN: Any = getattr(torch.ops.mkldnn, "_linear_pointwise", None)  # not part of PyTorch's promises: it may be missing
 REORDER: Any = getattr(torch.ops.mkldnn, "_reorder_linear_weight", None)
+MKL: Any = getattr(torch.ops.mkl, "_mkl_linear", None)
+PACK: Any = getattr(torch.ops.mkl, "_mkl_reorder_linear_weight", None)
 
 
 def linear(
@@ -41,14 +43,32 @@ def prepared_product(weight: Tensor, bias: Tensor | None, x: Tensor) -> Callable
     """The product of vectors like x with these weights, which will be wanted many times.
 
     A product of a few vectors takes a third less time when the matrix lies in memory column by column. A matrix too
-    large for the processor's cache gains from oneDNN's own layout instead.
+    large for the processor's cache gains more from a layout of the library's own.
     """
     if weight.numel() <= LARGEST:
-        return partial(linear, weight=weight.T.contiguous().T, bias=bias)
-    if REORDER is None or ONEDNN is None or not _onednn_takes(x, weight, bias):
+        return _by_columns(weight.T.contiguous().T, bias)
+    with_mkl = None not in (MKL, PACK) and torch.backends.mkl.is_available() and not _mkl_is_slow()
+    if not (with_mkl or None not in (ONEDNN, REORDER)) or not _onednn_takes(x, weight, bias):
         return partial(linear, weight=weight, bias=bias)
-    packed = REORDER(weight.detach(), x.numel() // x.shape[-1])
-    return lambda x: _product(x, packed, bias) if _onednn_takes(x, weight, bias) else linear(x, weight, bias)
+    packed = _packed_by_mkl if with_mkl else _packed_by_onednn
+    quick = packed(weight.detach(), bias, x.numel() // x.shape[-1])
+    return lambda x: quick(x) if _onednn_takes(x, weight, bias) else linear(x, weight, bias)
+
+
+def _by_columns(weight: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tensor]:
+    if bias is None or _mkl_is_slow():
+        return partial(linear, weight=weight, bias=bias)
+    return lambda x: linear(x, weight).add_(bias)  # PyTorch would copy the bias to each row first
+
+
+def _packed_by_onednn(weight: Tensor, bias: Tensor | None, rows: int) -> Callable[[Tensor], Tensor]:
+    packed = REORDER(weight, rows)
+    return lambda x: _product(x, packed, bias)
+
+
+def _packed_by_mkl(weight: Tensor, bias: Tensor | None, rows: int) -> Callable[[Tensor], Tensor]:
+    packed = PACK(weight, rows)  # for this number of rows; with others the product goes PyTorch's usual way
+    return lambda x: MKL(x, packed, weight, bias, rows)
 
 
 def _quick_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
