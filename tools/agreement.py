@@ -7,6 +7,7 @@ text, HTML and the state of a figure alike:
   be the same.
 - In the state of a figure, which keeps more digits than a figure shows, they also agree if they differ by no more than
   a hundred-thousandth, or a 50,000th of the largest number of their table: zero and float32's noise are the same.
+- The name of a bertviz view is made of its numbers' digits, and says nothing beyond them.
 - Everything else must be the same, character by character; only the blanks beside a number that became longer or
   shorter (9.99 and 10.00 in a column) may make room for it.
 - Pictures are compared when outputs are stored: pixel by pixel, to two of 255 steps.
@@ -29,6 +30,7 @@ from transformer_edu.widgets.stills import without_stills
 
 NUMBER = re.compile(r"(?<![\w.])[-−+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d*)?(?:[eE][-+]?\d+)?")
 STATE = re.compile(r'(<script type="application/json">)(.*?)(?=</script>)', re.DOTALL)
+OF_BERTVIZ = re.compile(r"(?<=\bbertviz-)[0-9a-f]{12}\b")
 STEPS = 2  # of 255, that a pixel may be lighter or darker
 NOISE = Decimal("2e-5")  # of the largest number of a table in a figure's state
 LEAST = Decimal("1e-5")  # of any number there
@@ -45,6 +47,7 @@ def agree(a: str, b: str) -> bool:
 
 
 def _without_states(text: str) -> tuple[str, list[str]]:
+    text = OF_BERTVIZ.sub("", text)
     plain = STATE.sub(r"\1", without_stills(text))
     return plain, [state for _, state in STATE.findall(text)]
 

@@ -24,6 +24,7 @@ FIGURE = '<div data-widget="x" data-alt="0.79 of it"><script type="application/j
         (FIGURE.format('{"w": [0.5, 0.1234], "n": 3}'), FIGURE.format('{"w": [0.4999, 0.1235], "n": 3}')),
         (FIGURE.format('{"w": [4.400001, 0.0]}'), FIGURE.format('{"w": [4.400003, 8e-06]}')),
         (FIGURE.format('{"w": [1e-06, 0.0]}'), FIGURE.format('{"w": [0.0, 3e-06]}')),
+        (FIGURE.format('{"id": "bertviz-0123456789ab"}'), FIGURE.format('{"id": "bertviz-ba9876543210"}')),
         (FIGURE.format("[1]"), FIGURE.format("[1]").replace("<!--still-->", '<img class="te-still" src="x">')),
     ],
 )
