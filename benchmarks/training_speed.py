@@ -4,7 +4,7 @@ Identical shapes, batches, float32, dropout, tying, loss and optimizer; `shared/
 The loss is the same number for all. The others get it from `torch.nn.functional.cross_entropy`; "ours" is what our
 training command runs, projection and loss in one, and "ours, PyTorch's loss" stands beside it.
 
-On AMD processors our linear layers hand their products to oneDNN (see transformer_edu/fast/linear.py). The setting
+On AMD processors our linear layers hand their products to oneDNN (see transformer_edu/fast/products.py). The setting
 "medium" makes PyTorch do so for everyone, on such processors without loss of precision: one case has it.
 """
 
