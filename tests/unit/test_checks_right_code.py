@@ -320,6 +320,9 @@ RIGHT = {
     "layer normalization": [
         components.layer_norm.norm,
         lambda x, gamma, beta, eps=1e-5: F.layer_norm(x, x.shape[-1:], gamma, beta, eps),
+        lambda x, gamma, beta, eps=1e-5: (
+            gamma * (x - x.mean(-1, True)) * ((x**2).mean(-1, True) - x.mean(-1, True) ** 2 + eps).rsqrt() + beta
+        ),
         norm_in_place_on_a_copy,
     ],
     "masked batch normalization": [components.masked_batch_norm.norm, batch_norm_with_torchs_own],
