@@ -1,4 +1,4 @@
-"""Problem set 5: find the bugs (chapter 20). Each function has one bug, drawn by the term's key."""
+"""Problem set 5: find the bugs (chapter 17). Each function has one bug, drawn by the term's key."""
 
 from transformer_edu.classroom.problems import Mistake, Problem, ProblemSet
 
@@ -409,7 +409,7 @@ SET = ProblemSet(
     number=5,
     title="find the bugs",
     introduction="""
-Five functions that run and are wrong (chapter 20). Above each stands what somebody has noticed; the cause may not be
+Five functions that run and are wrong (chapter 17). Above each stands what somebody has noticed; the cause may not be
 what you think first. Look at shapes, sums and gradients, and try small inputs whose answer you know.
 """,
     problems=(ATTEND, PLACE, SUB, ADAM, WRITE),

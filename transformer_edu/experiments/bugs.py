@@ -1,4 +1,4 @@
-"""Bugs of one line each, in the file `healthy_translator`: the line, and what stands there instead (chapter 20)."""
+"""Bugs of one line each, in the file `healthy_translator`: the line, and what stands there instead (chapter 17)."""
 
 import types
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A translator in one file that learns the grammar in a minute; `symptoms` breaks it, one line at a time (chapter 20).
+"""A translator in one file that learns the grammar in a minute; `symptoms` breaks it, one line at a time (chapter 17).
 
 Shapes: B sentences, n English tokens, t French tokens, d = d_model, h heads.
 """

@@ -1,4 +1,4 @@
-"""Experiments that tell bugs apart: each does one thing to a trained translator and returns a number (chapter 20).
+"""Experiments that tell bugs apart: each does one thing to a trained translator and returns a number (chapter 17).
 
 None is an answer, too: what came out was no number, or the experiment stopped with an error.
 """

@@ -1,4 +1,4 @@
-"""What bugs look like from outside, and which experiments tell them apart (chapter 20).
+"""What bugs look like from outside, and which experiments tell them apart (chapter 17).
 
 One small translator is trained once as it should be and once with each bug of `bugs`, from the same seed and on the
 same sentences; then every one goes through the same experiments. Recorded are the numbers. Which symptom a bug shows,
