@@ -14,6 +14,7 @@ Without --site it is where GitHub Pages publishes a repository of github.com. Wh
 
 import argparse
 import re
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -27,22 +28,45 @@ COLAB = "https://colab.research.google.com"
 ADDRESSES = re.compile(r"(<!-- addresses:[^>]*-->).*?(<!-- /addresses -->)", re.DOTALL)
 FIRST = "01-the-whole-machine.ipynb"
 SETTING = re.compile(r'^REPOSITORY = (["\']).*?\1', re.MULTILINE)
+HOST, PATH = r"[A-Za-z0-9.-]+(?::[0-9]+)?", r"[A-Za-z0-9._~-]+"  # nothing that YAML, Python or a shell reads as more
 
 
 def checked(url: str) -> str:
     """Return the address without a closing slash; raise ValueError unless it is empty or a full https address."""
-    parts = urlsplit(url)
-    if url and (parts.scheme != "https" or not parts.netloc or len(parts.path.strip("/").split("/")) != 2):
-        raise ValueError(f"url must be like https://HOST/OWNER/NAME, or empty, got {url!r}")
+    if url and not re.fullmatch(rf"https://{HOST}/{PATH}/{PATH}/?", url):
+        raise ValueError(f"url must be like https://HOST/OWNER/NAME, or empty, got {_hidden(url)!r}")
     return url.rstrip("/").removesuffix(".git")
 
 
 def checked_site(site: str) -> str:
     """Return the site's address with a closing slash; raise ValueError unless it is empty or a full https address."""
-    parts = urlsplit(site)
-    if site and (parts.scheme != "https" or not parts.netloc):
-        raise ValueError(f"site must be like https://HOST/PATH/, or empty, got {site!r}")
+    if site and not re.fullmatch(rf"https://{HOST}(?:/{PATH})*/?", site):
+        raise ValueError(f"site must be like https://HOST/PATH/, or empty, got {_hidden(site)!r}")
     return site.rstrip("/") + "/" if site else ""
+
+
+def checked_branch(branch: str) -> str:
+    """Return the branch's name; raise ValueError unless it is made of letters, digits and . _ / -."""
+    if not re.fullmatch(rf"{PATH}(?:/{PATH})*", branch):
+        raise ValueError(f"branch must be made of letters, digits and . _ / -, got {branch!r}")
+    return branch
+
+
+def _hidden(url: str) -> str:
+    """An address without the password that somebody may have typed into it."""
+    return re.sub(r"//[^/@]*@", "//…@", url)
+
+
+def argument(check: Callable[[str], str]) -> Callable[[str], str]:
+    """A check as argparse calls it: its words are what the user reads."""
+
+    def read(text: str) -> str:
+        try:
+            return check(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return read
 
 
 def published_at(url: str) -> str:
@@ -107,9 +131,9 @@ def set_in_readme(text: str, url: str, site: str) -> str:
 def main() -> None:
     """Read the command line and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("url", type=checked)
-    parser.add_argument("--branch", default="main")
-    parser.add_argument("--site", type=checked_site, help="where the book is published, if not on GitHub Pages")
+    parser.add_argument("url", type=argument(checked))
+    parser.add_argument("--branch", default="main", type=argument(checked_branch))
+    parser.add_argument("--site", type=argument(checked_site), help="where the book is published, if not on GitHub Pages")
     options = parser.parse_args()
     url = options.url
     site = published_at(url) if options.site is None else options.site

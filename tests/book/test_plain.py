@@ -1,6 +1,7 @@
 """A chapter for Colab: nothing of the book's markup is left, what was folded is folded, and all cells run through."""
 
 import re
+from pathlib import Path
 
 import nbformat
 import plain
@@ -112,9 +113,24 @@ def test_the_command_writes_every_chapter_with_links_where_there_is_an_address(t
     settings["repository"]["url"] = "https://github.com/someone/book"
     (tmp_path / "config.yml").write_text(yaml.safe_dump(settings))
     assert plain_chapters.write_all(tmp_path / "out", tmp_path / "config.yml") == len(CHAPTERS)
+    assert plain_chapters.write_all(tmp_path / "out", tmp_path / "config.yml") == len(CHAPTERS)  # its own: again
     text = (tmp_path / "out" / "notebooks" / "02-why-attention.ipynb").read_text(encoding="utf-8")
     assert COLAB + "06-attention.ipynb" in text
     assert (tmp_path / "out" / "README.md").exists()
+
+
+@pytest.mark.parametrize("path", ["notebooks/mine.ipynb", "README.md", "x"])
+def test_a_folder_of_somebody_else_is_left_alone(tmp_path, path):
+    (tmp_path / path).parent.mkdir(exist_ok=True)
+    (tmp_path / path).write_text("mine")
+    with pytest.raises(ValueError, match="folder must be new, empty, or one that this tool wrote"):
+        plain_chapters.write_all(tmp_path)
+    assert [file.read_text() for file in tmp_path.rglob("*") if file.is_file()] == ["mine"]
+
+
+def test_what_is_no_folder_is_refused():
+    with pytest.raises(ValueError, match="folder must be a folder, got /dev/null"):
+        plain_chapters.write_all(Path("/dev/null"))
 
 
 @pytest.mark.slow

@@ -2,6 +2,8 @@
 
 import re
 import shutil
+import subprocess
+import sys
 import zipfile
 
 import build_book
@@ -108,10 +110,36 @@ def test_only_the_setup_cell_learns_the_address(tmp_path):
     assert sources == [f'REPOSITORY = "{ADDRESS}"  # filled in\nprint(1)', cells[1]]
 
 
-@pytest.mark.parametrize("url", ["http://example.org/a/b", "example.org/a/b", "https://example.org/a", "file:///a/b"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("http://example.org/a/b", "example.org/a/b", "https://example.org/a", "file:///a/b"),
+        *('https://example.org/a/b"', "https://example.org/a/b\n", "https://example.org/a/b#c", r"https://example.org/a/\1"),
+        "https://user:secret@example.org/a/b",
+    ],
+)
 def test_an_address_that_cannot_work_is_refused(url):
     with pytest.raises(ValueError, match="url must be like https://HOST/OWNER/NAME"):
         set_repository.checked(url)
+
+
+def test_a_secret_in_an_address_is_not_repeated():
+    with pytest.raises(ValueError, match="got 'https://…@example.org/a/b'"):
+        set_repository.checked("https://user:secret@example.org/a/b")
+
+
+@pytest.mark.parametrize("branch", ["", 'a"', "a b", "a\nb", "a#b", r"\1", "/a"])
+def test_a_branch_that_would_break_a_file_is_refused(branch):
+    with pytest.raises(ValueError, match="branch must be made of"):
+        set_repository.checked_branch(branch)
+    assert set_repository.checked_branch("release/1.0-rc_1") == "release/1.0-rc_1"
+
+
+def test_a_refusal_on_the_command_line_says_what_was_expected(root):
+    command = [sys.executable, str(root / "tools" / "set_repository.py"), "https://example.org/a"]
+    told = subprocess.run(command, capture_output=True, text=True)
+    assert told.returncode == 2
+    assert "url must be like https://HOST/OWNER/NAME, or empty, got 'https://example.org/a'" in told.stderr
 
 
 def test_every_tool_writes_whole_files(root):
