@@ -5,8 +5,8 @@
 
 Words of prose at 120 a minute, a line of code that is shown at 4.5 seconds, a picture or figure at a minute and a half,
 a question at a minute: so it comes within 15 % of what newcomers took for five chapters (01, 03, 06, 07, 10: 28 to 40
-minutes). What is folded does not count: drop-down boxes, cells tagged `hide-input`, `hide-cell` or `remove-cell`, sections headed
-*Going deeper*, and the exercises with what follows them.
+minutes). What is folded does not count: drop-down boxes, cells tagged `hide-input`, `hide-cell` or `remove-cell`,
+sections headed *Going deeper*, and the exercises with what follows them.
 """
 
 import re

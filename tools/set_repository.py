@@ -133,7 +133,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("url", type=argument(checked))
     parser.add_argument("--branch", default="main", type=argument(checked_branch))
-    parser.add_argument("--site", type=argument(checked_site), help="where the book is published, if not on GitHub Pages")
+    site_help = "where the book is published, if not on GitHub Pages"
+    parser.add_argument("--site", type=argument(checked_site), help=site_help)
     options = parser.parse_args()
     url = options.url
     site = published_at(url) if options.site is None else options.site

@@ -4,6 +4,9 @@ Everything a chapter, a test or an exercise relies on can be imported from here.
 plotting, widget or tokenizer library.
 """
 
+from importlib import import_module
+from typing import Any
+
 from transformer_edu.attention import MultiHeadAttention, scaled_dot_product_attention
 from transformer_edu.data.examples import RUNNING_SENTENCE, RUNNING_TRANSLATION, hand_example
 from transformer_edu.decoder import Decoder, DecoderLayer
@@ -27,6 +30,15 @@ from transformer_edu.training.schedule import warmup_schedule
 from transformer_edu.transformer import Transformer, TransformerConfig, build_transformer
 
 __version__ = "0.1.0"
+
+LATER = ("checks", "fast", "plots", "pretrained", "recordings", "widgets")  # loaded when somebody asks for them
+
+
+def __getattr__(name: str) -> Any:
+    if name in LATER:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "RUNNING_SENTENCE",

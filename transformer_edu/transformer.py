@@ -12,7 +12,7 @@ from transformer_edu.encoder import Encoder, EncoderLayer
 from transformer_edu.masks import causal_mask, padding_mask
 from transformer_edu.normalization import LayerNorm
 from transformer_edu.positional import PositionalEncoding
-from transformer_edu.support.arguments import check_config, check_decoding, check_is
+from transformer_edu.support.arguments import check_config, check_decoding, check_fields, check_is
 from transformer_edu.support.cache import DecoderCache
 from transformer_edu.support.shapes import Bool, Float, Int, Memory, Tensor, Vectors
 from transformer_edu.support.validation import check_ids
@@ -23,7 +23,21 @@ TargetIds = Int[Tensor, "batch seq"]
 
 @dataclass(frozen=True)
 class TransformerConfig:
-    """The numbers that define a Transformer; the defaults are the paper's base model (table 3)."""
+    """The numbers that define a Transformer; the defaults are the paper's base model (table 3).
+
+    Args:
+        source_vocab_size, target_vocab_size: tokens of the two vocabularies.
+        d_model: length of every token's vector; even, and divisible by num_heads.
+        num_heads: heads of d_model / num_heads dimensions.
+        d_ff: inner length of the feed-forward part.
+        num_layers: layers of the encoder, and as many of the decoder.
+        dropout: probability of dropping a number, below 1.
+        norm: where the norm stands, "post" (the paper's figure 1) or "pre".
+        final_norm: whether each stack ends in a norm of its own; None: only with "pre".
+        pad_id: the id that fills short sentences up, in both vocabularies.
+        max_len: longest sentence in tokens.
+        tie_embeddings: "none"; "target": the target's table is the projection's; "all": one table for all three.
+    """
 
     source_vocab_size: int
     target_vocab_size: int
@@ -137,6 +151,7 @@ def build_transformer(source_vocab_size: int, target_vocab_size: int, **config_f
         source_vocab_size, target_vocab_size: sizes of the two vocabularies.
         **config_fields: any other field of `TransformerConfig`.
     """
+    check_fields(config_fields, TransformerConfig.__dataclass_fields__)
     model = Transformer(TransformerConfig(source_vocab_size, target_vocab_size, **config_fields))
     xavier_initialize(model)
     return model

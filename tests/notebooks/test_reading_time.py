@@ -1,4 +1,4 @@
-"""The main line of a chapter takes a newcomer half an hour at most, or little more, and says so; answers stay covered."""
+"""The main line of a chapter takes a newcomer half an hour, and the chapter says how long; answers stay covered."""
 
 import re
 

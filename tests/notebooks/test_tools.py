@@ -114,7 +114,12 @@ def test_only_the_setup_cell_learns_the_address(tmp_path):
     "url",
     [
         *("http://example.org/a/b", "example.org/a/b", "https://example.org/a", "file:///a/b"),
-        *('https://example.org/a/b"', "https://example.org/a/b\n", "https://example.org/a/b#c", r"https://example.org/a/\1"),
+        *(
+            'https://example.org/a/b"',
+            "https://example.org/a/b\n",
+            "https://example.org/a/b#c",
+            r"https://example.org/a/\1",
+        ),
         "https://user:secret@example.org/a/b",
     ],
 )
@@ -124,7 +129,7 @@ def test_an_address_that_cannot_work_is_refused(url):
 
 
 def test_a_secret_in_an_address_is_not_repeated():
-    with pytest.raises(ValueError, match="got 'https://…@example.org/a/b'"):
+    with pytest.raises(ValueError, match=r"got 'https://…@example\.org/a/b'"):
         set_repository.checked("https://user:secret@example.org/a/b")
 
 

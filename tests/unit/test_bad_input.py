@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 import transformer_edu as te
+from transformer_edu import training
 
 pytestmark = pytest.mark.usefixtures("as_readers_run_it")
 
@@ -68,6 +69,10 @@ ONE_LAYER = {"d_model": 8, "num_heads": 2, "d_ff": 16}
 WRONG = [
     ("heads do not divide d_model", lambda: te.MultiHeadAttention(10, 4), ValueError, "d_model", "10", "divisible by num_heads"),
     ("config's heads", lambda: config(num_heads=3), ValueError, "d_model", "8", "divisible by num_heads"),
+    ("PyTorch's name for the heads", lambda: te.build_transformer(9, 9, nhead=8), TypeError, "nhead", "8", "it is num_heads here"),
+    ("a field that nobody has", lambda: te.build_transformer(9, 9, colour=3), TypeError, "colour", "3", "its fields are source_vocab_size"),
+    ("several sentences for one", lambda: te.pretrained.load_grammar().translate(["a cat"]), TypeError, "sentence", "'a cat'", "one sentence, a str"),
+    ("pairs for batches", lambda: training.train(model(), [("a", "b")], learning_rate=1.0), TypeError, "batches", "('a', 'b')", "must be a Batch"),
     ("no heads", lambda: te.MultiHeadAttention(8, 0), ValueError, "num_heads", "0", "at least 1"),
     ("bias is a number", lambda: te.MultiHeadAttention(8, 2, bias=1), TypeError, "bias", "1", "True or False"),
     ("odd d_model in the table", lambda: te.sinusoidal_table(10, 7), ValueError, "d_model", "7", "even"),
@@ -109,7 +114,6 @@ WRONG = [
     ("tie two vocabularies", lambda: config(tie_embeddings="all"), ValueError, "tie_embeddings", "target_vocab_size=12", "one vocabulary"),
     ("pad_id outside", lambda: config(pad_id=10), ValueError, "pad_id", "got 10", "both vocabularies"),
     ("model from a dictionary", lambda: te.Transformer({"d_model": 8}), TypeError, "config", "{'d_model': 8}", "TransformerConfig"),
-    ("an unknown field", lambda: te.build_transformer(9, 9, n_head=2), TypeError, "n_head", "n_head", "unexpected keyword"),
     ("activation tanh", lambda: te.PositionwiseFeedForward(8, 16, activation="tanh"), ValueError, "activation", "'tanh'", "'relu', 'gelu'"),
     ("eps 0", lambda: te.LayerNorm(8, eps=0.0), ValueError, "eps", "0.0", "greater than 0"),
     ("norm of another length", lambda: te.LayerNorm(8)(torch.ones(2, 6)), ValueError, "x", "(2, 6)", "d_model=8"),

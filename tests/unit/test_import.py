@@ -36,6 +36,16 @@ def test_what_is_loaded_by_torch_by_the_package_by_the_grammars_model_and_by_the
     assert "bertviz" not in after["widgets"]
 
 
+@pytest.mark.parametrize("name", transformer_edu.LATER)
+def test_what_is_loaded_later_is_there_when_it_is_asked_for(name):
+    assert transformer_edu.__getattr__(name).__name__ == f"transformer_edu.{name}"
+
+
+def test_what_is_nowhere_is_no_attribute():
+    with pytest.raises(AttributeError, match="module 'transformer_edu' has no attribute 'plot'"):
+        _ = transformer_edu.plot
+
+
 def test_every_promised_name_is_there_and_documented():
     for name in transformer_edu.__all__:
         assert getattr(transformer_edu, name).__doc__, name

@@ -147,6 +147,7 @@ def test_a_run_killed_at_every_kind_of_moment_ends_with_the_same_bits(tmp_path, 
     options = as_arguments({**LONG, **brief_text})
     assert exit_status(main, ["train", "--quiet", "--out", str(tmp_path / "whole"), *options]) == 0
     folder, whole = RunFolder(tmp_path / "killed"), RunFolder(tmp_path / "whole")
+    folder.path.mkdir()  # as a run makes it first of all
     command = ["train", "--quiet", "--resume", "--out", str(folder.path), *options]
     reached = []
     for kind, moment in KILLS:

@@ -217,6 +217,21 @@ def test_fewer_steps_than_taken_are_refused_and_as_many_finish_the_run(one, refu
     assert (one / "model.safetensors").exists()
 
 
+def test_a_run_that_goes_on_knows_what_it_was_begun_with(one, runs, brief_text):
+    for left in (*CHECKPOINTS[1:], *WEIGHT_FILES[1:], "model.safetensors", "card.json"):
+        (one / left).unlink()
+    main(["train", "--quiet", "--out", str(one), "--resume"])
+    assert load_translator(one).card["weights_sha256"] == load_translator(runs / "one").card["weights_sha256"]
+
+
+def test_there_is_nothing_to_go_on_with_where_there_is_no_folder(tmp_path, brief_text, capsys):
+    with pytest.raises(SystemExit) as stop:
+        train(tmp_path / "mistyped", brief_text, "--resume")
+    assert stop.value.code == 2
+    assert "out must be the folder of a run to go on with (--resume), but there is no" in capsys.readouterr().err
+    assert not (tmp_path / "mistyped").exists()
+
+
 def test_half_a_line_of_log_before_the_first_checkpoint_and_half_written_files_spoil_nothing(
     one, runs, refused, brief_text
 ):

@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> None:
         raise ValueError("standard output is closed: name a file with --out, or there is nowhere for the scores to go")
     translator = open_model(options.model)
     search = checked_search(options, translator)
-    pairs = _read_pairs(options, translator.card.get("languages") or ["de", "en"])
+    pairs = _read_pairs(options, translator.card.get("languages", ["de", "en"]))
     _check_sources(translator, pairs, options.text[0] if options.text else options.split)
     origin = provenance(shlex.join([PROGRAM, *sys.argv[1:]]))
     result = {**origin, "text": options.text or options.split, **evaluate(translator, pairs, search)}
@@ -53,6 +53,8 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _read_pairs(options: argparse.Namespace, languages: Sequence[str]) -> list[TextPair]:
+    if options.text is None and not languages:
+        raise ValueError("--text must name a text: this model was trained on a text of its own, not on Multi30k")
     if options.text is None:
         return multi30k_pairs(options.split, options.data_dir, *languages)
     if len(options.text) > 2:

@@ -49,7 +49,8 @@ def run(options: argparse.Namespace) -> None:
     try:
         check_device_works()
         options.run(options)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
+        say(str(stop) or "stopped")
         sys.exit(130)
     except (ValueError, TypeError, OSError, ArithmeticError, MemoryError, RuntimeError) as error:
         if options.debug or not can_be_mended(error):

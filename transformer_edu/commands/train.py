@@ -4,19 +4,20 @@ import argparse
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from typing import Any, get_args
 
 import torch
 
+from transformer_edu.commands.output import say
 from transformer_edu.commands.streams import lasting_streams
 from transformer_edu.fast.memory import keep_freed_memory
 from transformer_edu.support.provenance import provenance
 from transformer_edu.translator.distributed import Processes, process_group
 from transformer_edu.translator.export import export
-from transformer_edu.translator.run_start import alone_in
+from transformer_edu.translator.run_start import alone_in, remembered
 from transformer_edu.translator.settings import TrainingSettings
 from transformer_edu.translator.steps import chosen_precision
 from transformer_edu.translator.task import Task, prepare_task
@@ -31,36 +32,51 @@ def add_parser(commands: Any) -> None:
         "train",
         help="train a model on Multi30k or on any parallel text",
         description="Train a model. Several processes: torchrun --nproc-per-node=2 -m transformer_edu train ...",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     for setting in fields(TrainingSettings):
         parser.add_argument(f"--{setting.name.replace('_', '-')}", **_argument(setting))
-    parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint in --out")
+    parser.add_argument(
+        "--resume", action="store_true", help="go on from the newest checkpoint in --out; the run knows its settings"
+    )
     parser.add_argument("--half", action="store_true", help="write the finished weights in float16")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
     parser.set_defaults(run=run)
 
 
 def _argument(setting: Any) -> dict[str, Any]:
-    given: dict[str, Any] = {"help": setting.metadata["help"], "default": setting.default}
-    if setting.default is MISSING or setting.type == "bool" or setting.type is bool:
+    """Left out of the options where nobody typed it: a run that goes on knows it better than the default does."""
+    said = f" (default: {setting.default})" if setting.default not in (None, (), False) else ""
+    given: dict[str, Any] = {"help": setting.metadata["help"] + said, "default": argparse.SUPPRESS}
+    if setting.type is bool:
         return {**given, "action": "store_true"}
     if setting.name in ("train", "valid"):
         return {**given, "nargs": "+", "metavar": "FILE"}
-    kinds = [kind for kind in get_args(setting.type) if kind is not type(None)]
-    return {**given, "type": kinds[0] if kinds else setting.type, "metavar": setting.name.split("_")[-1].upper()}
+    if choices := setting.metadata.get("choices"):
+        return {**given, "choices": choices}
+    kind = next((kind for kind in get_args(setting.type) if kind is not type(None)), setting.type)
+    return {**given, "type": kind, "metavar": {int: "N", float: "X", str: "FOLDER"}[kind]}
+
+
+def _settings(options: argparse.Namespace) -> TrainingSettings:
+    """What was typed; of a run that goes on, what it was begun with; and the defaults."""
+    names = [setting.name for setting in fields(TrainingSettings)]
+    typed = {name: getattr(options, name) for name in names if hasattr(options, name)}
+    known = remembered(typed.get("out", TrainingSettings.out)) if options.resume else {}
+    texts = {name: tuple(value) for name, value in {**known, **typed}.items() if name in ("train", "valid")}
+    return TrainingSettings(**{**known, **typed, **texts})
 
 
 def run(options: argparse.Namespace) -> None:
     """Prepare, train, finish."""
-    values = {setting.name: getattr(options, setting.name) for setting in fields(TrainingSettings)}
-    settings = TrainingSettings(**{**values, "train": tuple(values["train"]), "valid": tuple(values["valid"])})
+    settings = _settings(options)
     keep_freed_memory()
     if settings.threads:
         _check_threads(settings.threads)
         torch.set_num_threads(settings.threads)
     origin = provenance("transformer-edu " + shlex.join(sys.argv[1:]))
     with lasting_streams(), process_group() as processes, _explained(settings, processes), _folder(settings, processes):
+        if processes.is_main and not options.quiet:
+            say("reading the text, and learning its subwords unless the run has them")
         task = prepare_task(settings, processes, options.resume)
         with _bar(settings, processes, options.quiet) as bar:
             trainer = Trainer(settings, task, processes, bar, origin)
@@ -69,9 +85,15 @@ def run(options: argparse.Namespace) -> None:
             trainer.run()
         card = export(trainer, options.half)
         if processes.is_main:
-            best = card["weights"]["tried"][card["weights"]["chosen"]]
-            print(f"chosen: {card['weights']['chosen']}, validation: {best}, search: {card['search']}")
-            print(f"written to {settings.out}; next: transformer-edu evaluate --model {settings.out}")
+            chosen = card["weights"]["chosen"]
+            print(f"chosen: {chosen}; on the validation text: {_listed(card['weights']['tried'][chosen])}")
+            print(f"searching with {_listed(card['search'])}")
+            text = " --text SOURCE TARGET" if settings.train else ""
+            print(f"written to {settings.out}; next: transformer-edu evaluate --model {settings.out}{text}")
+
+
+def _listed(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in values.items())
 
 
 def _check_threads(threads: int) -> None:
@@ -121,6 +143,10 @@ def _explained(settings: TrainingSettings, processes: Processes) -> Iterator[Non
     """Say what to do when memory runs out, or when another process is gone."""
     try:
         yield
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(
+            f"stopped; the checkpoints in {settings.out} are whole: go on with --resume --out {settings.out}"
+        ) from stop
     except (MemoryError, RuntimeError) as error:
         text = str(error).lower()
         if processes.world_size > 1 and any(sign in text for sign in LOST):

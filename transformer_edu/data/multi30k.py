@@ -95,7 +95,7 @@ def download(split: str, language: str, folder: str | Path | None = None) -> Pat
     except (OSError, ValueError) as error:  # requests' errors are OSErrors, a wrong checksum is a ValueError
         raise OSError(
             f"{HOME}{name} cannot be downloaded to {place}: {error}. "
-            f"Or name a folder that has the files: folder=, or {FOLDER_VARIABLE}"
+            f"Or name a folder that has the files: folder= (--data-dir), or {FOLDER_VARIABLE}"
         ) from error
 
 

@@ -11,6 +11,7 @@ import torch
 from transformer_edu.data.vocabulary import BOS_ID, EOS_ID, Vocabulary
 from transformer_edu.decoding.greedy import greedy_search
 from transformer_edu.saving.checkpoint import load_model
+from transformer_edu.support.arguments import check_sentence
 from transformer_edu.support.device import device_of
 from transformer_edu.transformer import Transformer
 
@@ -28,6 +29,7 @@ class Pretrained:
 
     def translate(self, sentence: str) -> str:
         """The translation of one sentence, by greedy decoding. Case and a final full stop do not matter."""
+        check_sentence("sentence", sentence)
         words = sentence.lower().strip().removesuffix(".").strip()
         unknown = self.source_vocabulary.unknown_words(words)
         if unknown or not words:

@@ -152,6 +152,35 @@ def check_is(name: str, value: Any, kind: type) -> None:
         raise TypeError(f"{name} must be a {kind.__name__}, got {type(value).__name__}: {value!r}"[:300])
 
 
+def check_sentence(name: str, value: Any) -> None:
+    """Raise unless `value` is one sentence."""
+    if not isinstance(value, str):
+        several = "; for several, call it for each, or a translator's translate_all" if isinstance(value, list) else ""
+        raise TypeError(f"{name} must be one sentence, a str, got {type(value).__name__}: {value!r}"[:200] + several)
+
+
+ELSEWHERE = {
+    **dict.fromkeys(("nhead", "n_head", "n_heads", "heads", "num_attention_heads", "h"), "num_heads"),
+    **dict.fromkeys(("hidden_size", "n_embd", "dim", "embed_dim", "model_dim", "d"), "d_model"),
+    **dict.fromkeys(("dim_feedforward", "intermediate_size", "hidden_dim", "ffn_dim"), "d_ff"),
+    **dict.fromkeys(("num_encoder_layers", "num_decoder_layers", "n_layer", "n_layers", "N"), "num_layers"),
+    **dict.fromkeys(("norm_first", "pre_norm"), "norm"),
+    **dict.fromkeys(("block_size", "max_position_embeddings", "max_seq_len"), "max_len"),
+    **dict.fromkeys(("padding_idx", "pad_token_id", "pad_idx"), "pad_id"),
+    **dict.fromkeys(("src_vocab_size", "src_vocab"), "source_vocab_size"),
+    **dict.fromkeys(("tgt_vocab_size", "trg_vocab_size", "tgt_vocab"), "target_vocab_size"),
+}
+"""What other programs call the fields of `TransformerConfig`."""
+
+
+def check_fields(given: Any, known: Any) -> None:
+    """Raise unless all names in the dictionary `given` are in `known`; a name of other programs is translated."""
+    for name, value in given.items():
+        if name not in known:
+            fields = f"it is {ELSEWHERE[name]} here" if name in ELSEWHERE else f"its fields are {', '.join(known)}"
+            raise TypeError(f"{name}={value!r} must be a field of TransformerConfig, but is none: {fields}")
+
+
 def check_decoding(target: Any, memory: Any, source: Any, config: Any) -> None:
     """Raise unless target ids, memory and source ids belong to one batch of a model of this configuration."""
     check_ids("target", target, config.target_vocab_size)

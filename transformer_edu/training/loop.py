@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from transformer_edu.data.batching import Batch
+from transformer_edu.support.arguments import check_is
 from transformer_edu.support.device import device_of
 from transformer_edu.support.modes import evaluation_mode, training_mode
 from transformer_edu.support.seeds import seeded
@@ -95,6 +96,7 @@ def train(
     history, start = History(), time.perf_counter()
     with training_mode(model), seeded(seed, device_of(model)), _progress_bar(steps, progress) as show:
         for number, batch in enumerate(batches, start=1):
+            check_is("batches", batch, Batch)
             history.steps.append(
                 _step(model, batch.to(device_of(model)), optimizer, number, rate(number), smoothing, clip_norm)
             )

@@ -9,6 +9,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from transformer_edu.translator.settings import TrainingSettings
 from transformer_edu.translator.translator import TOKENIZER
 
 FORMAT, LOCK = "transformer_edu.run/1", ".lock"
+GIVEN = "given"  # what a run may differ in when it goes on, kept so that nobody has to say it again
 
 
 def describe(
@@ -140,11 +142,32 @@ def known_tokenizer(folder: RunFolder) -> Tokenizer | None:
     return Tokenizer.load(path) if path.exists() and (folder.path / RUN).exists() else None
 
 
-def claim(folder: RunFolder, description: dict[str, Any], tokenizer: Tokenizer) -> None:
+def remembered(out: str | Path) -> dict[str, Any]:
+    """The settings of the run in a folder, as far as they are written there.
+
+    Raises:
+        ValueError: there is no such folder, so nothing to go on with.
+    """
+    if not Path(out).is_dir():
+        raise ValueError(f"out must be the folder of a run to go on with (--resume), but there is no {out}")
+    path = Path(out) / RUN
+    if not path.exists():
+        return {}  # killed before its first step
+    written = _read(path)
+    known = {setting.name for setting in fields(TrainingSettings)}
+    settings = {**written.get("settings", {}), **written.get(GIVEN, {})}
+    return {name: value for name, value in settings.items() if name in known}
+
+
+def claim(
+    folder: RunFolder, description: dict[str, Any], tokenizer: Tokenizer, given: Mapping[str, Any] | None = None
+) -> None:
     """Write what the run is, and its tokenizer, or raise a ValueError that says what is there and does not fit."""
     path, saved = folder.path / RUN, folder.path / TOKENIZER
+    whole = {**description, GIVEN: dict(given or {})}
     if path.exists():
-        differing = differences(_read(path), description)
+        then = _read(path)
+        differing = differences({part: then[part] for part in then if part != GIVEN}, description)
         if differing:
             raise ValueError(f"the run must be that of {path}, but differs from it in {'; '.join(differing)}")
     elif saved.exists() and Tokenizer.load(saved) != tokenizer:
@@ -152,8 +175,8 @@ def claim(folder: RunFolder, description: dict[str, Any], tokenizer: Tokenizer) 
             f"out must be a new folder, but {saved} is another tokenizer than this run's: "
             "delete it, or name another folder"
         )
-    else:
-        write_atomically(path, (json.dumps(description, indent=1, ensure_ascii=False) + "\n").encode())
+    if not path.exists() or then != whole:
+        write_atomically(path, (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode())
     folder.clear_halves()
     if not saved.exists():
         tokenizer.save(saved)

@@ -15,7 +15,7 @@ from transformer_edu.support.validation import (
 )
 from transformer_edu.transformer import TransformerConfig
 
-PRECISIONS = ("auto", "float32", "bfloat16", "float64")
+PRECISIONS, LANGUAGES = ("auto", "float32", "bfloat16", "float64"), ("de", "en")
 POSITIONS, ROOM = 512, 50  # what a model has at least; tokens more than its source that an answer may have (the paper)
 LARGEST = 2**63 - 1  # a whole number that every library takes
 ADAM_BYTES = {"float64": 32}  # a weight, its gradient and two averages; otherwise in float32
@@ -37,8 +37,8 @@ class TrainingSettings:
     data_dir: str | None = _setting(
         None, "folder of the Multi30k files; without it TRANSFORMER_EDU_DATA, or downloaded"
     )
-    source: str = _setting("de", "source language of Multi30k: de or en")
-    target: str = _setting("en", "target language of Multi30k: de or en")
+    source: str = _setting("de", "source language of Multi30k", choices=LANGUAGES)
+    target: str = _setting("en", "target language of Multi30k", choices=LANGUAGES)
     vocab_size: int = _setting(6000, "tokens of the vocabulary, both languages together")
     max_length: int = _setting(
         100,
@@ -52,8 +52,10 @@ class TrainingSettings:
     d_ff: int = _setting(512, "inner length of the feed-forward part")
     num_layers: int = _setting(3, "layers of the encoder, and of the decoder")
     dropout: float = _setting(0.3, "dropout; three times the paper's, for data 150 times smaller")
-    norm: str = _setting("pre", "where the norm stands: post (the paper) or pre")
-    tie_embeddings: str = _setting("all", "one matrix for both embeddings and the projection: none, target or all")
+    norm: str = _setting("pre", "where the norm stands; the paper has post", choices=("post", "pre"))
+    tie_embeddings: str = _setting(
+        "all", "which of the embeddings share a matrix with the projection", choices=("none", "target", "all")
+    )
 
     max_tokens: int = _setting(1280, "cells of a batch, padding included, on either side")
     accumulate: int = _setting(1, "compute each batch in this many parts; the result is the same, the memory less")
@@ -65,7 +67,9 @@ class TrainingSettings:
     smoothing: float = _setting(0.1, "label smoothing (the paper's)")
     clip_norm: float = _setting(1.0, "longest gradient")
     seed: int = _setting(0, "decides weights, order of the data and dropout")
-    precision: str = _setting("auto", "auto: bfloat16 products where the processor has them, else float32")
+    precision: str = _setting(
+        "auto", "auto: bfloat16 products where the processor has them, else float32", choices=PRECISIONS
+    )
     compile: bool = _setting(False, "compile the model first (torch.compile)")
     threads: int | None = _setting(None, "CPU threads; without it, as many as torch takes")
 
@@ -89,8 +93,8 @@ class TrainingSettings:
         for name in ("compile", "cut_valid"):
             check_boolean(name, getattr(self, name))
         check_choice("precision", self.precision, PRECISIONS)
-        check_choice("source", self.source, ("de", "en"))
-        check_choice("target", self.target, ("de", "en"))
+        check_choice("source", self.source, LANGUAGES)
+        check_choice("target", self.target, LANGUAGES)
         self._check_together()
         check_memory(self.model_config(self.vocab_size), ADAM_BYTES.get(self.precision, 16))
 
@@ -128,6 +132,10 @@ class TrainingSettings:
     def course(self) -> dict[str, Any]:
         """The settings that decide what is computed: a run goes on with the same ones."""
         return {name: value for name, value in self.as_dict().items() if name not in LENIENT}
+
+    def lenient(self) -> dict[str, Any]:
+        """The others, but for the folder: where the texts lie, and how far to go."""
+        return {name: value for name, value in self.as_dict().items() if name in LENIENT and name != "out"}
 
 
 def _check_bounds(name: str, value: Any) -> None:

@@ -78,7 +78,7 @@ def prepare_task(settings: TrainingSettings, processes: Processes, resume: bool 
     task = _cut(settings, texts, tokenizer)
     folder.path.mkdir(parents=True, exist_ok=True)
     check_room(folder, settings, len(tokenizer))
-    claim(folder, task.description, tokenizer)
+    claim(folder, task.description, tokenizer, settings.lenient())
     processes.wait()
     return task
 

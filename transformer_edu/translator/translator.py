@@ -18,6 +18,7 @@ from transformer_edu.decoding.greedy import greedy_search
 from transformer_edu.inspection.record import record_attention
 from transformer_edu.saving.card import check_length_penalty, read_card
 from transformer_edu.saving.checkpoint import load_model
+from transformer_edu.support.arguments import check_sentence
 from transformer_edu.support.device import device_of
 from transformer_edu.support.validation import check_positive_integer
 from transformer_edu.transformer import Transformer
@@ -78,6 +79,7 @@ class Translator:
 
     def translate(self, text: str, **search: Any) -> str:
         """The best translation of one sentence; `search` as in `translate_all`."""
+        check_sentence("text", text)
         return self.translate_all([text], **search)[0][0].text
 
     def translate_all(self, texts: Sequence[str], n_best: int = 1, **search: Any) -> list[list[Translation]]:
