@@ -13,11 +13,12 @@ PYTEST := $(PY) -m pytest
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv book zip pdf serve test test-all check lint fast-tests outputs test-gpu recordings bench grader classroom lock clean
+.PHONY: help venv book zip pdf serve lab test test-all check lint fast-tests outputs test-gpu recordings bench grader classroom lock clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make book        build the book (makes .venv, re-runs changed chapters)    make serve   serve it on localhost"
+	@echo "make lab         the chapters in JupyterLab, in plain Markdown, in lab/: run them, do the exercises"
 	@echo "make test        unit, properties, parity, notebooks, browser tests        make check   lint, types, fast tests"
 	@echo "make test-all    those, and the long ones that guard what seldom changes"
 	@echo "make outputs     re-run changed chapters      make test-gpu   run every chapter on the GPU"
@@ -51,6 +52,11 @@ zip: book
 pdf: book
 	$(PY) tools/print_book.py
 
+# Written once: what a reader does there is the reader's.
+lab: $(ENV)
+	@test -d lab || $(PY) tools/plain_chapters.py lab
+	$(PY) -m jupyterlab lab/notebooks
+
 serve: book
 	@echo "The book is at http://localhost:8000/ (Ctrl-C stops it)"
 	$(PY) -m http.server --bind 127.0.0.1 --directory _build/html 8000
@@ -64,7 +70,7 @@ test test-all: book
 
 # Side by side, so that no core waits while another loads the package or looks at types.
 check: $(ENV)
-	@$(MAKE) --no-print-directory --output-sync=target -j$(JOBS) lint fast-tests
+	@$(MAKE) --no-print-directory -j$(JOBS) lint fast-tests
 
 lint: $(ENV)
 	$(PY) -m ruff check .

@@ -70,8 +70,9 @@ def shared_styles() -> str:
 
 
 def own_styles(name: str) -> str:
-    """What one figure has for itself, css/NAME.css."""
-    return _read(f"css/{name}.css")
+    """What one figure has for itself, css/NAME.css; "" where it needs no styles of its own."""
+    own = f"css/{name}.css"
+    return _read(own) if (FOLDER / own).exists() else ""
 
 
 def host_script() -> str:
