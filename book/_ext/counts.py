@@ -1,4 +1,4 @@
-"""Sphinx extension: what the pages say of the book as a whole is counted, not written: `{{ mistakes }}`, and the like."""
+"""Sphinx extension: what pages say of the whole book is counted when it is built: `{{ mistakes }}`, and the like."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 BORDER = re.compile(r"^:::+\{(exercise-start|solution-end)\}", re.M)
 TELLS = re.compile(
     r"\bcheck(?:s\.\w+|_\w+)\(|\"✓\""
-)  # a call of a check, or a cell that says itself whether it is right
+)  # calls a check, or tells by itself
 
 
 def counted() -> dict[str, int]:
