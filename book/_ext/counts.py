@@ -13,9 +13,7 @@ from transformer_edu import checks
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 BORDER = re.compile(r"^:::+\{(exercise-start|solution-end)\}", re.M)
-TELLS = re.compile(
-    r"\bcheck(?:s\.\w+|_\w+)\(|\"✓\""
-)  # calls a check, or tells by itself
+TELLS = re.compile(r"\bcheck(?:s\.\w+|_\w+)\(|\"✓\"")  # calls a check, or tells by itself
 
 
 def counted() -> dict[str, int]:

@@ -25,15 +25,8 @@ def test_what_the_first_page_counts_is_counted_by_the_build(intro):
 
 def test_exercises_that_tell_are_told_from_those_that_do_not():
     starts, ends = (f":::{{{word}}} 1.1 One\n:::" for word in ("exercise-start", "solution-end"))
-    cells = [
-        starts,
-        ("checks.check_softmax(mine)",),
-        ends,
-        starts,
-        ("print(1)",),
-        ends,
-        ("checks.check_softmax(mine)",),
-    ]
+    check = ("checks.check_softmax(mine)",)
+    cells = [starts, check, ends, starts, ("print(1)",), ends, check]
     notebook = new_notebook(
         cells=[new_markdown_cell(one) if isinstance(one, str) else new_code_cell(one[0]) for one in cells]
     )
