@@ -6,10 +6,13 @@ otter-grader, which counts the points, has an environment of its own: `make clas
 import csv
 import itertools
 import json
+import os
 import sys
 import threading
 import zipfile
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -144,6 +147,16 @@ def softmax(scores):
     assert key.stat().st_mode & 0o077 == 0
 
 
+def test_lines_that_end_as_on_windows_are_lines(sources, masks, tmp_path):
+    file = tmp_path / "a.ipynb"
+    notebook = json.loads(written(student_notebook(sources[1].problems, masks.problems, "spring")))
+    for cell in notebook["cells"]:
+        cell["source"] = [line.replace("\n", "\r\n") for line in cell["source"]]
+    file.write_text(json.dumps(notebook))
+    assert not any("\r" in cell for cell in code_cells(file))
+    assert grading.other_handout(code_cells(file), masks) == ""
+
+
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"cells": 3}', '{"cells": [{}]}', "[" * 100_000])
 def test_what_is_no_notebook_is_refused(content, tmp_path):
     file = tmp_path / "a.ipynb"
@@ -207,6 +220,71 @@ def test_a_folder_is_graded_into_a_table_and_feedback(folder, counted, masks, tm
     assert "<title>ann &amp; al.ipynb</title>" in page
     told = [(row["students"], row["mistake"]) for row in rows(out, "mistakes") if row["problem"] == "attention"]
     assert told == [("2", "the mask is inverted"), ("1", "none of the known ones")]
+
+
+def test_a_submission_that_cannot_be_read_or_graded_is_named_and_touches_no_other(
+    folder, masks, counted, tmp_path, monkeypatch
+):
+    working, reading = batch.grade, Path.read_bytes
+
+    def grade(cells, material):
+        if "overflow" in cells[-1]:
+            raise OverflowError("\x1b[31m\ud800")
+        return working(cells, material)
+
+    def read_bytes(path):
+        if path.name == "bob.ipynb":
+            raise PermissionError(13, "Permission denied")
+        return reading(path)
+
+    monkeypatch.setattr(batch, "grade", grade)
+    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+    fault = json.loads((folder / "ann & al.ipynb").read_text())
+    fault["cells"][-1]["source"] = "overflow"
+    (folder / "fault.ipynb").write_text(json.dumps(fault))
+    with suppress(OSError):  # a disk that takes nothing but UTF-8
+        (folder / os.fsdecode(b"Jos\xe9.ipynb")).write_bytes((folder / "ann & al.ipynb").read_bytes())
+    for again in range(2):
+        batch.grade_folder(masks, folder, tmp_path / "out")
+        found = {row["file"]: (row["points"], row["remark"]) for row in rows(tmp_path / "out")}
+        assert found.pop("Jos\\udce9.ipynb", ("5", "")) == ("5", "")
+        assert found == {
+            "ann & al.ipynb": ("5", ""),
+            "'=1+1.ipynb": ("5", ""),
+            "bob.ipynb": ("0", "not graded: it cannot be opened (Permission denied)"),
+            "broken.ipynb": ("0", "not graded: it cannot be read as a Jupyter notebook (.ipynb)"),
+            "fault.ipynb": ("0", "not graded: the grader failed on it, OverflowError: \\x1b[31m\\ud800"),
+        }, again
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", "[" * 100_000, '{"file": "ann & al.ipynb", "tests": 3}'])
+def test_a_result_that_is_none_is_made_again(content, folder, counted, masks, tmp_path):
+    out = tmp_path / "out"
+    (out / "results").mkdir(parents=True)
+    (out / "results" / "ann & al.json").write_text(content)
+    batch.grade_folder(masks, folder, out)
+    assert {row["file"]: row["points"] for row in rows(out)}["ann & al.ipynb"] == "5"
+
+
+def test_what_is_left_out_is_named(tmp_path):
+    (tmp_path / "below").mkdir()
+    for name in ("A.IPYNB", "b.ipynb.txt", "c.zip", "d.py", ".DS_Store", "e.ipynb", "below/f.ipynb", "g\x1b[2J.zip"):
+        (tmp_path / name).touch()
+    others, below = batch.left_out(tmp_path)
+    assert others.startswith("left out: A.IPYNB, b.ipynb.txt, c.zip, d.py, g\\x1b[2J.zip;")
+    assert "1 notebooks in folders below" in below
+    (tmp_path / "e.ipynb").unlink()
+    with pytest.raises(ValueError, match=r"which has none; left out: A\.IPYNB, "):
+        batch.grade_folder(None, tmp_path, tmp_path / "out")
+
+
+def test_grades_are_not_left_for_git_to_find_and_no_gitignore_is_replaced(folder, counted, masks, tmp_path):
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / ".gitignore").write_text("build/")
+    for out, wanted in ((tmp_path / "out", "*\n"), (mine, "build/")):
+        batch.grade_folder(masks, folder, out)
+        assert (out / ".gitignore").read_text() == wanted
 
 
 def test_nothing_is_graded_twice_and_what_has_changed_is_graded_again(folder, counted, masks, tmp_path):
@@ -331,6 +409,24 @@ def test_without_otter_the_command_says_where_to_get_it(root, term_folder, folde
     with pytest.raises(SystemExit):
         main(["classroom", "grade", str(folder), "--term", str(term_folder), "--set", "2", "--out", "out"])
     assert "grading needs otter-grader" in capsys.readouterr().err
+
+
+def test_a_key_that_is_not_the_terms_is_refused(tmp_path, sources):
+    folder = tmp_path / "old"
+    term.make(folder, sources[:1], "old")
+    key = folder / "private" / "key"
+    right = key.read_bytes()
+    for wrong in (right + b"\n", b""):
+        key.write_bytes(wrong)
+        with pytest.raises(ValueError, match="private/key is not the key that the term was made with"):
+            term.material(folder, sources, 1)
+        with pytest.raises(ValueError, match="private/key is not the key that the term was made with"):
+            term.make(folder, sources[:1], "old")
+    key.unlink()
+    with pytest.raises(FileNotFoundError, match="key"):
+        term.make(folder, sources[:1], "old")
+    key.write_bytes(right)
+    assert term.material(folder, sources, 1).problems
 
 
 def test_a_set_that_has_changed_since_is_refused(tmp_path, root, sources):
