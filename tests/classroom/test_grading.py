@@ -17,14 +17,17 @@ from types import ModuleType
 
 import pytest
 from filelock import FileLock
+from IPython.core.inputtransformer2 import TransformerManager
 
-from transformer_edu.classroom import batch, gradescope, grading, term
+from transformer_edu.classroom import batch, gradescope, grading, term, worker
 from transformer_edu.classroom.fixtures import fixtures
 from transformer_edu.classroom.grading import Graded, Marks, Material, feedback_on, mistakes_in, run_cells
 from transformer_edu.classroom.notebooks import student_notebook, written
 from transformer_edu.classroom.problems import EXAMPLES
 from transformer_edu.classroom.submission import code_cells
 from transformer_edu.commands.main import main
+
+LOUD = "print('x' * 100_000, flush=True)"  # more than is kept of what is printed
 
 
 def graded(cells, material):
@@ -68,13 +71,47 @@ def test_an_endless_function_and_one_that_ends_the_process_cost_only_their_own_p
     monkeypatch.setattr(grading, "SECONDS", 1.0)
     cells = [cell.source for cell in handed_in["perfect"].notebook.cells if cell.cell_type == "code"]
     cells += ["def softmax(scores):\n    while True:\n        pass"]
-    cells += ["import os\n\ndef window_mask(size):\n    os._exit(0)", "while True:\n    pass"]
+    cells += [f"import os\n\ndef window_mask(size):\n    {LOUD}\n    os._exit(0)", "while True:\n    pass"]
+    cells += ["def distance_bias(*_):\n    return sum(range(10**12))", f"{LOUD}\nos._exit(0)"]
+    cells += ["def deal_out(*_):\n    return torch.zeros(3000, 3000)"]
     points, feedback, _ = graded(cells, masks)
-    full = handed_in["perfect"].points
-    assert points == {**full, "softmax": 0, "window_mask": 0}
-    assert "it takes more than 1 s: an endless loop?" in feedback
+    assert points == {**dict.fromkeys(points, 0), "attention": handed_in["perfect"].points["attention"]}
+    assert feedback.count("it takes more than 1 s: an endless loop?") == 1 + 3 + 2  # a cell, groups of two functions
     assert "it ended the process itself" in feedback
+    assert "a tensor of shape (3000, 3000) is no answer: it is far too large" in feedback
     assert "`softmax` is defined 2 times; the last one counts." in feedback
+
+
+def ending(*marks):
+    """What runs apart, one mark after another being the last one, and then answers."""
+    outcomes = [grading.Outcome(None, "ended the process itself", f"\x1fcell {one}\x1f") for one in marks]
+    told = b'{"unprotected": [], "cells": [], "defined": {}, "answers": {"softmax": {}}}'
+    return iter([*outcomes, grading.Outcome(told, None, "")])
+
+
+def test_many_cells_may_end_the_process_and_too_many_are_said_to(masks, monkeypatch):
+    for count, note in (
+        (9, "Code cell 9 was left out: `it ended the process itself`."),
+        (99, "Nothing could be graded"),
+    ):
+        outcomes = ending(*range(1, count + 1))
+        monkeypatch.setattr(grading, "run_apart", lambda *_, outcomes=outcomes: next(outcomes))
+        ran = run_cells(["pass"] * count, masks)
+        assert any(one.startswith(note) for one in ran.notes)
+        assert ("softmax" in ran.answers) == (count == 9)
+    outcomes = ending(1, 2, 3)
+    monkeypatch.setattr(grading, "run_apart", lambda *_: next(outcomes))
+    assert "Nothing could be graded" in run_cells(["pass"] * 3, masks, grading.Limits(seconds=-1.0)).notes[0]
+
+
+def test_magics_that_run_what_stands_below_them_and_display_cost_nothing():
+    transform = TransformerManager().transform_cell
+    place = worker.namespace(transform)
+    cells = ["display(1)\ndef a():\n    pass", "%%time\ndef b():\n    pass", "%%capture out\nc = 1", "%time d = c + 1"]
+    errors, _ = worker.run_cells([*cells, "%%bash\ne = 1", "%matplotlib inline\n!ls"], place, set(), transform, 8.0)
+    assert not errors
+    assert {"a", "b", "c", "d"} <= set(place)
+    assert "e" not in place
 
 
 def test_a_notebook_of_another_set_or_term_is_known_as_one(sources, masks, tmp_path):
@@ -93,6 +130,54 @@ def test_the_diagnosis_is_in_the_feedback_and_no_hidden_number_is(handed_in, mas
     assert mistake.hint in feedback
     hidden = masks.orders[3]["cases"]["batches and heads"][0][0]["values"]
     assert not any(f"{abs(value):.3f}" in feedback for value in hidden if abs(value) > 0.01)
+
+
+def test_an_error_tells_no_number_of_a_hidden_test(masks):
+    wrong = {"error": "it stops with ValueError: [[-0.25, 1e-3]], x of (3)"}
+    wanted = masks.wanted["softmax"]
+    marks = Marks(masks, {"softmax": {group: [wrong] * len(cases) for group, cases in wanted.items()}})
+    assert marks.wrong["softmax", EXAMPLES] == wrong["error"]
+    assert marks.wrong["softmax", "more dimensions"] == "it stops with ValueError: [[…, …]], x of (…)"
+
+
+def test_what_is_no_text_and_what_a_terminal_obeys_comes_out_harmless(masks, monkeypatch):
+    evil = "\\ud800\\u001b[2J"
+    told = f'{{"unprotected": ["{evil}"], "cells": [{{"cell": 1, "error": "{evil}"}}], "defined": {{}}, "answers":'
+    told += f'{{"softmax": {{"examples": [{{"error": "{evil}"}}, {{"error": "{evil}"}}]}}}}}}'
+    monkeypatch.setattr(grading, "run_apart", lambda *_: grading.Outcome(told.encode(), None, ""))
+    _, feedback, ran = graded(["pass"], masks)
+    other = grading.other_handout(["# problem set 7, \ud800\x1b[2J"], masks)
+    assert "\\ud800\\x1b[2J" in other
+    assert all(line.isprintable() for line in [*feedback.splitlines(), *ran.unprotected, other])
+
+
+def feedback_of(codes, material):
+    """The feedback on answers, run here, and what is counted of each."""
+    answers = {}
+    for drawn in material.problems:
+        fn = drawn.function(codes.get(drawn.name, drawn.solution))
+        answers[drawn.name] = {group: [drawn.observe(fn, one) for one in cases] for group, cases in drawn.cases.items()}
+    ran = grading.Ran(answers)
+    marks = Marks(material, answers)
+    problems = {one.name: {"points": 0, "possible": one.problem.possible} for one in material.problems}
+    return feedback_on(material, marks, ran, problems, mistakes_in(material, ran, problems))
+
+
+def test_nothing_written_is_said_once(masks):
+    blank = {one.name: one.starter for one in masks.problems}
+    assert feedback_of(blank, masks).count("returns nothing (None)") == 1
+    feedback = feedback_of({"softmax": blank["softmax"]}, masks)
+    assert feedback.count("Nothing was written here: it returns nothing (None).") == 1
+    assert feedback.count("## ") == len(masks.problems)
+
+
+def test_two_mistakes_in_one_function_are_named_and_more_are_said_to_be_possible(masks):
+    drawn = masks.problems[0]
+    usual, overflows = drawn.problem.mistakes[4], drawn.problem.mistakes[0]
+    feedback = feedback_of({"softmax": drawn.with_mistake(usual, overflows)}, masks)
+    assert f"what these two mistakes do together: {usual.name}, and {overflows.name}." in feedback
+    feedback = feedback_of({"softmax": drawn.solution.replace("return powers", "return 3 * powers + 1")}, masks)
+    assert "there may be several in your function" in feedback
 
 
 def test_what_a_student_writes_is_not_read_as_markup(masks):
@@ -195,7 +280,8 @@ def counted(monkeypatch, masks):
     def grade(cells, material):
         calls.append(len(cells))
         problems = {one.name: {"points": 1, "possible": one.problem.possible} for one in material.problems}
-        problems["attention"]["mistake"] = "the mask is inverted" if len(calls) > 1 else None
+        for one in problems.values():
+            one["mistakes"] = ["the mask is inverted"] if len(calls) > 1 else ["nothing was written"]
         return Graded(5, 21, problems, "# 5 of 21 points\n", ())
 
     monkeypatch.setattr(batch, "grade", grade)
@@ -219,7 +305,7 @@ def test_a_folder_is_graded_into_a_table_and_feedback(folder, counted, masks, tm
     assert "<h1>5 of 21 points</h1>" in page
     assert "<title>ann &amp; al.ipynb</title>" in page
     told = [(row["students"], row["mistake"]) for row in rows(out, "mistakes") if row["problem"] == "attention"]
-    assert told == [("2", "the mask is inverted"), ("1", "none of the known ones")]
+    assert told == [("2", "the mask is inverted"), ("1", "nothing was written")]
 
 
 def test_a_submission_that_cannot_be_read_or_graded_is_named_and_touches_no_other(

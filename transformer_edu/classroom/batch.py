@@ -188,13 +188,12 @@ def _write_grades(path: Path, material: Material, results: list[dict[str, Any]])
 
 
 def _write_mistakes(path: Path, material: Material, results: list[dict[str, Any]]) -> None:
-    """What a class stumbled over: each problem's known mistakes, those of most students first."""
+    """What a class stumbled over: each problem's known mistakes, those of most students first, and what else it was."""
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(["problem", "students", "mistake"])
     for drawn in material.problems:
-        lost = [one["problems"][drawn.name] for one in results if drawn.name in one["problems"]]
-        lost = [one for one in lost if one["points"] < one["possible"]]
-        for mistake, count in Counter(one.get("mistake") or "none of the known ones" for one in lost).most_common():
+        answers = [one["problems"][drawn.name] for one in results if drawn.name in one["problems"]]
+        for mistake, count in Counter(name for one in answers for name in one["mistakes"]).most_common():
             table.writerow([drawn.name, count, mistake])
     write_atomically(path, text.getvalue().encode())
