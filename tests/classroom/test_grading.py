@@ -7,6 +7,7 @@ import csv
 import itertools
 import json
 import os
+import subprocess
 import sys
 import threading
 import zipfile
@@ -16,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import torch
 from filelock import FileLock
 from IPython.core.inputtransformer2 import TransformerManager
 
@@ -102,6 +104,16 @@ def test_many_cells_may_end_the_process_and_too_many_are_said_to(masks, monkeypa
     outcomes = ending(1, 2, 3)
     monkeypatch.setattr(grading, "run_apart", lambda *_: next(outcomes))
     assert "Nothing could be graded" in run_cells(["pass"] * 3, masks, grading.Limits(seconds=-1.0)).notes[0]
+
+
+def test_what_is_far_too_large_is_no_answer_and_what_comes_after_it_is_one():
+    cases = {"cases": {"examples": [[100], [3_000_000], [4]]}, "gradient": False, "never": ()}
+    for answer in (lambda n: "a" * n, lambda n: torch.zeros(n)):
+        small, large, last = worker.answers(answer, cases, 60.0)["examples"]
+        assert "output" in small
+        assert "far" in large["error"]
+        assert "output" in last
+    assert "4300 digits" in worker.answers(lambda n: 10**5000, cases, 60.0)["examples"][0]["error"]
 
 
 def test_magics_that_run_what_stands_below_them_and_display_cost_nothing():
@@ -373,6 +385,17 @@ def test_grades_are_not_left_for_git_to_find_and_no_gitignore_is_replaced(folder
         assert (out / ".gitignore").read_text() == wanted
 
 
+def test_lint_looks_at_no_notebook_of_a_class(root, tmp_path):
+    (tmp_path / "pyproject.toml").write_bytes((root / "pyproject.toml").read_bytes())
+    for name in ("notebooks/01.ipynb", "spring/public/set-1.ipynb", "handed-in/ann.ipynb", "bob.ipynb", "tool.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text('{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}')
+    command = [sys.executable, "-m", "ruff", "check", "--show-files", "--no-cache", "."]
+    shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    found = {Path(line).relative_to(tmp_path).as_posix() for line in shown.splitlines()}
+    assert found == {"pyproject.toml", "notebooks/01.ipynb", "tool.py"}
+
+
 def test_nothing_is_graded_twice_and_what_has_changed_is_graded_again(folder, counted, masks, tmp_path):
     out = tmp_path / "out"
     batch.grade_folder(masks, folder, out)
@@ -476,7 +499,7 @@ def test_the_command_makes_a_term_and_keeps_its_key(tmp_path, root, capsys):
     [
         (["--set", "9"], "--set must be one of 1, 2, 3, 4, 5, got 9"),
         (["--term", "nowhere"], "--term must be a folder that `classroom make` has made"),
-        (["--assignments", "nowhere"], "--assignments must be a folder with set_*.py files"),
+        (["--assignments", "nowhere"], "come with the book's source (git clone it), not with the installed package"),
         (["--jobs", "0"], "--jobs must be at least 1"),
     ],
 )

@@ -14,7 +14,7 @@ from typing import Any
 from transformer_edu.classroom.comparing import difference
 from transformer_edu.classroom.diagnosing import diagnosis
 from transformer_edu.classroom.drawing import Drawn
-from transformer_edu.classroom.observing import Observed, from_plain, plain
+from transformer_edu.classroom.observing import THERE_ALREADY, Observed, from_plain, plain
 from transformer_edu.classroom.problems import EXAMPLES, Mistake
 from transformer_edu.judge.sandbox import Limits, Outcome
 from transformer_edu.judge.sandbox import run as run_apart
@@ -31,6 +31,7 @@ MARK = re.compile("\x1f(cell|problem) ([^\x1f]*)\x1f")
 ERROR = "it stops with"  # so begins what an exception of a student's code says
 NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\d[\w.+-]*")
 UNWRITTEN = "nothing was written"  # what is said, in place of a known mistake, of an answer that loses points
+BORROWED = f"it calls what it is to build, {THERE_ALREADY}"
 STOPPED = "it stops with an error, takes too long, or is not there"
 UNKNOWN = "none of the known ones"
 
@@ -245,8 +246,9 @@ def _first_difference(wanted: list[Observed], seen: list[Observed]) -> str | Non
 def _otherwise(seen: Seen) -> str:
     """What is to be said of an answer that does what no known mistake does."""
     all_ = [one for cases in seen.values() for one in cases]
-    if any("error" in one for one in all_) or not all_:
-        return STOPPED
+    errors = [one["error"] for one in all_ if "error" in one]
+    if errors or not all_:
+        return BORROWED if any(THERE_ALREADY in one for one in errors) else STOPPED
     return UNWRITTEN if all(one.get("output") is None for one in all_) else UNKNOWN
 
 

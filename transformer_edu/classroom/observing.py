@@ -12,6 +12,7 @@ from torch.overrides import TorchFunctionMode
 from transformer_edu.judge.sandbox import out_of_memory
 
 Observed = dict[str, Any]  # "output", "gradients", "changed"; or "error", a phrase about "it"
+THERE_ALREADY = "which is there already"  # of a function that an answer calls and must not
 DEEPEST = 20  # lists in lists
 LARGEST = 20_000  # numbers of a tensor: many times what a right answer has
 DTYPES = {str(one): one for one in (torch.float32, torch.float64, torch.int64, torch.int32, torch.bool)}
@@ -35,7 +36,7 @@ def observe(
             with _Watched(never) as watched:
                 output = fn(*given)
             if watched.called:
-                return {"error": f"it calls {watched.called}, which is there already: build it from simpler operations"}
+                return {"error": f"it calls {watched.called}, {THERE_ALREADY}: build it from simpler operations"}
         else:
             output = fn(*given)
         seen: Observed = {"output": plain(output)}

@@ -30,7 +30,7 @@ from transformer_edu.judge import sandbox
 
 TOO_LONG = "it takes more than {:g} s: an endless loop?"
 GRACE = 2.0  # seconds after which what does not let itself be interrupted, such as sum(range(10**12)), is ended
-LONGEST = 100_000  # characters of what a function did in one case: hundreds of times what a right answer takes
+LONGEST = 2_000_000  # characters of what a function did in all cases: many times what right answers take
 MOST_ERRORS = 100  # of cells, that are told
 RUN_THE_REST = ("time", "capture", "prun")  # magics that run what stands after them, as if they were not there
 _marks: list[int] = []  # where they are written, once that is not where everything is printed
@@ -111,7 +111,7 @@ def run_cells(
 def answers(fn: Any, problem: dict[str, Any], seconds: float) -> dict[str, list[dict[str, Any]]]:
     """What a function does in all cases, by group; after it has taken too long once, it is not called again."""
     found: dict[str, list[dict[str, Any]]] = {}
-    slow = None
+    slow, left = None, LONGEST
     for group, cases in problem["cases"].items():
         found[group] = []
         for arguments in cases:
@@ -123,8 +123,11 @@ def answers(fn: Any, problem: dict[str, Any], seconds: float) -> dict[str, list[
                 try:
                     with _time_limit(seconds):
                         seen = observe(fn, tuple(from_plain(arguments)), problem["gradient"], problem["never"])
-                        if len(json.dumps(seen)) > LONGEST:
-                            seen = {"error": "it returns far more than any right answer would be"}
+                        size = len(json.dumps(seen))
+                    if size > left:
+                        seen = {"error": "it returns far more than any right answer would be"}
+                    else:
+                        left -= size
                 except TimeUp:
                     slow = TOO_LONG.format(seconds)
                     seen = {"error": slow}
