@@ -40,6 +40,7 @@ def softmax(scores: torch.Tensor) -> torch.Tensor:
     return powers / powers.sum(dim=<<dim.code>>, keepdim=True)
 """,
     cases=softmax_cases,
+    never=("softmax", "softmin", "attention"),
     mistakes=(
         Mistake(
             "large scores overflow",
@@ -346,6 +347,20 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask:
             "powers = scores.masked_fill(~mask, 0.0).exp()",
             "exp(0) is 1: a score of 0 is an ordinary score.",
             "Which score makes exp(score) vanish?",
+        ),
+        Mistake(
+            "it is the usual softmax, with -1e9 where a look is forbidden",
+            "powers = scores.exp() * mask\n    weights = powers / (<<extra.code>> + powers.sum(dim=-1, keepdim=True))",
+            "weights = torch.softmax(scores.masked_fill(~mask, -1e9), dim=-1)",
+            "The weights always sum to 1: a query that may look at nothing looks at everything, and equally.",
+            "What are the weights of a query whose scores are all -1e9, and what should they be?",
+        ),
+        Mistake(
+            "it is the usual softmax, with -inf where a look is forbidden",
+            "powers = scores.exp() * mask\n    weights = powers / (<<extra.code>> + powers.sum(dim=-1, keepdim=True))",
+            "weights = torch.softmax(scores.masked_fill(~mask, -math.inf), dim=-1)",
+            "The weights always sum to 1, and for a query that may look at nothing 0 is divided by 0.",
+            "What are the weights of a query whose scores are all -inf, and what should they be?",
         ),
         Mistake(
             "the mask comes after the division",

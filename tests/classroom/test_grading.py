@@ -6,22 +6,30 @@ otter-grader, which counts the points, has an environment of its own: `make clas
 import csv
 import itertools
 import json
+import os
+import subprocess
 import sys
 import threading
 import zipfile
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from types import ModuleType
 
 import pytest
+import torch
 from filelock import FileLock
+from IPython.core.inputtransformer2 import TransformerManager
 
-from transformer_edu.classroom import batch, gradescope, grading, term
+from transformer_edu.classroom import batch, gradescope, grading, term, worker
 from transformer_edu.classroom.fixtures import fixtures
 from transformer_edu.classroom.grading import Graded, Marks, Material, feedback_on, mistakes_in, run_cells
 from transformer_edu.classroom.notebooks import student_notebook, written
 from transformer_edu.classroom.problems import EXAMPLES
 from transformer_edu.classroom.submission import code_cells
 from transformer_edu.commands.main import main
+
+LOUD = "print('x' * 100_000, flush=True)"  # more than is kept of what is printed
 
 
 def graded(cells, material):
@@ -65,13 +73,57 @@ def test_an_endless_function_and_one_that_ends_the_process_cost_only_their_own_p
     monkeypatch.setattr(grading, "SECONDS", 1.0)
     cells = [cell.source for cell in handed_in["perfect"].notebook.cells if cell.cell_type == "code"]
     cells += ["def softmax(scores):\n    while True:\n        pass"]
-    cells += ["import os\n\ndef window_mask(size):\n    os._exit(0)", "while True:\n    pass"]
+    cells += [f"import os\n\ndef window_mask(size):\n    {LOUD}\n    os._exit(0)", "while True:\n    pass"]
+    cells += ["def distance_bias(*_):\n    return sum(range(10**12))", f"{LOUD}\nos._exit(0)"]
+    cells += ["def deal_out(*_):\n    return torch.zeros(3000, 3000)"]
     points, feedback, _ = graded(cells, masks)
-    full = handed_in["perfect"].points
-    assert points == {**full, "softmax": 0, "window_mask": 0}
-    assert "it takes more than 1 s: an endless loop?" in feedback
+    assert points == {**dict.fromkeys(points, 0), "attention": handed_in["perfect"].points["attention"]}
+    assert feedback.count("it takes more than 1 s: an endless loop?") == 1 + 3 + 2  # a cell, groups of two functions
     assert "it ended the process itself" in feedback
+    assert "a tensor of shape (3000, 3000) is no answer: it is far too large" in feedback
     assert "`softmax` is defined 2 times; the last one counts." in feedback
+
+
+def ending(*marks):
+    """What runs apart, one mark after another being the last one, and then answers."""
+    outcomes = [grading.Outcome(None, "ended the process itself", f"\x1fcell {one}\x1f") for one in marks]
+    told = b'{"unprotected": [], "cells": [], "defined": {}, "answers": {"softmax": {}}}'
+    return iter([*outcomes, grading.Outcome(told, None, "")])
+
+
+def test_many_cells_may_end_the_process_and_too_many_are_said_to(masks, monkeypatch):
+    for count, note in (
+        (9, "Code cell 9 was left out: `it ended the process itself`."),
+        (99, "Nothing could be graded"),
+    ):
+        outcomes = ending(*range(1, count + 1))
+        monkeypatch.setattr(grading, "run_apart", lambda *_, outcomes=outcomes: next(outcomes))
+        ran = run_cells(["pass"] * count, masks)
+        assert any(one.startswith(note) for one in ran.notes)
+        assert ("softmax" in ran.answers) == (count == 9)
+    outcomes = ending(1, 2, 3)
+    monkeypatch.setattr(grading, "run_apart", lambda *_: next(outcomes))
+    assert "Nothing could be graded" in run_cells(["pass"] * 3, masks, grading.Limits(seconds=-1.0)).notes[0]
+
+
+def test_what_is_far_too_large_is_no_answer_and_what_comes_after_it_is_one():
+    cases = {"cases": {"examples": [[100], [3_000_000], [4]]}, "gradient": False, "never": ()}
+    for answer in (lambda n: "a" * n, lambda n: torch.zeros(n)):
+        small, large, last = worker.answers(answer, cases, 60.0)["examples"]
+        assert "output" in small
+        assert "far" in large["error"]
+        assert "output" in last
+    assert "4300 digits" in worker.answers(lambda n: 10**5000, cases, 60.0)["examples"][0]["error"]
+
+
+def test_magics_that_run_what_stands_below_them_and_display_cost_nothing():
+    transform = TransformerManager().transform_cell
+    place = worker.namespace(transform)
+    cells = ["display(1)\ndef a():\n    pass", "%%time\ndef b():\n    pass", "%%capture out\nc = 1", "%time d = c + 1"]
+    errors, _ = worker.run_cells([*cells, "%%bash\ne = 1", "%matplotlib inline\n!ls"], place, set(), transform, 8.0)
+    assert not errors
+    assert {"a", "b", "c", "d"} <= set(place)
+    assert "e" not in place
 
 
 def test_a_notebook_of_another_set_or_term_is_known_as_one(sources, masks, tmp_path):
@@ -90,6 +142,54 @@ def test_the_diagnosis_is_in_the_feedback_and_no_hidden_number_is(handed_in, mas
     assert mistake.hint in feedback
     hidden = masks.orders[3]["cases"]["batches and heads"][0][0]["values"]
     assert not any(f"{abs(value):.3f}" in feedback for value in hidden if abs(value) > 0.01)
+
+
+def test_an_error_tells_no_number_of_a_hidden_test(masks):
+    wrong = {"error": "it stops with ValueError: [[-0.25, 1e-3]], x of (3)"}
+    wanted = masks.wanted["softmax"]
+    marks = Marks(masks, {"softmax": {group: [wrong] * len(cases) for group, cases in wanted.items()}})
+    assert marks.wrong["softmax", EXAMPLES] == wrong["error"]
+    assert marks.wrong["softmax", "more dimensions"] == "it stops with ValueError: [[…, …]], x of (…)"
+
+
+def test_what_is_no_text_and_what_a_terminal_obeys_comes_out_harmless(masks, monkeypatch):
+    evil = "\\ud800\\u001b[2J"
+    told = f'{{"unprotected": ["{evil}"], "cells": [{{"cell": 1, "error": "{evil}"}}], "defined": {{}}, "answers":'
+    told += f'{{"softmax": {{"examples": [{{"error": "{evil}"}}, {{"error": "{evil}"}}]}}}}}}'
+    monkeypatch.setattr(grading, "run_apart", lambda *_: grading.Outcome(told.encode(), None, ""))
+    _, feedback, ran = graded(["pass"], masks)
+    other = grading.other_handout(["# problem set 7, \ud800\x1b[2J"], masks)
+    assert "\\ud800\\x1b[2J" in other
+    assert all(line.isprintable() for line in [*feedback.splitlines(), *ran.unprotected, other])
+
+
+def feedback_of(codes, material):
+    """The feedback on answers, run here, and what is counted of each."""
+    answers = {}
+    for drawn in material.problems:
+        fn = drawn.function(codes.get(drawn.name, drawn.solution))
+        answers[drawn.name] = {group: [drawn.observe(fn, one) for one in cases] for group, cases in drawn.cases.items()}
+    ran = grading.Ran(answers)
+    marks = Marks(material, answers)
+    problems = {one.name: {"points": 0, "possible": one.problem.possible} for one in material.problems}
+    return feedback_on(material, marks, ran, problems, mistakes_in(material, ran, problems))
+
+
+def test_nothing_written_is_said_once(masks):
+    blank = {one.name: one.starter for one in masks.problems}
+    assert feedback_of(blank, masks).count("returns nothing (None)") == 1
+    feedback = feedback_of({"softmax": blank["softmax"]}, masks)
+    assert feedback.count("Nothing was written here: it returns nothing (None).") == 1
+    assert feedback.count("## ") == len(masks.problems)
+
+
+def test_two_mistakes_in_one_function_are_named_and_more_are_said_to_be_possible(masks):
+    drawn = masks.problems[0]
+    usual, overflows = drawn.problem.mistakes[4], drawn.problem.mistakes[0]
+    feedback = feedback_of({"softmax": drawn.with_mistake(usual, overflows)}, masks)
+    assert f"what these two mistakes do together: {usual.name}, and {overflows.name}." in feedback
+    feedback = feedback_of({"softmax": drawn.solution.replace("return powers", "return 3 * powers + 1")}, masks)
+    assert "there may be several in your function" in feedback
 
 
 def test_what_a_student_writes_is_not_read_as_markup(masks):
@@ -144,6 +244,16 @@ def softmax(scores):
     assert key.stat().st_mode & 0o077 == 0
 
 
+def test_lines_that_end_as_on_windows_are_lines(sources, masks, tmp_path):
+    file = tmp_path / "a.ipynb"
+    notebook = json.loads(written(student_notebook(sources[1].problems, masks.problems, "spring")))
+    for cell in notebook["cells"]:
+        cell["source"] = [line.replace("\n", "\r\n") for line in cell["source"]]
+    file.write_text(json.dumps(notebook))
+    assert not any("\r" in cell for cell in code_cells(file))
+    assert grading.other_handout(code_cells(file), masks) == ""
+
+
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"cells": 3}', '{"cells": [{}]}', "[" * 100_000])
 def test_what_is_no_notebook_is_refused(content, tmp_path):
     file = tmp_path / "a.ipynb"
@@ -182,7 +292,8 @@ def counted(monkeypatch, masks):
     def grade(cells, material):
         calls.append(len(cells))
         problems = {one.name: {"points": 1, "possible": one.problem.possible} for one in material.problems}
-        problems["attention"]["mistake"] = "the mask is inverted" if len(calls) > 1 else None
+        for one in problems.values():
+            one["mistakes"] = ["the mask is inverted"] if len(calls) > 1 else ["nothing was written"]
         return Graded(5, 21, problems, "# 5 of 21 points\n", ())
 
     monkeypatch.setattr(batch, "grade", grade)
@@ -206,7 +317,83 @@ def test_a_folder_is_graded_into_a_table_and_feedback(folder, counted, masks, tm
     assert "<h1>5 of 21 points</h1>" in page
     assert "<title>ann &amp; al.ipynb</title>" in page
     told = [(row["students"], row["mistake"]) for row in rows(out, "mistakes") if row["problem"] == "attention"]
-    assert told == [("2", "the mask is inverted"), ("1", "none of the known ones")]
+    assert told == [("2", "the mask is inverted"), ("1", "nothing was written")]
+
+
+def test_a_submission_that_cannot_be_read_or_graded_is_named_and_touches_no_other(
+    folder, masks, counted, tmp_path, monkeypatch
+):
+    working, reading = batch.grade, Path.read_bytes
+
+    def grade(cells, material):
+        if "overflow" in cells[-1]:
+            raise OverflowError("\x1b[31m\ud800")
+        return working(cells, material)
+
+    def read_bytes(path):
+        if path.name == "bob.ipynb":
+            raise PermissionError(13, "Permission denied")
+        return reading(path)
+
+    monkeypatch.setattr(batch, "grade", grade)
+    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+    fault = json.loads((folder / "ann & al.ipynb").read_text())
+    fault["cells"][-1]["source"] = "overflow"
+    (folder / "fault.ipynb").write_text(json.dumps(fault))
+    with suppress(OSError):  # a disk that takes nothing but UTF-8
+        (folder / os.fsdecode(b"Jos\xe9.ipynb")).write_bytes((folder / "ann & al.ipynb").read_bytes())
+    for again in range(2):
+        batch.grade_folder(masks, folder, tmp_path / "out")
+        found = {row["file"]: (row["points"], row["remark"]) for row in rows(tmp_path / "out")}
+        assert found.pop("Jos\\udce9.ipynb", ("5", "")) == ("5", "")
+        assert found == {
+            "ann & al.ipynb": ("5", ""),
+            "'=1+1.ipynb": ("5", ""),
+            "bob.ipynb": ("0", "not graded: it cannot be opened (Permission denied)"),
+            "broken.ipynb": ("0", "not graded: it cannot be read as a Jupyter notebook (.ipynb)"),
+            "fault.ipynb": ("0", "not graded: the grader failed on it, OverflowError: \\x1b[31m\\ud800"),
+        }, again
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", "[" * 100_000, '{"file": "ann & al.ipynb", "tests": 3}'])
+def test_a_result_that_is_none_is_made_again(content, folder, counted, masks, tmp_path):
+    out = tmp_path / "out"
+    (out / "results").mkdir(parents=True)
+    (out / "results" / "ann & al.json").write_text(content)
+    batch.grade_folder(masks, folder, out)
+    assert {row["file"]: row["points"] for row in rows(out)}["ann & al.ipynb"] == "5"
+
+
+def test_what_is_left_out_is_named(tmp_path):
+    (tmp_path / "below").mkdir()
+    for name in ("A.IPYNB", "b.ipynb.txt", "c.zip", "d.py", ".DS_Store", "e.ipynb", "below/f.ipynb", "g\x1b[2J.zip"):
+        (tmp_path / name).touch()
+    others, below = batch.left_out(tmp_path)
+    assert others.startswith("left out: A.IPYNB, b.ipynb.txt, c.zip, d.py, g\\x1b[2J.zip;")
+    assert "1 notebooks in folders below" in below
+    (tmp_path / "e.ipynb").unlink()
+    with pytest.raises(ValueError, match=r"which has none; left out: A\.IPYNB, "):
+        batch.grade_folder(None, tmp_path, tmp_path / "out")
+
+
+def test_grades_are_not_left_for_git_to_find_and_no_gitignore_is_replaced(folder, counted, masks, tmp_path):
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / ".gitignore").write_text("build/")
+    for out, wanted in ((tmp_path / "out", "*\n"), (mine, "build/")):
+        batch.grade_folder(masks, folder, out)
+        assert (out / ".gitignore").read_text() == wanted
+
+
+def test_lint_looks_at_no_notebook_of_a_class(root, tmp_path):
+    (tmp_path / "pyproject.toml").write_bytes((root / "pyproject.toml").read_bytes())
+    for name in ("notebooks/01.ipynb", "spring/public/set-1.ipynb", "handed-in/ann.ipynb", "bob.ipynb", "tool.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text('{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}')
+    command = [sys.executable, "-m", "ruff", "check", "--show-files", "--no-cache", "."]
+    shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    found = {Path(line).relative_to(tmp_path).as_posix() for line in shown.splitlines()}
+    assert found == {"pyproject.toml", "notebooks/01.ipynb", "tool.py"}
 
 
 def test_nothing_is_graded_twice_and_what_has_changed_is_graded_again(folder, counted, masks, tmp_path):
@@ -312,7 +499,7 @@ def test_the_command_makes_a_term_and_keeps_its_key(tmp_path, root, capsys):
     [
         (["--set", "9"], "--set must be one of 1, 2, 3, 4, 5, got 9"),
         (["--term", "nowhere"], "--term must be a folder that `classroom make` has made"),
-        (["--assignments", "nowhere"], "--assignments must be a folder with set_*.py files"),
+        (["--assignments", "nowhere"], "come with the book's source (git clone it), not with the installed package"),
         (["--jobs", "0"], "--jobs must be at least 1"),
     ],
 )
@@ -331,6 +518,24 @@ def test_without_otter_the_command_says_where_to_get_it(root, term_folder, folde
     with pytest.raises(SystemExit):
         main(["classroom", "grade", str(folder), "--term", str(term_folder), "--set", "2", "--out", "out"])
     assert "grading needs otter-grader" in capsys.readouterr().err
+
+
+def test_a_key_that_is_not_the_terms_is_refused(tmp_path, sources):
+    folder = tmp_path / "old"
+    term.make(folder, sources[:1], "old")
+    key = folder / "private" / "key"
+    right = key.read_bytes()
+    for wrong in (right + b"\n", b""):
+        key.write_bytes(wrong)
+        with pytest.raises(ValueError, match="private/key is not the key that the term was made with"):
+            term.material(folder, sources, 1)
+        with pytest.raises(ValueError, match="private/key is not the key that the term was made with"):
+            term.make(folder, sources[:1], "old")
+    key.unlink()
+    with pytest.raises(FileNotFoundError, match="key"):
+        term.make(folder, sources[:1], "old")
+    key.write_bytes(right)
+    assert term.material(folder, sources, 1).problems
 
 
 def test_a_set_that_has_changed_since_is_refused(tmp_path, root, sources):

@@ -6,7 +6,7 @@ import io
 import json
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,9 @@ from filelock import FileLock, Timeout
 from tqdm.auto import tqdm
 
 from transformer_edu.classroom.grading import Graded, Material, grade
-from transformer_edu.classroom.submission import code_cells
+from transformer_edu.classroom.submission import code_cells, content
 from transformer_edu.support.files import write_atomically
+from transformer_edu.support.text import printable
 
 PAGE = """<!doctype html>
 <html lang="en">
@@ -32,6 +33,7 @@ body {{ max-width: 45rem; margin: 2rem auto; padding: 0 1rem; font: 1rem/1.5 sys
 {body}</main></body>
 </html>
 """
+SHOWN = 20  # names of files in a sentence
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet takes a cell for a formula
 
 
@@ -47,12 +49,17 @@ def grade_folder(material: Material, submissions: Path, out: Path, jobs: int = 2
         ValueError: there are no notebooks, `out` lies among them, or it holds the grades of another set or term.
         RuntimeError: another process grades into this folder.
     """
-    files = sorted(one for one in submissions.glob("*.ipynb"))
+    files = sorted(submissions.glob("*.ipynb"))
     if not files:
-        raise ValueError(f"SUBMISSIONS must be a folder with .ipynb files, got {str(submissions)!r}, which has none")
+        others = "".join(f"; {one}" for one in left_out(submissions))
+        raise ValueError(
+            f"SUBMISSIONS must be a folder with .ipynb files, got {str(submissions)!r}, which has none{others}"
+        )
     if out.resolve() == submissions.resolve():
         raise ValueError("--out must be another folder than SUBMISSIONS")
     out.mkdir(parents=True, exist_ok=True)
+    if not any(out.iterdir()):
+        write_atomically(out / ".gitignore", b"*\n")  # students' grades are nobody else's
     try:
         with FileLock(out / ".lock", timeout=0), ThreadPoolExecutor(jobs) as pool:
             _claim(out / "asked.sha256", material)
@@ -64,10 +71,26 @@ def grade_folder(material: Material, submissions: Path, out: Path, jobs: int = 2
         raise ValueError(f"another process is grading into {out}") from None
 
 
+def left_out(submissions: Path) -> list[str]:
+    """A sentence for each kind of thing in a folder that is not graded: other files, and what lies in folders below."""
+    named = [one for one in sorted(submissions.glob("*")) if not one.name.startswith((".", "__MACOSX"))]
+    others = [printable(one.name) for one in named if one.suffix != ".ipynb" and not one.is_dir()]
+    below = [one for one in submissions.glob("*/**/*.ipynb") if ".ipynb_checkpoints" not in one.parts]
+    found = []
+    if others:
+        more = f" and {len(others) - SHOWN} more" if len(others) > SHOWN else ""
+        names = ", ".join(others[:SHOWN])
+        found.append(f"left out: {names}{more}; what is to be graded must be a notebook and end in .ipynb")
+    if below:
+        such = printable(str(below[0]))
+        found.append(f"left out: {len(below)} notebooks in folders below {submissions}, such as {such}; move them up")
+    return found
+
+
 def _claim(mark: Path, material: Material) -> None:
     """A folder is for one set of one term: what was asked there, and nothing else."""
     points = [one.problem.points for one in material.problems]
-    asked = _digest(json.dumps([points, material.orders]).encode())
+    asked = hashlib.sha256(json.dumps([points, material.orders]).encode()).hexdigest()
     if mark.exists() and mark.read_text() != asked:
         raise ValueError(f"--out must be a folder for this set and term alone, and {mark.parent} holds other grades")
     write_atomically(mark, asked.encode())
@@ -95,17 +118,23 @@ def _grade_all(material: Material, files: list[Path], out: Path, pool: ThreadPoo
 
 
 def _grade_file(material: Material, file: Path, out: Path, tests: str) -> dict[str, Any]:
-    try:
-        content, problem = _bytes(file), None
-        graded = grade(code_cells(file), material)
-    except ValueError as error:
-        problem, graded = str(error), None
+    """Grade one submission; whatever is wrong with it is said of it, and touches no other."""
     possible = sum(one.problem.possible for one in material.problems)
-    if graded is None:
-        graded = Graded(0, possible, {}, f"# 0 of {possible} points\n\n- Your file was not graded: {problem}.\n", ())
-    result = {"file": file.name, "sha256": _digest(content), "tests": tests, **asdict(graded)}
+    try:
+        graded, remark = grade(code_cells(file), material), ""
+        if graded.other:
+            remark = f"of another set or term: {graded.other}"
+    except (OSError, ImportError):
+        raise  # of this machine, not of this submission
+    except Exception as error:
+        unforeseen = not isinstance(error, ValueError)
+        why = f"the grader failed on it, {type(error).__name__}: {error}" if unforeseen else str(error)
+        remark, tests = f"not graded: {printable(why, 300)}", "" if unforeseen else tests
+        graded = Graded(0, possible, {}, f"# 0 of {possible} points\n\n- Your file was {remark}.\n", ())
+    name = printable(file.name)
+    result = {"file": name, "sha256": _digest(file), "tests": tests, "remark": remark, **asdict(graded)}
     write_atomically(out / "feedback" / f"{file.stem}.md", graded.feedback.encode())
-    write_atomically(out / "feedback" / f"{file.stem}.html", _page(graded.feedback, file.name).encode())
+    write_atomically(out / "feedback" / f"{file.stem}.html", _page(graded.feedback, name).encode())
     write_atomically(_place(out, file), json.dumps(result, indent=1, ensure_ascii=False).encode())
     return result
 
@@ -119,52 +148,52 @@ def _page(feedback: str, title: str) -> str:
 
 
 def _result_before(out: Path, file: Path, tests: str) -> dict[str, Any] | None:
+    """The result that is there already, if it is one, of this very file and these tests."""
     try:
         found: dict[str, Any] = json.loads(_place(out, file).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        known = {"file", "remark", "sha256", "tests", *(one.name for one in fields(Graded))} == set(found)
+        return found if known and (found["sha256"], found["tests"]) == (_digest(file), tests) else None
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
-    same = found.get("sha256") == _digest(_bytes(file)) and found.get("tests") == tests
-    return found if same else None
 
 
 def _place(out: Path, file: Path) -> Path:
     return out / "results" / f"{file.stem}.json"
 
 
-def _bytes(file: Path) -> bytes:
-    return b"" if file.is_symlink() or not file.is_file() else file.read_bytes()
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+def _digest(file: Path) -> str:
+    """Of what a file holds; of nothing where it cannot be read."""
+    try:
+        return hashlib.sha256(content(file)).hexdigest()
+    except ValueError:
+        return ""
 
 
 def _digest_of(material: Material) -> str:
     """Changes with what is asked, with the points, and with what is right."""
     points = [one.problem.points for one in material.problems]
-    return _digest(json.dumps([points, material.orders, material.wanted]).encode())
+    return hashlib.sha256(json.dumps([points, material.orders, material.wanted]).encode()).hexdigest()
 
 
 def _write_grades(path: Path, material: Material, results: list[dict[str, Any]]) -> None:
     names = [one.name for one in material.problems]
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
-    table.writerow(["file", *names, "points", "possible"])
+    table.writerow(["file", *names, "points", "possible", "remark"])
     for one in results:
         file = ("'" if one["file"].startswith(FORMULA) else "") + one["file"]
         points = [f"{one['problems'].get(name, {}).get('points', 0):g}" for name in names]
-        table.writerow([file, *points, f"{one['points']:g}", f"{one['possible']:g}"])
+        table.writerow([file, *points, f"{one['points']:g}", f"{one['possible']:g}", one["remark"]])
     write_atomically(path, text.getvalue().encode())
 
 
 def _write_mistakes(path: Path, material: Material, results: list[dict[str, Any]]) -> None:
-    """What a class stumbled over: each problem's known mistakes, those of most students first."""
+    """What a class stumbled over: each problem's known mistakes, those of most students first, and what else it was."""
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(["problem", "students", "mistake"])
     for drawn in material.problems:
-        lost = [one["problems"][drawn.name] for one in results if drawn.name in one["problems"]]
-        lost = [one for one in lost if one["points"] < one["possible"]]
-        for mistake, count in Counter(one.get("mistake") or "none of the known ones" for one in lost).most_common():
+        answers = [one["problems"][drawn.name] for one in results if drawn.name in one["problems"]]
+        for mistake, count in Counter(name for one in answers for name in one["mistakes"]).most_common():
             table.writerow([drawn.name, count, mistake])
     write_atomically(path, text.getvalue().encode())

@@ -92,7 +92,10 @@ def _near(wanted: float | int, got: float | int, noise: float = 0.0) -> bool:
         return wanted == got
     if math.isnan(wanted):
         return math.isnan(got)
-    return math.isclose(wanted, got, rel_tol=RELATIVE, abs_tol=max(noise, ZERO))
+    try:
+        return math.isclose(wanted, got, rel_tol=RELATIVE, abs_tol=max(noise, ZERO))
+    except OverflowError:  # a whole number that no float is near to
+        return False
 
 
 def _is_tensor(value: Any) -> bool:

@@ -75,9 +75,22 @@ class Drawn:
             return self.with_mistake(self.bug)
         return self._code("    ...  # your code")
 
-    def with_mistake(self, mistake: Mistake) -> str:
-        """The code of an answer that makes a mistake."""
-        return self._code(self.problem.body.replace(mistake.old, mistake.new))
+    def with_mistake(self, *mistakes: Mistake) -> str:
+        """The code of an answer that makes a mistake, or several, one after the other.
+
+        Raises:
+            ValueError: after those before it, a mistake's place is not there any more.
+        """
+        body = self.problem.body
+        for one in mistakes:
+            if body.count(one.old) != 1:
+                raise ValueError(f"{self.place}: {one.name!r} has no place after the other mistakes")
+            body = body.replace(one.old, one.new)
+        return self._code(body)
+
+    def observe(self, fn: Answer, case: tuple[Any, ...]) -> Observed:
+        """What a function does in a case, and whether it may."""
+        return observe(fn, case, self.problem.gradient, self.problem.never)
 
     def _code(self, body: str) -> str:
         head = textwrap.dedent(self.problem.head).strip("\n")
@@ -159,11 +172,11 @@ class Drawn:
         numbers = Numbers(_seed(self.key, f"{self.place}/{group}/{attempt}"))
         never = [fn for passes, fn in wrong if group in passes]
         cases = self.problem.cases(numbers, self.choices)[group]
-        calls = [(case, observe(self.right, case, self.problem.gradient)) for case in cases]
+        calls = [(case, self.observe(self.right, case)) for case in cases]
         return [call for call in calls if all(self._passes([call], fn) for fn in never)]
 
     def _passes(self, calls: list[Call], fn: Answer) -> bool:
-        pairs = ((wanted, observe(fn, case, self.problem.gradient)) for case, wanted in calls)
+        pairs = ((wanted, self.observe(fn, case)) for case, wanted in calls)
         return not any(difference(*pair) for pair in pairs)
 
 

@@ -41,7 +41,8 @@ class Examples:
             raise ValueError(f"answer must be one of the functions {', '.join(self._cases)}, got {name}")
         problem = self._cases[name]
         for number, case in enumerate(problem["cases"], start=1):
-            seen = observe(answer, tuple(from_plain(case["arguments"])), problem["gradient"])
+            arguments = tuple(from_plain(case["arguments"]))
+            seen = observe(answer, arguments, problem["gradient"], problem.get("never", ()))
             if "output" in seen and seen["output"] is None and case["wanted"]["output"] is not None:
                 print(f"✗ {name}: it returns nothing yet")
                 return
@@ -65,6 +66,7 @@ def packed(problems: list[Drawn]) -> str:
     for drawn in problems:
         cases = [{"arguments": plain(list(one)), "wanted": wanted} for one, wanted in drawn.calls[EXAMPLES]]
         names = list(inspect.signature(drawn.right).parameters)
-        found[drawn.name] = {"gradient": drawn.problem.gradient, "arguments": names, "cases": cases}
+        problem = {"gradient": drawn.problem.gradient, "never": drawn.problem.never}
+        found[drawn.name] = {**problem, "arguments": names, "cases": cases}
     text = base64.b64encode(zlib.compress(json.dumps(found).encode(), 9)).decode()
     return "\n".join(text[start : start + WIDTH] for start in range(0, len(text), WIDTH))

@@ -5,6 +5,7 @@ The right answers never enter the process that runs a submission, and the submis
 
 import json
 import re
+import time
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,17 +14,26 @@ from typing import Any
 from transformer_edu.classroom.comparing import difference
 from transformer_edu.classroom.diagnosing import diagnosis
 from transformer_edu.classroom.drawing import Drawn
-from transformer_edu.classroom.observing import Observed, from_plain, plain
+from transformer_edu.classroom.observing import THERE_ALREADY, Observed, from_plain, plain
 from transformer_edu.classroom.problems import EXAMPLES, Mistake
 from transformer_edu.judge.sandbox import Limits, Outcome
 from transformer_edu.judge.sandbox import run as run_apart
+from transformer_edu.support.text import printable
 
 WORKER = "transformer_edu.classroom.worker"
 SECONDS = 8.0  # for a cell, and for all calls of a function
-ATTEMPTS = 6  # how often what ends the process is left out, and the rest run again
+ATTEMPTS = 20  # how often what ends the process is left out, and the rest run again, as long as there is time
 LIMITS = Limits(seconds=240.0, memory=2 << 30, output=16 << 20)
 HANDOUT = re.compile(r"^# (problem set \d+, .+)$", re.MULTILINE)
+TIMEOUT = "Timeout ("  # says the process that ends itself because something could not be interrupted
 MARK = re.compile("\x1f(cell|problem) ([^\x1f]*)\x1f")
+
+ERROR = "it stops with"  # so begins what an exception of a student's code says
+NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\d[\w.+-]*")
+UNWRITTEN = "nothing was written"  # what is said, in place of a known mistake, of an answer that loses points
+BORROWED = f"it calls what it is to build, {THERE_ALREADY}"
+STOPPED = "it stops with an error, takes too long, or is not there"
+UNKNOWN = "none of the known ones"
 
 Seen = dict[str, list[Observed]]  # by group of cases
 
@@ -48,6 +58,7 @@ class Material:
             {
                 "name": drawn.name,
                 "gradient": drawn.problem.gradient,
+                "never": drawn.problem.never,
                 "cases": {group: [plain(list(one)) for one in cases] for group, cases in drawn.cases.items()},
             }
             for drawn in self.problems
@@ -60,7 +71,7 @@ class Graded:
 
     points: float
     possible: float
-    problems: dict[str, dict[str, Any]]  # points, possible, for each group whether it passed, and the known mistake
+    problems: dict[str, dict[str, Any]]  # points, possible, for each group whether it passed, and the known mistakes
     feedback: str  # Markdown
     unprotected: tuple[str, ...]
     other: str = ""  # the set and term that the notebook belongs to, if these are others
@@ -83,6 +94,8 @@ class Marks:
         for name, groups in material.wanted.items():
             for group, wanted in groups.items():
                 found = _first_difference(wanted, answers.get(name, {}).get(group, []))
+                if found and group != EXAMPLES and found.startswith(ERROR):
+                    found = NUMBER.sub("…", found)  # an error may tell the arguments of hidden tests
                 if found:
                     self.wrong[name, group] = found
 
@@ -119,7 +132,9 @@ def grade(cells: list[str], material: Material, limits: Limits = LIMITS) -> Grad
     }
     named = mistakes_in(material, ran, problems)
     for name, found in problems.items():
-        found["mistake"] = named[name].name if name in named else None
+        lost = found["points"] < found["possible"]
+        known = [one.name for one in named.get(name, ())] or [_otherwise(ran.answers.get(name, {}))]
+        found["mistakes"] = known if lost else []
     feedback = feedback_on(material, marks, ran, problems, named)
     return Graded(results.total, results.possible, problems, feedback, ran.unprotected, other)
 
@@ -127,7 +142,7 @@ def grade(cells: list[str], material: Material, limits: Limits = LIMITS) -> Grad
 def other_handout(cells: list[str], material: Material) -> str:
     """What a notebook says that it is, if it says so and is not what is graded; else nothing."""
     said = [found[1] for cell in cells if (found := HANDOUT.search(cell))]
-    return said[0][:80] if said and material.handout not in said else ""
+    return printable(said[0], 80) if said and material.handout not in said else ""
 
 
 def test_file(drawn: Drawn) -> str:
@@ -152,21 +167,22 @@ def run_cells(cells: list[str], material: Material, limits: Limits = LIMITS) -> 
     ran = Ran()
     order: dict[str, Any] = {"cells": cells, "problems": material.orders, "seconds": SECONDS}
     ended: dict[str, dict[str, str]] = {"cell": {}, "problem": {}}
-    for _ in range(ATTEMPTS):
+    until = time.monotonic() + 2 * limits.seconds
+    for attempt in range(1, ATTEMPTS + 1):
         order |= {"skip_cells": sorted(map(int, ended["cell"])), "skip_problems": list(ended["problem"])}
         outcome = run_apart(WORKER, json.dumps(order).encode(), limits)
-        trouble = outcome.trouble
-        if outcome.answer is not None:
-            trouble = _read(outcome, ran, material)
+        what, name, trouble = _ending(outcome, ran, material)
         if trouble is None:
             break
-        what, name = _last_mark(outcome)
         if name is None or name in ended[what] or (what == "cell" and not name.isdigit()):
-            ran.notes.append(f"The notebook could not be run: {trouble}.")
+            ran.notes.append(f"The notebook could not be run: {_code(trouble)}.")
             break
         ended[what][name] = trouble
+        if attempt == ATTEMPTS or time.monotonic() > until:
+            ran.notes.insert(0, "Nothing could be graded: too many cells or functions end the process that runs them.")
+            break
     for number, trouble in ended["cell"].items():
-        ran.notes.append(f"Code cell {number} was left out: it {trouble}.")
+        ran.notes.append(f"Code cell {number} was left out: {_code(f'it {trouble}')}.")
     for drawn in material.problems:
         trouble = ended["problem"].get(drawn.name)
         if trouble:
@@ -176,16 +192,24 @@ def run_cells(cells: list[str], material: Material, limits: Limits = LIMITS) -> 
     return ran
 
 
-def _last_mark(outcome: Outcome) -> tuple[str, str | None]:
-    marks = MARK.findall(outcome.printed)
-    return marks[-1] if marks else ("cell", None)
+def _ending(outcome: Outcome, ran: Ran, material: Material) -> tuple[str, str | None, str | None]:
+    """What ran last, a cell or a problem, its name, and what is wrong with it; no trouble if all could be read."""
+    trouble = outcome.trouble and printable(outcome.trouble)
+    if outcome.answer is not None:
+        trouble = _read(outcome, ran, material)
+    marks = list(MARK.finditer(outcome.printed))
+    if not marks:
+        return "cell", None, trouble
+    if trouble and TIMEOUT in outcome.printed[marks[-1].end() :]:
+        trouble = f"takes more than {SECONDS:g} s: an endless loop?"
+    return marks[-1][1], marks[-1][2], trouble
 
 
 def _read(outcome: Outcome, ran: Ran, material: Material) -> str | None:
     """Take what the process tells, which foreign code may have written: nothing of it is trusted but as a claim."""
     try:
         told = json.loads(outcome.answer or b"")
-        ran.unprotected = tuple(str(one) for one in told["unprotected"])
+        ran.unprotected = tuple(printable(str(one)) for one in told["unprotected"])
         for one in told["cells"]:
             ran.notes.append(f"Code cell {int(one['cell'])}: {_code(str(one['error']))}")
         for name, times in told["defined"].items():
@@ -202,7 +226,7 @@ def _checked(seen: Any) -> Observed:
     """An observation that has the form of one; anything else counts as an error."""
     try:
         if "error" in seen:
-            return {"error": str(seen["error"])[:300]}
+            return {"error": printable(str(seen["error"]), 300)}
         return {
             "output": plain(from_plain(seen["output"])),
             "gradients": [plain(from_plain(one)) for one in seen.get("gradients", [])],
@@ -219,16 +243,27 @@ def _first_difference(wanted: list[Observed], seen: list[Observed]) -> str | Non
     return next((one for one in found if one), None)
 
 
-def mistakes_in(material: Material, ran: Ran, problems: dict[str, dict[str, Any]]) -> dict[str, Mistake]:
-    """The known mistakes, in the problem's own words, by the names of the problems that lost points by one."""
+def _otherwise(seen: Seen) -> str:
+    """What is to be said of an answer that does what no known mistake does."""
+    all_ = [one for cases in seen.values() for one in cases]
+    errors = [one["error"] for one in all_ if "error" in one]
+    if errors or not all_:
+        return BORROWED if any(THERE_ALREADY in one for one in errors) else STOPPED
+    return UNWRITTEN if all(one.get("output") is None for one in all_) else UNKNOWN
+
+
+def mistakes_in(material: Material, ran: Ran, problems: dict[str, dict[str, Any]]) -> dict[str, tuple[Mistake, ...]]:
+    """The known mistakes, in the problem's own words, by the names of the problems that lost points by them."""
     found = {}
     for drawn in material.problems:
         seen = ran.answers.get(drawn.name)
         lost = problems[drawn.name]["points"] < problems[drawn.name]["possible"]
-        mistake = diagnosis(drawn, seen) if seen and lost else None
-        if mistake:
-            name, why, hint = map(drawn.fill, (mistake.name, mistake.why, mistake.hint))
-            found[drawn.name] = replace(mistake, name=name, why=why, hint=hint)
+        mistakes = diagnosis(drawn, seen) if seen and lost else ()
+        if mistakes:
+            found[drawn.name] = tuple(
+                replace(one, name=drawn.fill(one.name), why=drawn.fill(one.why), hint=drawn.fill(one.hint))
+                for one in mistakes
+            )
     return found
 
 
@@ -237,24 +272,44 @@ def feedback_on(
     marks: Marks,
     ran: Ran,
     problems: dict[str, dict[str, Any]],
-    named: dict[str, Mistake],
+    named: dict[str, tuple[Mistake, ...]],
 ) -> str:
     """What a student is told, as Markdown."""
     total, possible = (sum(one[key] for one in problems.values()) for key in ("points", "possible"))
-    lines = [f"# {total:g} of {possible:g} points", "", *(f"- {note}" for note in ran.notes)]
-    for drawn in material.problems:
+    notes = ran.notes
+    told = {drawn.name: _otherwise(ran.answers.get(drawn.name, {})) for drawn in material.problems}
+    if set(told.values()) == {UNWRITTEN}:
+        notes = [*notes, "Nothing was written: every function returns nothing (None)."]
+    lines = [f"# {total:g} of {possible:g} points", "", *(f"- {note}" for note in notes)]
+    for drawn in material.problems if notes is ran.notes else ():
         found = problems[drawn.name]
         lines += ["", f"## {drawn.problem.title}: {found['points']:g} of {found['possible']:g}", ""]
+        if told[drawn.name] == UNWRITTEN:
+            lines.append("- Nothing was written here: it returns nothing (None).")
+            continue
         for group, points in drawn.problem.points.items():
             wrong = marks.wrong.get((drawn.name, group))
             lines.append(f"- {'✗' if wrong else '✓'} {group} ({points}){': ' + _code(wrong) if wrong else ''}")
-        if mistake := named.get(drawn.name):
-            lines += ["", f"**Your function does what this mistake does: {mistake.name}.** {mistake.why}"]
-            lines += ["", f"*Hint:* {mistake.hint}"]
+        if found["points"] < found["possible"]:
+            lines += _about(named.get(drawn.name, ()), told[drawn.name])
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _about(mistakes: tuple[Mistake, ...], otherwise: str) -> list[str]:
+    """What is said of a wrong answer, beside which tests it failed."""
+    if not mistakes:
+        several = "No common mistake does exactly this, nor do two together: there may be several in your function."
+        small = "Begin with the smallest example that you can reckon by hand, and compare each line's result."
+        return ["", f"{several} {small}"] if otherwise == UNKNOWN else []
+    does = "this mistake does" if len(mistakes) == 1 else "these two mistakes do together"
+    names = ", and ".join(one.name for one in mistakes)
+    lines = ["", f"**Your function does what {does}: {names}.** {' '.join(one.why for one in mistakes)}"]
+    for one in mistakes:
+        lines += ["", f"*Hint:* {one.hint}"]
+    return lines
 
 
 def _code(text: str) -> str:
     """Text of a student as code, so that no part of it is read as Markdown or HTML."""
-    clean = " ".join(text.replace("`", "'").split())
+    clean = " ".join(printable(text).replace("`", "'").split())
     return f"`{clean}`" if clean else ""

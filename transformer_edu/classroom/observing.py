@@ -2,31 +2,43 @@
 
 import copy
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from transformer_edu.judge.sandbox import out_of_memory
 
 Observed = dict[str, Any]  # "output", "gradients", "changed"; or "error", a phrase about "it"
+THERE_ALREADY = "which is there already"  # of a function that an answer calls and must not
 DEEPEST = 20  # lists in lists
+LARGEST = 20_000  # numbers of a tensor: many times what a right answer has
 DTYPES = {str(one): one for one in (torch.float32, torch.float64, torch.int64, torch.int32, torch.bool)}
 
 
-def observe(fn: Callable[..., Any], arguments: tuple[Any, ...], gradient: bool = False) -> Observed:
+def observe(
+    fn: Callable[..., Any], arguments: tuple[Any, ...], gradient: bool = False, never: Sequence[str] = ()
+) -> Observed:
     """Call `fn` once with copies of the arguments; an exception of its own is an observation, too.
 
     Args:
         fn: what is called.
         arguments: tensors, numbers, texts, and lists or dicts of them.
         gradient: whether to go back through the output, as a sum with fixed weights, to every floating-point argument.
+        never: functions of torch that it must not call, however it spells them, by a part of their names.
     """
     learning: list[Tensor] = []
     given = _copied(arguments, learning if gradient else None)
     try:
-        output = fn(*given)
+        if never:
+            with _Watched(never) as watched:
+                output = fn(*given)
+            if watched.called:
+                return {"error": f"it calls {watched.called}, {THERE_ALREADY}: build it from simpler operations"}
+        else:
+            output = fn(*given)
         seen: Observed = {"output": plain(output)}
         if gradient:
             seen["gradients"] = [plain(one) for one in _gradients(output, learning)]
@@ -36,6 +48,21 @@ def observe(fn: Callable[..., Any], arguments: tuple[Any, ...], gradient: bool =
         return {"error": in_words(error)}
     seen["changed"] = plain(given) != plain(arguments)
     return seen
+
+
+class _Watched(TorchFunctionMode):
+    """Notes a function of torch that must not be called: every spelling of it comes by here."""
+
+    def __init__(self, never: Sequence[str]):
+        super().__init__()
+        self._never = never
+        self.called = ""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = str(getattr(func, "__name__", ""))
+        if any(one in name for one in self._never):
+            self.called = f"torch's {name.strip('_')}"
+        return func(*args, **(kwargs or {}))
 
 
 def in_words(error: BaseException) -> str:
@@ -61,6 +88,8 @@ def plain(value: Any, depth: int = 0) -> Any:
     if isinstance(value, float):
         return float(value)
     if isinstance(value, Tensor):
+        if value.numel() > LARGEST:
+            raise TypeError(f"a tensor of shape {tuple(value.shape)} is no answer: it is far too large")
         flat = value.detach().reshape(-1)
         if flat.dtype not in DTYPES.values():
             flat = flat.float() if flat.is_floating_point() else flat.long() if not flat.is_complex() else flat

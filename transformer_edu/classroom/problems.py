@@ -51,6 +51,7 @@ class Problem:
         gradient: whether gradients with respect to the floating-point arguments have to be right as well.
         broken: whether the notebook shows, in place of a blank, the solution with a mistake of `bugs`.
         bugs: names of the mistakes of which the term's key draws one.
+        never: functions of torch that an answer must not call, by a part of their names.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Problem:
     gradient: bool = False
     broken: bool = False
     bugs: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         assert EXAMPLES in self.points, f"{self.name}: no points for the examples"

@@ -6,18 +6,31 @@ from pathlib import Path
 LARGEST = 20 << 20  # bytes; pictures in outputs included
 
 
+def content(path: Path) -> bytes:
+    """What a file holds that was handed in.
+
+    Raises:
+        ValueError: it is no file, too large, or cannot be opened; says why in one sentence.
+    """
+    try:
+        if path.is_symlink() or not path.is_file():
+            raise ValueError("it is a link or a folder, not a file")
+        if path.stat().st_size > LARGEST:
+            raise ValueError(f"it is larger than {LARGEST >> 20} MB: hand it in without large outputs")
+        return path.read_bytes()
+    except OSError as error:
+        raise ValueError(f"it cannot be opened ({error.strerror})") from None
+
+
 def code_cells(path: Path) -> list[str]:
     """The text of the code cells of a notebook, in their order. Metadata and outputs are not looked at.
 
     Raises:
         ValueError: this is no notebook; says why in one sentence.
     """
-    if path.is_symlink() or not path.is_file():
-        raise ValueError("it is a link or a folder, not a file")
-    if path.stat().st_size > LARGEST:
-        raise ValueError(f"it is larger than {LARGEST >> 20} MB: hand it in without large outputs")
+    written = content(path)
     try:
-        cells = json.loads(path.read_text(encoding="utf-8-sig"))["cells"]
+        cells = json.loads(written.decode("utf-8-sig"))["cells"]
         found = [_text(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ValueError("it cannot be read as a Jupyter notebook (.ipynb)") from None
@@ -25,4 +38,6 @@ def code_cells(path: Path) -> list[str]:
 
 
 def _text(source: str | list[str]) -> str:
-    return source if isinstance(source, str) else "".join(source)
+    """A cell's text; an editor on Windows may have ended its lines in another way."""
+    text = source if isinstance(source, str) else "".join(source)
+    return text.replace("\r\n", "\n").replace("\r", "\n")

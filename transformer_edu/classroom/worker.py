@@ -5,6 +5,7 @@ stands one whose `Examples` says nothing.
 """
 
 import ast
+import faulthandler
 import json
 import math
 import os
@@ -17,6 +18,7 @@ from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
 from importlib.util import module_from_spec
 from pathlib import Path
+from traceback import format_exception
 from typing import Any
 
 import torch
@@ -27,6 +29,11 @@ from transformer_edu.classroom.observing import from_plain, in_words, observe
 from transformer_edu.judge import sandbox
 
 TOO_LONG = "it takes more than {:g} s: an endless loop?"
+GRACE = 2.0  # seconds after which what does not let itself be interrupted, such as sum(range(10**12)), is ended
+LONGEST = 2_000_000  # characters of what a function did in all cases: many times what right answers take
+MOST_ERRORS = 100  # of cells, that are told
+RUN_THE_REST = ("time", "capture", "prun")  # magics that run what stands after them, as if they were not there
+_marks: list[int] = []  # where they are written, once that is not where everything is printed
 STUBS = ("transformer_edu", "transformer_edu.classroom")
 ON_THE_WAY = "\x1f{} {}\x1f"  # printed before foreign code runs: what it was, if it ends the process
 
@@ -39,10 +46,11 @@ def main() -> None:
     """Read the order, lock the door, run, answer."""
     order = json.loads(sandbox.receive())
     transform = TransformerManager().transform_cell
+    _hear_nothing_but_marks()
     unprotected = sandbox.lock_down(readable=readable())
     answer = sandbox.answer  # foreign code may put something else in its place
     _stub_the_package()
-    place: dict[str, Any] = {"__name__": "__main__", "math": math, "torch": torch, "F": F, "get_ipython": _Shell}
+    place = namespace(transform)
     skip = {int(one) for one in order["skip_cells"]}
     cells, defined = run_cells(order["cells"], place, skip, transform, order["seconds"])
     answered = {}
@@ -51,7 +59,15 @@ def main() -> None:
             continue
         _mark("problem", problem["name"])
         answered[problem["name"]] = answers(place.get(problem["name"]), problem, order["seconds"])
+    cells = cells[:MOST_ERRORS]
     answer(json.dumps({"unprotected": unprotected, "cells": cells, "defined": defined, "answers": answered}).encode())
+
+
+def namespace(transform: Callable[[str], str]) -> dict[str, Any]:
+    """The names that are there before the first cell runs."""
+    place: dict[str, Any] = {"__name__": "__main__", "math": math, "torch": torch, "F": F}
+    place |= {"get_ipython": lambda: _Shell(transform, place), "display": lambda *_, **__: None}
+    return place
 
 
 def readable() -> list[Path]:
@@ -95,7 +111,7 @@ def run_cells(
 def answers(fn: Any, problem: dict[str, Any], seconds: float) -> dict[str, list[dict[str, Any]]]:
     """What a function does in all cases, by group; after it has taken too long once, it is not called again."""
     found: dict[str, list[dict[str, Any]]] = {}
-    slow = None
+    slow, left = None, LONGEST
     for group, cases in problem["cases"].items():
         found[group] = []
         for arguments in cases:
@@ -106,7 +122,12 @@ def answers(fn: Any, problem: dict[str, Any], seconds: float) -> dict[str, list[
             else:
                 try:
                     with _time_limit(seconds):
-                        seen = observe(fn, tuple(from_plain(arguments)), problem["gradient"])
+                        seen = observe(fn, tuple(from_plain(arguments)), problem["gradient"], problem["never"])
+                        size = len(json.dumps(seen))
+                    if size > left:
+                        seen = {"error": "it returns far more than any right answer would be"}
+                    else:
+                        left -= size
                 except TimeUp:
                     slow = TOO_LONG.format(seconds)
                     seen = {"error": slow}
@@ -132,30 +153,56 @@ def _functions(cell: str, transform: Callable[[str], str]) -> list[str]:
     return [one.name for one in ast.parse(transform(cell)).body if isinstance(one, ast.FunctionDef)]
 
 
+def _hear_nothing_but_marks() -> None:
+    """What foreign code prints goes nowhere from now on: it would push the marks out of what the parent keeps."""
+    descriptor = os.dup(2)
+    _marks.append(descriptor)
+    sys.excepthook = lambda *error: print("".join(format_exception(*error)), file=open(descriptor, "w"))  # noqa: SIM115
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    for number in (1, 2):
+        os.dup2(nothing, number)
+    os.close(nothing)
+
+
 def _mark(what: str, name: object) -> None:
-    print(ON_THE_WAY.format(what, name), file=sys.__stderr__, flush=True)
+    for descriptor in _marks:
+        os.write(descriptor, ON_THE_WAY.format(what, name).encode())
 
 
 @contextmanager
 def _time_limit(seconds: float) -> Iterator[None]:
-    if not hasattr(signal, "setitimer"):  # Windows: the limit of the whole process is left
-        yield
-        return
-
     def end(*_: object) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0.1)  # and again, where it was caught
         raise TimeUp
 
-    signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    gently = hasattr(signal, "setitimer")  # not on Windows
+    for descriptor in _marks:  # it says "Timeout" there, and ends the process
+        faulthandler.dump_traceback_later(seconds + GRACE, exit=True, file=descriptor)
+    if gently:
+        signal.signal(signal.SIGALRM, end)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        if gently:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        faulthandler.cancel_dump_traceback_later()
 
 
 class _Shell:
-    """What `get_ipython()` gives here: magics and shell lines do nothing."""
+    """What `get_ipython()` gives here: magics and shell lines do nothing, but for what runs the code after it."""
+
+    def __init__(self, transform: Callable[[str], str], place: dict[str, Any]):
+        self._transform, self._place = transform, place
+
+    def run_line_magic(self, name: str, line: str, *_: Any) -> None:
+        """`%time x = f()` runs what it times."""
+        if name in RUN_THE_REST:
+            exec(compile(self._transform(line), "<cell>", "exec"), self._place)
+
+    def run_cell_magic(self, name: str, line: str, cell: str) -> None:
+        """`%%time` runs the cell below it."""
+        self.run_line_magic(name, cell)
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         return lambda *_, **__: None

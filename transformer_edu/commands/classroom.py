@@ -72,16 +72,17 @@ def run_grade(options: argparse.Namespace) -> None:
     results = batch.grade_folder(material, options.submissions, options.out, options.jobs)
     for sentence in dict.fromkeys(one for result in results for one in result["unprotected"]):
         say(f"not protected here: {sentence}")
-    others = [f"{result['file']} ({result['other']})" for result in results if result.get("other")]
-    if others:
-        say(f"of another set or term: {len(others)} notebooks, such as {others[0]}")
+    remarked: dict[str, list[str]] = {}
+    for result in results:
+        kind, _, why = result["remark"].partition(": ")
+        remarked.setdefault(kind, []).append(f"{result['file']} ({why})")
+    for kind, found in remarked.items():
+        if kind:
+            say(f"{kind}: {len(found)} notebooks, such as {found[0]}")
     if options.gradescope:
         write_atomically(options.gradescope, json.dumps(gradescope.results(results[0])).encode())
-    below = [one for one in options.submissions.glob("*/**/*.ipynb") if ".ipynb_checkpoints" not in one.parts]
-    if below:
-        say(
-            f"left out: {len(below)} notebooks in folders below {options.submissions}, such as {below[0]}; move them up"
-        )
+    for sentence in batch.left_out(options.submissions):
+        say(sentence)
     with reader_may_leave():
         print(f"{len(results)} graded: {options.out / 'grades.csv'}", flush=True)
 
