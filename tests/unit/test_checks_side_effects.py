@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 import transformer_edu as te
-from tests.unit.checked import COMPONENTS, OWN, around, diagnosis, each_tensor, failure
+from tests.unit.checked import COMPONENTS, OWN, around, diagnosis, each_tensor, failure, told
 
 pytestmark = pytest.mark.usefixtures("as_readers_run_it")
 
@@ -32,7 +32,7 @@ def overwrite(given, result):
 
 @pytest.mark.parametrize("name", [name for name in OWN if name not in WITHOUT_OBJECTS])
 def test_who_writes_into_an_input_is_told_so(name):
-    message = str(failure(name, around(OWN[name], after=overwrite)))
+    message = told(failure(name, around(OWN[name], after=overwrite)))
     assert any(words in message for words in ("changes its input", "after the call", "in place"))
 
 
@@ -97,14 +97,14 @@ class DeafToItsMemory(te.Transformer):
 def test_a_gradient_that_is_lost_in_part_is_named(name, candidate, words):
     found = failure(name, candidate)
     assert found.mistake.name == CUT_OFF
-    assert words in str(found)
+    assert words in told(found)
 
 
 def test_a_tensor_of_inference_mode_in_a_readers_code_is_told_by_torchs_own_words():
     with torch.inference_mode():
         ones = torch.ones(1)
     found = failure("softmax", lambda scores: torch.softmax(scores, -1) * ones)
-    assert "Inference tensors cannot be saved for backward" in str(found)
+    assert "Inference tensors cannot be saved for backward" in told(found)
 
 
 # ------------------------------------------------------------------ real numbers
@@ -122,5 +122,5 @@ def turned_complex(value, imaginary):
 @pytest.mark.parametrize("name", [name for name in OWN if name != "byte-pair merges"])
 def test_complex_numbers_are_not_taken_for_real_ones(name, imaginary):
     complex_now = around(OWN[name], after=lambda given, result: turned_complex(result, imaginary))
-    message = str(failure(name, complex_now))
+    message = told(failure(name, complex_now))
     assert any(words in message for words in ("complex", "0j", "+0.5j"))

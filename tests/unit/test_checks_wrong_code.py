@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from sacrebleu.metrics import BLEU
 from torch import nn
 
-from tests.unit.checked import diagnosis, failure
+from tests.unit.checked import diagnosis, failure, told
 from transformer_edu.decoding.sampling import sampling_probabilities
 
 pytestmark = pytest.mark.usefixtures("as_readers_run_it")
@@ -196,10 +196,10 @@ UNFIT = {
 )
 def test_an_answer_of_the_wrong_kind_is_named(name, answer, words):
     found = failure(name, lambda *given, **named: answer)
-    assert words in str(found)
+    assert words in told(found)
     assert found.mistake is None
 
 
 def test_a_wrong_use_of_next_log_probs_is_named():
     found = failure("beam search", lambda next_log_probs, bos_id, *rest: next_log_probs(bos_id))
-    assert "next_log_probs takes a list of ids, bos_id first, got int" in str(found)
+    assert "next_log_probs takes a list of ids, bos_id first, got int" in told(found)

@@ -10,6 +10,7 @@ from torch import nn
 
 import transformer_edu as te
 from tests.cells import run_cell
+from tests.unit.checked import told
 from transformer_edu import checks
 from transformer_edu.checks.fit import CLASSES, PARTS
 
@@ -101,8 +102,8 @@ def test_a_part_that_does_not_fit_is_refused_with_the_reason_and_nothing_is_writ
     cell = define(RIGHT["layer_norm"], RIGHT[name].replace(right, wrong))
     with pytest.raises(checks.CheckFailed) as failure:
         checks.keep(cell[name], path=tmp_path / "mine.py")
-    assert says in str(failure.value)
-    assert "Ask checks.check_layer_norm" in str(failure.value)
+    assert says in told(failure.value)
+    assert "Ask checks.check_layer_norm" in told(failure.value)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -123,7 +124,7 @@ def test_an_attention_without_its_weights_is_told_what_the_machine_needs_and_sen
     checks.check_scaled_dot_product_attention(attention)
     with pytest.raises(checks.CheckFailed, match=r"return \(output, weights\)") as failure:
         checks.check_fit(attention)
-    assert "Ask checks" not in str(failure.value)
+    assert "Ask checks" not in told(failure.value)
 
 
 SOFTMAX = """def softmax(scores):

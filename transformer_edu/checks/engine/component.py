@@ -1,5 +1,6 @@
 """How a check works: try something small, compare, and if it differs ask which known mistake gives that very answer."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,6 +10,9 @@ from transformer_edu.checks.engine.laboratory import laboratory
 from transformer_edu.checks.engine.report import failure_report
 from transformer_edu.checks.engine.side_effects import Observe, changes_its_input, cuts_off_the_gradient, inputs_of
 from transformer_edu.checks.engine.trial import Mistake, Trial, observe
+from transformer_edu.support.text import wrapped
+
+LABEL = re.compile(r"(Diagnosis|Why|Symptom|Hint): +")  # of report.diagnosis; what follows hangs under its text
 
 
 class CheckFailed(AssertionError):  # noqa: N818 (reads as a sentence: raise CheckFailed)
@@ -18,7 +22,7 @@ class CheckFailed(AssertionError):  # noqa: N818 (reads as a sentence: raise Che
     """
 
     def __init__(self, message: str, component: str, trial: str, mistake: Mistake | None = None) -> None:
-        super().__init__(message)
+        super().__init__("\n".join(wrapped(line, hanging=_hanging(line)) for line in message.split("\n")))
         self.component = component
         self.trial = trial
         self.mistake = mistake
@@ -26,6 +30,12 @@ class CheckFailed(AssertionError):  # noqa: N818 (reads as a sentence: raise Che
     def _render_traceback_(self) -> list[str]:
         """What a notebook prints: the message alone, without the frames of this package."""
         return str(self).splitlines()
+
+
+def _hanging(line: str) -> int:
+    """How far the rest of a line of a message is indented, where the line is too long."""
+    label = LABEL.match(line)
+    return label.end() if label else 4 if line.startswith(" ") else 2 if line.startswith("✗") else 0
 
 
 @dataclass
