@@ -100,6 +100,31 @@ def test_a_gradient_that_is_lost_in_part_is_named(name, candidate, words):
     assert words in told(found)
 
 
+def hidden_too_late(query, key, value, mask=None):
+    """Minus infinity in a whole row, and the NaN of its softmax turned into 0."""
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores + torch.zeros(mask.shape, dtype=scores.dtype).masked_fill(~mask, -torch.inf)
+    return torch.softmax(scores, dim=-1).nan_to_num() @ value
+
+
+def root_of_nothing(x, gamma, beta, eps=1e-5):
+    """An infinity behind a `where`: the root's slope at 0."""
+    variance = x.var(-1, keepdim=True, correction=0)
+    return gamma * (x - x.mean(-1, keepdim=True)) / torch.where(variance > 0, variance.sqrt() ** 2 + eps, eps).sqrt()
+
+
+@pytest.mark.parametrize(
+    ("name", "candidate"),
+    [
+        ("attention", hidden_too_late),
+        ("layer normalization", lambda x, g, b, eps=1e-5: root_of_nothing(x, g, b, eps) + b),
+    ],
+)
+def test_a_gradient_that_is_no_number_is_named_though_the_answer_is_one(name, candidate):
+    assert diagnosis(name, candidate) == "the result is a number and its gradient is NaN or infinite"
+
+
 def test_a_tensor_of_inference_mode_in_a_readers_code_is_told_by_torchs_own_words():
     with torch.inference_mode():
         ones = torch.ones(1)

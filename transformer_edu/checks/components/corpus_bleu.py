@@ -123,6 +123,17 @@ def not_clipped(hypotheses: Sentences, references: Sentences) -> float:
     return 100 * penalty(hypotheses, references) * geometric_mean(found)
 
 
+@mistake(
+    "each n-gram counts once, however often it is said",
+    symptom="a word that is wanted twice and said twice is one match, and one that is repeated costs nothing",
+    why="sets hold each n-gram once; BLEU counts every one that is said, and clips the count of matches only.",
+    hint="The answer says a word twice. How many unigrams has it said?",
+)
+def distinct(hypotheses: Sentences, references: Sentences) -> float:
+    found = precisions(hypotheses, references, lambda said, wanted: len(said & wanted), lambda said, _: len(said))
+    return 100 * penalty(hypotheses, references) * geometric_mean(found)
+
+
 mistake(
     "there is no brevity penalty",
     symptom="answers that break off early score high",
