@@ -113,6 +113,29 @@ def test_an_encoding_without_offset_passes_only_when_asked_for(capsys):
     assert "takes 2 positional arguments but 3 were given" in told(failure("positional encoding", WithoutOffset))
 
 
+def turned_as_in_roformer(x, start=0):
+    """Neighbours, the other way round."""
+    theta = 10000 ** (-torch.arange(0, x.size(1), 2) / x.size(1))
+    angle = ((start + torch.arange(x.size(0)))[:, None] * theta).repeat_interleave(2, dim=1)
+    crossed = torch.stack([-x[:, 1::2], x[:, 0::2]], dim=-1).reshape(x.shape)
+    return x * angle.cos() + crossed * angle.sin()
+
+
+def turned_as_in_llama(x, start=0):
+    """A feature of the first half with one of the second."""
+    frequencies = 1.0 / 10000 ** (torch.arange(0, x.shape[-1], 2).float() / x.shape[-1])
+    angle = torch.outer(torch.arange(start, start + len(x)).float(), frequencies)
+    cos, sin = (torch.cat([one, one], dim=-1) for one in (angle.cos(), angle.sin()))
+    first, second = x.chunk(2, dim=-1)
+    return x * cos + torch.cat((-second, first), dim=-1) * sin
+
+
+def turned_as_complex_numbers(x, start=0):
+    angle = torch.outer(torch.arange(start, start + len(x)), 10000 ** (-torch.arange(0, x.shape[1], 2) / x.shape[1]))
+    turned = torch.view_as_complex(x.unflatten(1, (-1, 2)).contiguous()) * torch.polar(torch.ones_like(angle), angle)
+    return torch.view_as_real(turned).flatten(1)
+
+
 # ------------------------------------------------------------------ norms and networks
 
 
@@ -374,6 +397,7 @@ RIGHT = {
     ],
     "positional encoding": [components.positional_encoding.variant(), FrozenTable],
     "residual connection": [components.residual.wired()],
+    "rotary positions": [turned_as_in_roformer, turned_as_in_llama, turned_as_complex_numbers],
     "sampling probabilities": [
         components.sampling_probabilities.probabilities,
         widely_copied_filter,

@@ -150,6 +150,14 @@ def timescales_of_tensor2tensor(max_len, d_model):
     return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(max_len, d_model)
 
 
+def halves_by_a_table_of_neighbours(x, start=0):
+    """The other direction than the catalogue's."""
+    table = te.sinusoidal_table(start + len(x), x.shape[1])[start:]
+    sin, cos = (table[:, first::2].repeat_interleave(2, dim=1) for first in (0, 1))
+    first, second = x.chunk(2, dim=-1)
+    return x * cos + torch.cat([second, -first], dim=-1) * sin
+
+
 def alphabetical_merges(word_counts, num_merges):
     words, merges = {(*word, "·"): count for word, count in word_counts.items()}, []
     for _ in range(num_merges):
@@ -235,6 +243,7 @@ WRONG = [
         "padding is blocked as a query too",
         lambda ids, pad_id: torch.tril((ids != pad_id)[:, None, :, None] & (ids != pad_id)[:, None, None, :]),
     ),
+    ("rotary positions", "the pairing is mixed", halves_by_a_table_of_neighbours),
     ("batches by budget", "all batches are one and the same list", one_list_cleared_and_used_again),
     ("sampling probabilities", "the logits are changed in place", cut_by_assignment),
     ("beam search", "an answer that has ended keeps its place in the beam", widely_copied_beam),
