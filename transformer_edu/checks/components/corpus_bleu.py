@@ -37,7 +37,7 @@ COMPONENT = Component(
     trials=[
         _trial("everything is right", ("the cat does not sleep", "the cat does not sleep")),
         _trial("one word is wrong", ("the cat does not sleep here", "the cat does not sleep now")),
-        _trial("one word stands twice", ("the the cat does not sleep", "now the cat does not sleep")),
+        _trial("one word stands twice", ("the the cat does not sleep here", "now the cat does not sleep today")),
         _trial("an answer that is too long", ("the black cat sleeps here today", "the black cat sleeps")),
         _trial("an answer that is too short", ("the black cat sleeps", "the black cat sleeps here today")),
         _trial(
