@@ -262,6 +262,42 @@ def test_a_mistake_as_readers_write_it_is_named(name, mistake, candidate):
     assert diagnosis(name, candidate).startswith(mistake)
 
 
+ROOTS = {  # what √d could be taken for in a trial where both are the same number, as √4 and 4 / 2 are
+    "d / 2": lambda d: d / 2,
+    "log2 d": math.log2,
+    "ln d": math.log,
+    "the whole part of √d": math.isqrt,
+    "√(d + 1)": lambda d: math.sqrt(d + 1),
+}
+
+
+@pytest.mark.parametrize("root", ROOTS.values(), ids=ROOTS)
+def test_no_other_formula_gives_the_right_scale_by_the_sizes_of_the_trials(root):
+    def attention(query, key, value, mask=None):
+        return te.scaled_dot_product_attention(query * query.size(-1) ** 0.5 / root(query.size(-1)), key, value, mask)
+
+    class Embedding(te.InputEmbedding):
+        def __init__(self, vocab_size, d_model):
+            super().__init__(vocab_size, d_model)
+            nn.init.xavier_uniform_(self.lookup.weight)
+
+        def forward(self, ids):
+            return self.lookup(ids) * root(self.d_model)
+
+    for name, candidate in (("attention", attention), ("input embedding", Embedding)):
+        assert failure(name, candidate).mistake is None
+
+
+def test_no_other_size_stands_in_for_d_head_in_the_trials():
+    for size in (0, 1, 2):  # batch, heads, tokens
+
+        def attention(query, key, value, mask=None, size=size):
+            ratio = math.sqrt(query.size(-1) / query.size(size))
+            return te.scaled_dot_product_attention(query * ratio, key, value, mask)
+
+        failure("attention", attention)
+
+
 UNFIT = {
     "attention": [(None, "returned None"), ((1, 2, 3), "returned 3 things, expected output or (output, weights)")],
     "batches by budget": [

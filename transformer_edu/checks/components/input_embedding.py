@@ -98,6 +98,7 @@ def _scales(cls: Any, given: dict[str, Any]) -> dict[str, Any]:
 
 
 SCALES = 0.05  # how far a standard deviation may be off, of a table of this size
+WIDE = torch.arange(18.0).view(3, 6) - 7  # √6, 6 / 2 and log₂ 6 are three numbers; of 4 they are one
 TABLE = torch.tensor([[1.0, 2, 3, 4], [5, 6, 7, 8], [0, -1, 0, 1]])  # three words, d_model 4
 
 COMPONENT = Component(
@@ -110,7 +111,11 @@ COMPONENT = Component(
             {"table": TABLE, "ids": torch.tensor([[2, 0]])},
             _look_up,
         ),
-        Trial("two sentences of three words", {"table": TABLE, "ids": torch.tensor([[2, 0, 1], [1, 1, 2]])}, _look_up),
+        Trial(
+            "two sentences of three words, d_model 6",
+            {"table": WIDE, "ids": torch.tensor([[2, 0, 1], [1, 1, 2]])},
+            _look_up,
+        ),
         Trial("two calls", {"table": TABLE, "ids": torch.tensor([[2, 0]])}, _look_up_twice),
         Trial("what training sees of words 1 and 2", {"table": TABLE, "ids": torch.tensor([[1, 2]])}, _gradient),
         Trial("what can be trained", {"vocab_size": 3, "d_model": 4}, _trained),

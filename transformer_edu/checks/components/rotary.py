@@ -40,7 +40,7 @@ def turn(
 
 
 def _call(fn: Any, x: Tensor, *start: int) -> Tensor:
-    result = as_tensor(fn(x.clone(), *start))
+    result = as_tensor(fn(x, *start))
     if result.shape != x.shape:
         raise Unfit(f"returned the shape {tuple(result.shape)}, expected x's own, {tuple(x.shape)}")
     return result.to(x.dtype)
