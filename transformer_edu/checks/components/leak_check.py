@@ -148,7 +148,8 @@ LEAKING: dict[str, Callable[[], nn.Module]] = {
     "a model in which all see the last token": lambda: Reader(last_as_well),
     "a model that drops its mask in evaluation mode": lambda: OpenInEvaluation(causal),
     "a model with a faint leak, one part in fifty": lambda: Faint(causal),
-} | {
+}
+LEAKING |= {
     f"a model whose output {output} sees the token {token}": partial(Reader, only(output, token))
     for output, token in itertools.combinations(range(4), 2)
 }
