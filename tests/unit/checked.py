@@ -30,6 +30,11 @@ def failure(component, candidate):
     return caught.value
 
 
+def told(error):
+    """What a failure says, however its lines are wrapped."""
+    return " ".join(str(error).split())
+
+
 def diagnosis(component, candidate):
     """The name of the mistake that the check finds."""
     found = failure(component, candidate)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.unit.checked import failure
+from tests.unit.checked import failure, told
 from transformer_edu.checks.engine.compare import Change, Unfit, agree, as_number, as_tensor, change
 
 pytestmark = pytest.mark.usefixtures("as_readers_run_it")
@@ -18,7 +18,7 @@ def test_an_exception_is_reported_with_shapes_line_and_cause():
 
     found = failure("attention", attention)
     for words in ("RuntimeError: ", "in attention, line", "return query @ key.squeeze(0)"):
-        assert words in str(found)
+        assert words in told(found)
     assert "(shape (1, 1, 2, 4), float32)" in str(found)
     assert isinstance(found.__cause__, RuntimeError)
 
@@ -40,7 +40,7 @@ def test_an_unknown_mistake_is_shown_plainly_and_not_guessed():
     ],
 )
 def test_an_unknown_error_is_asked_about_as_what_it_is(code, asks):
-    assert asks in str(failure("softmax", code))
+    assert asks in told(failure("softmax", code))
 
 
 def test_a_mistake_that_agrees_everywhere_but_in_the_failing_trial_is_not_named():
@@ -58,11 +58,18 @@ def test_two_mistakes_at_once_are_told_one_after_the_other():
     def inverted(query, key, value, mask=None):
         return unscaled_and_inverted(query / math.sqrt(query.shape[-1]), key, value, mask)
 
-    first, second = str(failure("attention", unscaled_and_inverted)), str(failure("attention", inverted))
+    first, second = (told(failure("attention", code)) for code in (unscaled_and_inverted, inverted))
     assert "Diagnosis: the scores are not scaled." in first
     assert "something else differs too" in first
     assert "Diagnosis: the mask is inverted" in second
     assert "something else differs too" in second, "a blocked query takes the mean of all values here"
+
+
+def test_a_long_line_of_a_diagnosis_goes_on_under_its_text():
+    lines = str(failure("softmax", torch.exp)).splitlines()
+    [why] = [number for number, line in enumerate(lines) if line.startswith("Why:       ")]
+    assert lines[why + 1].startswith(" " * 11)
+    assert lines[why + 1].strip()
 
 
 def test_a_notebook_prints_the_message_without_frames():

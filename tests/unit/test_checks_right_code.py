@@ -12,7 +12,7 @@ from sacrebleu.metrics import BLEU
 from torch import nn
 
 import transformer_edu as te
-from tests.unit.checked import COMPONENTS, failure, run
+from tests.unit.checked import COMPONENTS, diagnosis, failure, run, told
 from transformer_edu import checks
 from transformer_edu.checks import components
 from transformer_edu.checks.components.beam_search import best_answer
@@ -28,8 +28,19 @@ pytestmark = pytest.mark.usefixtures("as_readers_run_it")
 def with_an_additive_mask(query, key, value, mask=None):
     scores = torch.matmul(query / math.sqrt(query.shape[-1]), key.transpose(-1, -2))
     if mask is not None:
-        scores = scores + torch.zeros(mask.shape, dtype=scores.dtype).masked_fill(~mask, float("-inf"))
-    return [torch.softmax(scores, dim=-1).nan_to_num() @ value, None]
+        lowest = torch.finfo(scores.dtype).min
+        scores = scores + torch.zeros(mask.shape, dtype=scores.dtype).masked_fill(~mask, lowest)
+    weights = torch.softmax(scores, dim=-1)
+    return [(weights if mask is None else weights * mask.any(-1, keepdim=True)) @ value, None]
+
+
+def with_rows_that_are_chosen(query, key, value, mask=None):
+    """A blind query looks at all keys, and what it finds is thrown away."""
+    if mask is None:
+        return F.scaled_dot_product_attention(query, key, value)
+    sees = mask.any(-1, keepdim=True)
+    found = F.scaled_dot_product_attention(query, key, value, attn_mask=mask | ~sees)
+    return torch.where(sees, found, torch.zeros((), dtype=value.dtype))
 
 
 def with_renormalization(query, key, value, mask=None):
@@ -65,6 +76,12 @@ class LinearEmbedding(nn.Module):
         return self.linear(self.linear.out_features**0.5 * one_hot)
 
 
+def test_the_package_s_part_whose_table_the_model_draws_passes_without_that_trial(capsys):
+    checks.check_input_embedding(te.InputEmbedding, drawn=False)
+    assert "5 checks passed" in capsys.readouterr().out
+    assert diagnosis("input embedding", te.InputEmbedding).startswith("the table is drawn from N(0, 1)")
+
+
 def table_with_loops(max_len, d_model):
     table = np.zeros((max_len, d_model))
     for i in range(d_model // 2):
@@ -93,7 +110,30 @@ class WithoutOffset(FrozenTable):
 def test_an_encoding_without_offset_passes_only_when_asked_for(capsys):
     checks.check_positional_encoding(WithoutOffset, with_offset=False)
     assert "5 checks passed" in capsys.readouterr().out
-    assert "takes 2 positional arguments but 3 were given" in str(failure("positional encoding", WithoutOffset))
+    assert "takes 2 positional arguments but 3 were given" in told(failure("positional encoding", WithoutOffset))
+
+
+def turned_as_in_roformer(x, start=0):
+    """Neighbours, the other way round."""
+    theta = 10000 ** (-torch.arange(0, x.size(1), 2) / x.size(1))
+    angle = ((start + torch.arange(x.size(0)))[:, None] * theta).repeat_interleave(2, dim=1)
+    crossed = torch.stack([-x[:, 1::2], x[:, 0::2]], dim=-1).reshape(x.shape)
+    return x * angle.cos() + crossed * angle.sin()
+
+
+def turned_as_in_llama(x, start=0):
+    """A feature of the first half with one of the second."""
+    frequencies = 1.0 / 10000 ** (torch.arange(0, x.shape[-1], 2).float() / x.shape[-1])
+    angle = torch.outer(torch.arange(start, start + len(x)).float(), frequencies)
+    cos, sin = (torch.cat([one, one], dim=-1) for one in (angle.cos(), angle.sin()))
+    first, second = x.chunk(2, dim=-1)
+    return x * cos + torch.cat((-second, first), dim=-1) * sin
+
+
+def turned_as_complex_numbers(x, start=0):
+    angle = torch.outer(torch.arange(start, start + len(x)), 10000 ** (-torch.arange(0, x.shape[1], 2) / x.shape[1]))
+    turned = torch.view_as_complex(x.unflatten(1, (-1, 2)).contiguous()) * torch.polar(torch.ones_like(angle), angle)
+    return torch.view_as_real(turned).flatten(1)
 
 
 # ------------------------------------------------------------------ norms and networks
@@ -197,6 +237,22 @@ def cuts_the_sentence(model, ids):
     return torch.tensor(any(not torch.allclose(model(ids[:, :end]), whole[:, :end], atol=1e-5) for end in ends))
 
 
+def rewrites_all_that_follows(model, ids):
+    """Every token after a place at once, in evaluation mode, with numpy's comparison and its kind of boolean."""
+    training, size = model.training, model(ids).shape[-1]
+    model.train(False)
+    with torch.inference_mode():
+        before = model(ids).numpy()
+        for kept in range(1, ids.shape[1]):
+            other = torch.cat([ids[:, :kept], size - 1 - ids[:, kept:]], dim=1)
+            if not np.allclose(model(other).numpy()[:, :kept], before[:, :kept], atol=1e-5):
+                break
+        else:
+            kept = 0
+    model.train(training)
+    return np.bool_(kept)
+
+
 # ------------------------------------------------------------------ batches, training, searches, scores
 
 
@@ -287,12 +343,15 @@ RIGHT = {
         components.attention.attend,
         with_an_additive_mask,
         with_renormalization,
+        with_rows_that_are_chosen,
         lambda query, key, value, mask=None: F.scaled_dot_product_attention(query, key, value, attn_mask=mask),
     ],
     "attention entropy": [
         components.attention_entropy.entropy,
         lambda weights: torch.special.entr(weights).sum(-1).mean(-1) / math.log(weights.shape[-1]),
         attention_entropy,
+        lambda weights: torch.distributions.Categorical(probs=weights).entropy().mean(-1) / math.log(weights.shape[-1]),
+        lambda weights: torch.special.xlogy(weights, weights).sum(-1).mean(-1) / -math.log(weights.shape[-1]),
     ],
     "attention rollout": [components.attention_rollout.rollout, contributions.rollout],
     "batches by budget": [components.batches.fill, pack_by_cuts],
@@ -313,9 +372,14 @@ RIGHT = {
         lambda x, w1, b1, w2, b2: F.linear(F.linear(x, w1.T, b1).clamp(min=0), w2.T, b2),
         network_with_einsum,
     ],
-    "future-leak test": [cuts_the_sentence],
+    "future-leak test": [cuts_the_sentence, rewrites_all_that_follows],
     "greedy search": [components.greedy_search.search],
-    "input embedding": [components.input_embedding.variant(), SparseEmbedding, LinearEmbedding],
+    "input embedding": [
+        components.input_embedding.variant(),
+        SparseEmbedding,
+        LinearEmbedding,
+        lambda vocab, d: te.build_transformer(vocab, 5, d_model=d, num_heads=1, d_ff=2, num_layers=1).source_embedding,
+    ],
     "label smoothing": [loss_by_distribution],
     "layer normalization": [
         components.layer_norm.norm,
@@ -333,6 +397,7 @@ RIGHT = {
     ],
     "positional encoding": [components.positional_encoding.variant(), FrozenTable],
     "residual connection": [components.residual.wired()],
+    "rotary positions": [turned_as_in_roformer, turned_as_in_llama, turned_as_complex_numbers],
     "sampling probabilities": [
         components.sampling_probabilities.probabilities,
         widely_copied_filter,

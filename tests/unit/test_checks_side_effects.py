@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 import transformer_edu as te
-from tests.unit.checked import COMPONENTS, OWN, around, diagnosis, each_tensor, failure
+from tests.unit.checked import COMPONENTS, OWN, around, diagnosis, each_tensor, failure, told
 
 pytestmark = pytest.mark.usefixtures("as_readers_run_it")
 
@@ -32,7 +32,7 @@ def overwrite(given, result):
 
 @pytest.mark.parametrize("name", [name for name in OWN if name not in WITHOUT_OBJECTS])
 def test_who_writes_into_an_input_is_told_so(name):
-    message = str(failure(name, around(OWN[name], after=overwrite)))
+    message = told(failure(name, around(OWN[name], after=overwrite)))
     assert any(words in message for words in ("changes its input", "after the call", "in place"))
 
 
@@ -97,14 +97,39 @@ class DeafToItsMemory(te.Transformer):
 def test_a_gradient_that_is_lost_in_part_is_named(name, candidate, words):
     found = failure(name, candidate)
     assert found.mistake.name == CUT_OFF
-    assert words in str(found)
+    assert words in told(found)
+
+
+def hidden_too_late(query, key, value, mask=None):
+    """Minus infinity in a whole row, and the NaN of its softmax turned into 0."""
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores + torch.zeros(mask.shape, dtype=scores.dtype).masked_fill(~mask, -torch.inf)
+    return torch.softmax(scores, dim=-1).nan_to_num() @ value
+
+
+def root_of_nothing(x, gamma, beta, eps=1e-5):
+    """An infinity behind a `where`: the root's slope at 0."""
+    variance = x.var(-1, keepdim=True, correction=0)
+    return gamma * (x - x.mean(-1, keepdim=True)) / torch.where(variance > 0, variance.sqrt() ** 2 + eps, eps).sqrt()
+
+
+@pytest.mark.parametrize(
+    ("name", "candidate"),
+    [
+        ("attention", hidden_too_late),
+        ("layer normalization", lambda x, g, b, eps=1e-5: root_of_nothing(x, g, b, eps) + b),
+    ],
+)
+def test_a_gradient_that_is_no_number_is_named_though_the_answer_is_one(name, candidate):
+    assert diagnosis(name, candidate) == "the result is a number and its gradient is NaN or infinite"
 
 
 def test_a_tensor_of_inference_mode_in_a_readers_code_is_told_by_torchs_own_words():
     with torch.inference_mode():
         ones = torch.ones(1)
     found = failure("softmax", lambda scores: torch.softmax(scores, -1) * ones)
-    assert "Inference tensors cannot be saved for backward" in str(found)
+    assert "Inference tensors cannot be saved for backward" in told(found)
 
 
 # ------------------------------------------------------------------ real numbers
@@ -122,5 +147,5 @@ def turned_complex(value, imaginary):
 @pytest.mark.parametrize("name", [name for name in OWN if name != "byte-pair merges"])
 def test_complex_numbers_are_not_taken_for_real_ones(name, imaginary):
     complex_now = around(OWN[name], after=lambda given, result: turned_complex(result, imaginary))
-    message = str(failure(name, complex_now))
+    message = told(failure(name, complex_now))
     assert any(words in message for words in ("complex", "0j", "+0.5j"))

@@ -1,15 +1,20 @@
 """Mistakes in code that readers write, unlike the catalogue's own, get their names; so do answers of the wrong kind."""
 
 import math
+from collections import Counter
 from functools import partial, reduce
+from itertools import pairwise
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from sacrebleu.metrics import BLEU
 from torch import nn
 
-from tests.unit.checked import diagnosis, failure
+import transformer_edu as te
+from tests.unit.checked import diagnosis, failure, told
+from transformer_edu.data.byte_pairs import merge
 from transformer_edu.decoding.sampling import sampling_probabilities
 
 pytestmark = pytest.mark.usefixtures("as_readers_run_it")
@@ -51,6 +56,27 @@ def likeliest_words(model, ids):
         if (model(changed).argmax(-1) != before)[:, :place].any():
             return True
     return False
+
+
+def leak_test(new, part):
+    """A reader's loop over all places: the new token, and which part of the earlier outputs is compared."""
+
+    @torch.no_grad()
+    def sees_the_future(model, ids):
+        model.eval()
+        before = model(ids)
+        for place in range(1, ids.size(1)):
+            changed = ids.clone()
+            changed[:, place] = new(ids[:, place])
+            if not torch.allclose(part(model(changed), place), part(before, place), atol=1e-4):
+                return True
+        return False
+
+    return sees_the_future
+
+
+def next_one(token):
+    return (token + 1) % 10
 
 
 def one_list_cleared_and_used_again(lengths, max_tokens):
@@ -102,6 +128,63 @@ def mean_of_sacrebleus(hypotheses, references, *, effective_order=False):
     return sum(metric.sentence_score(" ".join(h), [" ".join(r)]).score for h, r in pairs) / len(hypotheses)
 
 
+def one_maximum_for_all(scores):
+    powers = np.exp(scores.numpy() - scores.numpy().max())
+    return powers / np.maximum(powers.sum(axis=-1, keepdims=True), 1e-12)
+
+
+class WordsAloneDropped(nn.Module):
+    def __init__(self, d_model, max_len=100, dropout=0.1):
+        super().__init__()
+        self.register_buffer("table", te.sinusoidal_table(max_len, d_model), persistent=False)
+        self.drop = nn.Dropout(dropout)
+
+    def forward(self, x, offset=0):
+        return self.drop(x) + self.table[offset : offset + x.size(1)]
+
+
+def timescales_of_tensor2tensor(max_len, d_model):
+    """Its frequencies; the columns as in the paper."""
+    step = math.log(10000) / (d_model // 2 - 1)
+    angles = np.arange(max_len)[:, None] * np.exp(-step * np.arange(d_model // 2))
+    return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(max_len, d_model)
+
+
+def halves_by_a_table_of_neighbours(x, start=0):
+    """The other direction than the catalogue's."""
+    table = te.sinusoidal_table(start + len(x), x.shape[1])[start:]
+    sin, cos = (table[:, first::2].repeat_interleave(2, dim=1) for first in (0, 1))
+    first, second = x.chunk(2, dim=-1)
+    return x * cos + torch.cat([second, -first], dim=-1) * sin
+
+
+def alphabetical_merges(word_counts, num_merges):
+    words, merges = {(*word, "·"): count for word, count in word_counts.items()}, []
+    for _ in range(num_merges):
+        pairs = Counter()
+        for symbols, count in words.items():
+            for pair in pairwise(symbols):
+                pairs[pair] += count
+        if not pairs:
+            break
+        merges.append(sorted(pairs.items(), key=lambda one: (-one[1], one[0]))[0][0])
+        words = merge(words, merges[-1])
+    return merges
+
+
+def bleu_of_sets(hypotheses, references):
+    logs = []
+    for n in range(1, 5):
+        both = [
+            tuple({tuple(words[i : i + n]) for i in range(len(words) - n + 1)} for words in pair)
+            for pair in zip(hypotheses, references, strict=True)
+        ]
+        matches, said = sum(len(h & r) for h, r in both), sum(len(h) for h, _ in both)
+        logs.append(math.log(matches / said) if matches else -math.inf)
+    c, r = (sum(map(len, sentences)) for sentences in (hypotheses, references))
+    return 100 * math.exp(min(0, 1 - r / c) + sum(logs) / 4)
+
+
 WRONG = [
     ("attention", "blocked scores are set to 0", partial(widely_copied_attention, fill=-1e-9)),
     ("attention", "a query that may look at nothing takes the mean", widely_copied_attention),
@@ -132,11 +215,35 @@ WRONG = [
     ),
     ("input embedding", "the table is nn.Embedding's own", nn.Embedding),
     ("future-leak test", "the comparison is too coarse", likeliest_words),
+    ("future-leak test", "only the first output", leak_test(next_one, lambda logits, place: logits[:, 0])),
+    (
+        "future-leak test",
+        "only the output right before",
+        leak_test(next_one, lambda logits, place: logits[:, place - 1]),
+    ),
+    (
+        "future-leak test",
+        "every token is replaced by the same one",
+        leak_test(lambda token: torch.full_like(token, 1), lambda logits, place: logits[:, :place]),
+    ),
+    ("future-leak test", "only the first sentence", leak_test(next_one, lambda logits, place: logits[0, :place])),
     (
         "label smoothing",
         "padding counts",
         lambda logits, target, pad_id, smoothing: F.cross_entropy(logits.mT, target, label_smoothing=smoothing),
     ),
+    ("softmax", "the maximum of the whole tensor is subtracted, and the sums", one_maximum_for_all),
+    ("positional encoding", "dropout is applied to x alone", WordsAloneDropped),
+    ("sinusoidal table", "the last pair has the frequency 1/10000", timescales_of_tensor2tensor),
+    ("byte-pair merges", "on a tie the pair that is first in the alphabet", alphabetical_merges),
+    ("feed-forward network", "large entries", lambda x, w1, b1, w2, b2: (x @ w1 + b1).clamp(0, 6) @ w2 + b2),
+    ("corpus BLEU", "each n-gram counts once", bleu_of_sets),
+    (
+        "target mask",
+        "padding is blocked as a query too",
+        lambda ids, pad_id: torch.tril((ids != pad_id)[:, None, :, None] & (ids != pad_id)[:, None, None, :]),
+    ),
+    ("rotary positions", "the pairing is mixed", halves_by_a_table_of_neighbours),
     ("batches by budget", "all batches are one and the same list", one_list_cleared_and_used_again),
     ("sampling probabilities", "the logits are changed in place", cut_by_assignment),
     ("beam search", "an answer that has ended keeps its place in the beam", widely_copied_beam),
@@ -153,6 +260,42 @@ WRONG = [
 @pytest.mark.parametrize(("name", "mistake", "candidate"), WRONG)
 def test_a_mistake_as_readers_write_it_is_named(name, mistake, candidate):
     assert diagnosis(name, candidate).startswith(mistake)
+
+
+ROOTS = {  # what √d could be taken for in a trial where both are the same number, as √4 and 4 / 2 are
+    "d / 2": lambda d: d / 2,
+    "log2 d": math.log2,
+    "ln d": math.log,
+    "the whole part of √d": math.isqrt,
+    "√(d + 1)": lambda d: math.sqrt(d + 1),
+}
+
+
+@pytest.mark.parametrize("root", ROOTS.values(), ids=ROOTS)
+def test_no_other_formula_gives_the_right_scale_by_the_sizes_of_the_trials(root):
+    def attention(query, key, value, mask=None):
+        return te.scaled_dot_product_attention(query * query.size(-1) ** 0.5 / root(query.size(-1)), key, value, mask)
+
+    class Embedding(te.InputEmbedding):
+        def __init__(self, vocab_size, d_model):
+            super().__init__(vocab_size, d_model)
+            nn.init.xavier_uniform_(self.lookup.weight)
+
+        def forward(self, ids):
+            return self.lookup(ids) * root(self.d_model)
+
+    for name, candidate in (("attention", attention), ("input embedding", Embedding)):
+        assert failure(name, candidate).mistake is None
+
+
+def test_no_other_size_stands_in_for_d_head_in_the_trials():
+    for size in (0, 1, 2):  # batch, heads, tokens
+
+        def attention(query, key, value, mask=None, size=size):
+            ratio = math.sqrt(query.size(-1) / query.size(size))
+            return te.scaled_dot_product_attention(query * ratio, key, value, mask)
+
+        failure("attention", attention)
 
 
 UNFIT = {
@@ -196,10 +339,10 @@ UNFIT = {
 )
 def test_an_answer_of_the_wrong_kind_is_named(name, answer, words):
     found = failure(name, lambda *given, **named: answer)
-    assert words in str(found)
+    assert words in told(found)
     assert found.mistake is None
 
 
 def test_a_wrong_use_of_next_log_probs_is_named():
     found = failure("beam search", lambda next_log_probs, bos_id, *rest: next_log_probs(bos_id))
-    assert "next_log_probs takes a list of ids, bos_id first, got int" in str(found)
+    assert "next_log_probs takes a list of ids, bos_id first, got int" in told(found)

@@ -10,6 +10,7 @@ from torch import nn
 
 import transformer_edu as te
 from tests.cells import run_cell
+from tests.unit.checked import told
 from transformer_edu import checks
 from transformer_edu.checks.fit import CLASSES, PARTS
 
@@ -38,7 +39,111 @@ class ResidualConnection(nn.Module):
     def forward(self, x, sublayer):
         return self.norm(x + sublayer(x))
 """,
+    "MultiHeadAttention": """
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        self.query_projection = nn.Linear(d_model, d_model)
+        self.key_projection = nn.Linear(d_model, d_model)
+        self.value_projection = nn.Linear(d_model, d_model)
+        self.output_projection = nn.Linear(d_model, d_model)
+
+    def forward(self, query, key, value, mask=None):
+        q, k, v = self.query_projection(query), self.key_projection(key), self.value_projection(value)
+        q, k, v = (one.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for one in (q, k, v))
+        scores = q @ k.mT / math.sqrt(q.size(-1))
+        if mask is None:
+            mask = torch.ones_like(scores, dtype=torch.bool)
+        weights = torch.softmax(scores.masked_fill(~mask, -1e9), dim=-1) * mask
+        return self.output_projection((weights @ v).transpose(1, 2).flatten(-2))
+""",
+    "PositionwiseFeedForward": """
+class PositionwiseFeedForward(nn.Module):
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.expand = nn.Linear(d_model, d_ff)
+        self.contract = nn.Linear(d_ff, d_model)
+
+    def forward(self, x):
+        return self.contract(F.relu(self.expand(x)))
+""",
+    "EncoderLayer": """
+class EncoderLayer(nn.Module):
+    def __init__(self, d_model, num_heads, d_ff):
+        super().__init__()
+        self.self_attention = MultiHeadAttention(d_model, num_heads)
+        self.feed_forward = PositionwiseFeedForward(d_model, d_ff)
+        self.self_attention_residual = ResidualConnection(d_model)
+        self.feed_forward_residual = ResidualConnection(d_model)
+
+    def forward(self, x, mask=None):
+        x = self.self_attention_residual(x, lambda h: self.self_attention(h, h, h, mask))
+        return self.feed_forward_residual(x, self.feed_forward)
+""",
 }
+ROOT = "torch.sqrt((centred**2).mean(-1, keepdim=True) + eps)"
+FILLED = "torch.softmax(scores.masked_fill(~mask, -1e9), dim=-1) * mask"
+ADDED = "torch.softmax(scores + torch.zeros(mask.shape).masked_fill(~mask, -math.inf), dim=-1).nan_to_num()"
+WRONG = [
+    ("layer_norm", ROOT, "(centred.std(-1, correction=0, keepdim=True) + eps)"),
+    ("layer_norm", " + eps)", ")"),
+    ("layer_norm", "eps=1e-5", "eps=1e-6"),
+    ("MultiHeadAttention", "self.value_projection(value)", "self.value_projection(key)"),
+    ("MultiHeadAttention", "self.key_projection(key)", "self.key_projection(value)"),
+    *(
+        ("MultiHeadAttention", "math.sqrt(q.size(-1))", other)
+        for other in (
+            "math.sqrt(query.size(-1))", "math.sqrt(self.num_heads)", "math.sqrt(q.size(-2))", "math.sqrt(k.size(-2))",
+            "q.size(-1)", "(q.size(-1) / 2)", "math.log2(q.size(-1))", "math.log(q.size(-1))", "self.num_heads",
+        )
+    ),
+    ("PositionwiseFeedForward", "F.relu", "F.relu6"),
+    ("PositionwiseFeedForward", "F.relu", "F.gelu"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "right", "wrong"), WRONG)
+def test_no_other_formula_gives_the_same_answers_by_the_sizes_that_are_tried(name, right, wrong):
+    assert right in RIGHT[name]
+    checks.check_fit(define(RIGHT[name])[name])
+    with pytest.raises(checks.CheckFailed, match="Its answer differs from the package's"):
+        checks.check_fit(define(RIGHT[name].replace(right, wrong))[name])
+
+
+def test_a_layer_norm_by_a_wrong_function_does_not_fit_either():
+    function = RIGHT["layer_norm"].replace(" + eps)", ")")
+    with pytest.raises(checks.CheckFailed, match="Its answer differs from the package's"):
+        checks.check_fit(define(function, RIGHT["LayerNorm"])["LayerNorm"])
+
+
+def test_two_residual_connections_that_are_one_object_are_named_and_two_are_right():
+    texts = [RIGHT[name] for name in RIGHT if name != "EncoderLayer"]
+    layer = RIGHT["EncoderLayer"]
+    checks.check_fit(define(*texts, layer)["EncoderLayer"])
+    one = layer.replace(
+        "feed_forward_residual = ResidualConnection(d_model)", "feed_forward_residual = self.self_attention_residual"
+    )
+    assert one != layer
+    with pytest.raises(checks.CheckFailed) as failure:
+        checks.check_fit(define(*texts, one)["EncoderLayer"])
+    names = "`self_attention_residual.norm.weight`, `feed_forward_residual.norm.weight` are one and the same weight"
+    assert names in told(failure.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong", "says"),
+    [
+        ("MultiHeadAttention", FILLED, ADDED, "NaN or infinite"),
+        ("LayerNorm", "layer_norm(x,", "layer_norm(x.detach(),", "the gradient of x is not: it is none"),
+        ("layer_norm", "keepdim=True)\n", "keepdim=True).detach()\n", "the gradient of x is not: it is another one"),
+    ],
+)
+def test_the_answer_alone_is_not_enough_where_training_needs_the_gradient(name, right, wrong, says):
+    assert right in RIGHT[name]
+    with pytest.raises(checks.CheckFailed) as failure:
+        checks.check_fit(define(RIGHT["layer_norm"], RIGHT[name].replace(right, wrong))[name])
+    assert says in told(failure.value)
 
 
 def define(*texts, names=None):
@@ -84,9 +189,9 @@ def test_what_is_kept_can_be_imported_and_is_replaced_by_what_is_kept_later(tmp_
 @pytest.mark.parametrize(
     ("name", "right", "wrong", "says"),
     [
-        ("LayerNorm", "self.weight", "self.gamma", "`weight` (8,) has no place in yours"),
+        ("LayerNorm", "self.weight", "self.gamma", "`weight` (12,) has no place in yours"),
         ("LayerNorm", "layer_norm(x, self.weight, self.bias)", "x", "Its answer differs from the package's, by up to"),
-        ("LayerNorm", "torch.zeros(d_model)", "torch.zeros(1)", "`bias` is (1,) in yours and (8,) in the package"),
+        ("LayerNorm", "torch.zeros(d_model)", "torch.zeros(1)", "`bias` is (1,) in yours and (12,) in the package"),
         ("LayerNorm", "layer_norm(x, self.weight, self.bias)", "None", "returned None"),
         ("LayerNorm", "self.weight, self.bias", "self.weights, self.bias", "It raises AttributeError"),
         ("LayerNorm", "(self, d_model)", "(self, d_model, eps)", "It cannot be built: TypeError"),
@@ -101,8 +206,8 @@ def test_a_part_that_does_not_fit_is_refused_with_the_reason_and_nothing_is_writ
     cell = define(RIGHT["layer_norm"], RIGHT[name].replace(right, wrong))
     with pytest.raises(checks.CheckFailed) as failure:
         checks.keep(cell[name], path=tmp_path / "mine.py")
-    assert says in str(failure.value)
-    assert "Ask checks.check_layer_norm" in str(failure.value)
+    assert says in told(failure.value)
+    assert "Ask checks.check_layer_norm" in told(failure.value)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -123,7 +228,7 @@ def test_an_attention_without_its_weights_is_told_what_the_machine_needs_and_sen
     checks.check_scaled_dot_product_attention(attention)
     with pytest.raises(checks.CheckFailed, match=r"return \(output, weights\)") as failure:
         checks.check_fit(attention)
-    assert "Ask checks" not in str(failure.value)
+    assert "Ask checks" not in told(failure.value)
 
 
 SOFTMAX = """def softmax(scores):

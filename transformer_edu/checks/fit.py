@@ -12,8 +12,9 @@ from transformer_edu.checks.components.layer_norm import layer_norm
 from transformer_edu.checks.components.multi_head_split import merge_heads, split_heads
 from transformer_edu.checks.components.target_mask import both_masks
 from transformer_edu.checks.engine import CheckFailed
-from transformer_edu.checks.engine.compare import Unfit, as_tensor, same_numbers
+from transformer_edu.checks.engine.compare import Unfit, agree, as_tensor, read_tensor, same_numbers
 from transformer_edu.checks.engine.laboratory import laboratory
+from transformer_edu.checks.engine.side_effects import gradients
 from transformer_edu.decoder import Decoder, DecoderLayer
 from transformer_edu.embedding import InputEmbedding, ProjectionLayer
 from transformer_edu.encoder import Encoder, EncoderLayer
@@ -24,8 +25,9 @@ from transformer_edu.positional import PositionalEncoding, sinusoidal_table
 from transformer_edu.residual import ResidualConnection
 from transformer_edu.transformer import Transformer, TransformerConfig
 
-TOLERANCE = 1e-4
-D_MODEL, HEADS, D_FF = 8, 2, 16
+TOLERANCE, GRADIENTS = 1e-4, 1e-2
+D_MODEL, HEADS, D_FF = 12, 2, 20  # no two of √d_model, √d_head, d_head / 2, log₂ d_head, heads are the same number
+SMALL = 1e-3  # makes variances about as small as a norm's ε
 SOURCE, TARGET = torch.tensor([[5, 8, 9, 3], [5, 9, 0, 0]]), torch.tensor([[1, 4, 2], [1, 6, 0]])
 HIDDEN, CAUSAL = padding_mask(SOURCE, 0), causal_mask(3) & padding_mask(TARGET, 0)
 BLIND = torch.tensor([[True, False, False, False], [False] * 4, [True] * 4])  # the second query may look at nothing
@@ -35,15 +37,19 @@ def _random(*shape: int) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
 
 
-X, MEMORY = _random(2, 3, D_MODEL), _random(2, 4, D_MODEL)
+INPUTS = {"x": _random(2, 3, D_MODEL), "memory": _random(2, 4, D_MODEL), "value": _random(2, 4, D_MODEL).flip(0)}
+GAMMA, BETA = _random(D_MODEL), 1 - _random(D_MODEL)
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the machine: the package's, what both are asked, and how a class is built (None: a function)."""
+    """A part of the machine: the package's, what both are asked, and how a class is built (None: a function).
+
+    ask(part, x, memory, value) gives the answer; it uses of the inputs what the part needs.
+    """
 
     ours: Callable[..., Any]
-    ask: Callable[[Any], Any]
+    ask: Callable[..., Any]
     check: str = ""  # the one that names the mistake: checks.check_...
     build: Callable[[Any], nn.Module] | None = None
 
@@ -66,57 +72,74 @@ def _both(answer: Any) -> Tensor:
         raise Incomplete(
             "returns the output alone; other parts of the machine read the weights too: return (output, weights)"
         )
-    return torch.cat([as_tensor(one).flatten() for one in answer])
+    return torch.cat([read_tensor(one).flatten() for one in answer])
+
+
+def _in_two_sizes(fn: Callable[[Tensor], Any], x: Tensor) -> Tensor:
+    """Of ordinary tokens, and of tokens so small that a norm's ε counts."""
+    return torch.cat([read_tensor(fn(x)), read_tensor(fn(SMALL * x))])
 
 
 FUNCTIONS = {
-    "sinusoidal_table": Part(sinusoidal_table, lambda fn: fn(6, D_MODEL), "sinusoidal_table"),
-    "layer_norm": Part(layer_norm, lambda fn: fn(X, X[0, 0], X[0, 1]), "layer_norm"),
+    "sinusoidal_table": Part(sinusoidal_table, lambda fn, *_: fn(6, D_MODEL), "sinusoidal_table"),
+    "layer_norm": Part(layer_norm, lambda fn, x, *_: _in_two_sizes(lambda v: fn(v, GAMMA, BETA), x), "layer_norm"),
     "attention": Part(
         scaled_dot_product_attention,
-        lambda fn: torch.cat([_both(fn(X, MEMORY, MEMORY, BLIND)), _both(fn(X, MEMORY, MEMORY))]),
+        lambda fn, x, memory, value: torch.cat([_both(fn(x, memory, value, BLIND)), _both(fn(x, memory, value))]),
         "scaled_dot_product_attention",
     ),
-    "split_heads": Part(split_heads, lambda fn: fn(X, HEADS), "multi_head_split"),
-    "merge_heads": Part(merge_heads, lambda fn: fn(_random(2, HEADS, 3, 4)), "multi_head_split"),
+    "split_heads": Part(split_heads, lambda fn, x, *_: fn(x, HEADS), "multi_head_split"),
+    "merge_heads": Part(merge_heads, lambda fn, x, *_: fn(split_heads(x, HEADS)), "multi_head_split"),
     "target_mask": Part(
-        both_masks, lambda fn: torch.as_tensor(fn(TARGET, 0)).expand(2, 1, 3, 3).double(), "target_mask"
+        both_masks, lambda fn, *_: torch.as_tensor(fn(TARGET, 0)).expand(2, 1, 3, 3).double(), "target_mask"
     ),
 }
 CLASSES = {
     "InputEmbedding": Part(
-        InputEmbedding, lambda part: part(SOURCE), "input_embedding", lambda kind: kind(10, D_MODEL)
+        InputEmbedding, lambda part, *_: part(SOURCE), "input_embedding", lambda kind: kind(10, D_MODEL)
     ),
     "PositionalEncoding": Part(
-        PositionalEncoding, lambda part: part(X, offset=2), "positional_encoding", lambda kind: kind(D_MODEL, 20)
+        PositionalEncoding, lambda part, x, *_: part(x, offset=2), "positional_encoding", lambda kind: kind(D_MODEL, 20)
     ),
-    "LayerNorm": Part(LayerNorm, lambda part: part(X), "layer_norm", lambda kind: kind(D_MODEL)),
+    "LayerNorm": Part(LayerNorm, lambda part, x, *_: _in_two_sizes(part, x), "layer_norm", lambda kind: kind(D_MODEL)),
     "MultiHeadAttention": Part(
-        MultiHeadAttention, lambda part: part(X, MEMORY, MEMORY, BLIND), build=lambda kind: kind(D_MODEL, HEADS)
+        MultiHeadAttention,
+        lambda part, x, memory, value: part(x, memory, value, BLIND),
+        build=lambda kind: kind(D_MODEL, HEADS),
     ),
     "PositionwiseFeedForward": Part(
-        PositionwiseFeedForward, lambda part: part(X), "feed_forward", lambda kind: kind(D_MODEL, D_FF)
+        PositionwiseFeedForward, lambda part, x, *_: part(10 * x), "feed_forward", lambda kind: kind(D_MODEL, D_FF)
     ),
     "ResidualConnection": Part(
-        ResidualConnection, lambda part: part(X, torch.tanh), "residual", lambda kind: kind(D_MODEL)
+        ResidualConnection,
+        lambda part, x, *_: _in_two_sizes(lambda v: part(v, torch.tanh), x),
+        "residual",
+        lambda kind: kind(D_MODEL),
     ),
     "EncoderLayer": Part(
-        EncoderLayer, lambda part: part(MEMORY, HIDDEN), "encoder_layer", lambda kind: kind(D_MODEL, HEADS, D_FF)
+        EncoderLayer,
+        lambda part, x, memory, *_: part(memory, HIDDEN),
+        "encoder_layer",
+        lambda kind: kind(D_MODEL, HEADS, D_FF),
     ),
-    "Encoder": Part(Encoder, lambda part: part(MEMORY, HIDDEN), build=lambda kind: kind(_layers(EncoderLayer))),
+    "Encoder": Part(
+        Encoder, lambda part, x, memory, *_: part(memory, HIDDEN), build=lambda kind: kind(_layers(EncoderLayer))
+    ),
     "DecoderLayer": Part(
         DecoderLayer,
-        lambda part: part(X, MEMORY, CAUSAL, HIDDEN),
+        lambda part, x, memory, *_: part(x, memory, CAUSAL, HIDDEN),
         "decoder_layer",
         lambda kind: kind(D_MODEL, HEADS, D_FF),
     ),
     "Decoder": Part(
-        Decoder, lambda part: part(X, MEMORY, CAUSAL, HIDDEN), build=lambda kind: kind(_layers(DecoderLayer))
+        Decoder,
+        lambda part, x, memory, *_: part(x, memory, CAUSAL, HIDDEN),
+        build=lambda kind: kind(_layers(DecoderLayer)),
     ),
-    "ProjectionLayer": Part(ProjectionLayer, lambda part: part(X), build=lambda kind: kind(D_MODEL, 7)),
+    "ProjectionLayer": Part(ProjectionLayer, lambda part, x, *_: part(x), build=lambda kind: kind(D_MODEL, 7)),
     "Transformer": Part(
         _our_transformer,
-        lambda part: part(SOURCE, TARGET),
+        lambda part, *_: part(SOURCE, TARGET),
         "transformer",
         lambda kind: kind(10, 7, D_MODEL, HEADS, D_FF, 2),
     ),
@@ -134,7 +157,8 @@ def check_fit(*definitions: Any) -> None:
         *definitions: functions and classes, named as in the package: InputEmbedding, LayerNorm, attention, ...
 
     Raises:
-        CheckFailed: a weight has no place, or the answers differ; the message says which check names the mistake.
+        CheckFailed: a weight has no place, or answers or gradients differ; the message says which check names the
+            mistake.
         ValueError: the machine has no part of that name.
         TypeError: something is neither a function nor a class.
     """
@@ -146,6 +170,7 @@ def check_fit(*definitions: Any) -> None:
         with laboratory():
             yours, ours = (definition, part.ours) if part.build is None else _built(name, definition, part, part.build)
             _compare(name, yours, ours, part)
+            _compare_gradients(name, yours, ours, part)
         weights = "same answers" if part.build is None else "same weights, same answers"
         print(f"✓ {name} fits: {weights} as the package's")
 
@@ -189,14 +214,31 @@ def _give_weights(name: str, yours: nn.Module, ours: nn.Module, part: Part) -> N
         more = [f"... and {len(lines) - 6} more"] if len(lines) > 6 else []
         hint = "A weight is found by the names of its attributes; a table that is not learned has persistent=False."
         raise _failure(name, "\n    ".join(["Its weights are not the package's:", *lines[:6], *more, hint]), part)
+    twice = _shared(yours)
+    if twice and not _shared(ours):
+        names = ", ".join(f"`{key}`" for key in twice)
+        text = f"{names} are one and the same weight in yours. Two parts that learn apart are made by two calls."
+        raise _failure(name, text, part)
     yours.load_state_dict(ours.state_dict())
+
+
+def _shared(module: nn.Module) -> list[str]:
+    """The names of the first parameter that has several."""
+    names: dict[int, list[str]] = {}
+    for name, parameter in module.named_parameters(remove_duplicate=False):
+        names.setdefault(id(parameter), []).append(name)
+    return next((several for several in names.values() if len(several) > 1), [])
+
+
+def _copies() -> list[Tensor]:
+    return [value.clone() for value in INPUTS.values()]
 
 
 def _compare(name: str, yours: Any, ours: Any, part: Part) -> None:
     with torch.no_grad():
-        expected = as_tensor(part.ask(ours))
+        expected = as_tensor(part.ask(ours, *_copies()))
         try:
-            got = as_tensor(part.ask(yours))
+            got = as_tensor(part.ask(yours, *_copies()))
         except Incomplete as finding:
             raise _failure(name, f"It {finding}.") from None
         except Unfit as finding:
@@ -209,6 +251,30 @@ def _compare(name: str, yours: Any, ours: Any, part: Part) -> None:
     if not same_numbers(got, expected, TOLERANCE):
         largest = float((got - expected).abs().max())
         raise _failure(name, f"Its answer differs from the package's, by up to {largest:.4f}.", part)
+
+
+def _compare_gradients(name: str, yours: Any, ours: Any, part: Part) -> None:
+    """The answers are the same: is what training makes of them, too?"""
+    expected, got = (_gradients_by_name(part, one) for one in (ours, yours))
+    compared = {key: value for key, value in expected.items() if isinstance(value, Tensor)}
+    lost = {key: got.get(key, "none") for key, value in compared.items() if not agree(value, got.get(key), GRADIENTS)}
+    if lost:
+        key, found = next(iter(lost.items()))
+        text = f"Its answer is the package's, the gradient of {key} is not: "
+        raise _failure(name, text + (f"it is {found}." if isinstance(found, str) else "it is another one."), part)
+
+
+def _gradients_by_name(part: Part, model: Any) -> dict[str, Any]:
+    """Of the inputs and of the weights."""
+    leaves = {key: value.clone().requires_grad_() for key, value in INPUTS.items()}
+    inputs = [leaf.clone() for leaf in leaves.values()]
+    if isinstance(model, nn.Module):
+        leaves |= {f"`{key}`": value for key, value in model.named_parameters() if value.requires_grad}
+    try:
+        answer = read_tensor(part.ask(model, *inputs))
+    except RuntimeError:  # numpy, which a gradient forbids
+        return {}
+    return dict(zip(leaves, gradients(answer, list(leaves.values())), strict=True))
 
 
 def _failure(name: str, text: str, part: Part | None = None) -> CheckFailed:

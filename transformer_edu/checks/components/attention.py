@@ -66,8 +66,8 @@ def _pair(value_rows: list[list[float]], queries: int = 2, **mask: Tensor) -> di
 
 
 def _batch(dtype: torch.dtype = torch.float32, **mask: Tensor) -> dict[str, Any]:
-    """Two sentences of three tokens, two heads of d_head 4."""
-    drawn = _random(3, 2, 2, 3, 4).to(dtype)
+    """Two sentences of three tokens, two heads of d_head 6, of which √6, 6 / 2 and log₂ 6 are three numbers."""
+    drawn = _random(3, 2, 2, 3, 6).to(dtype)
     return {"query": drawn[0], "key": drawn[1], "value": drawn[2], **mask}
 
 

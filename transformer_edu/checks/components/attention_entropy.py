@@ -47,7 +47,8 @@ COMPONENT = Component(
         _trial("two queries, each sharp, at different keys", [[SHARP, [0.0, 0.0, 1.0, 0.0]]]),
         _trial("two heads of three queries and two keys", [[[0.5, 0.5], [0.9, 0.1], [1.0, 0.0]], [[0.2, 0.8]] * 3]),
     ],
-    gradient=gradient_of("weights"),
+    # Weights come from a softmax: of rows that do not sum to 1, or of a weight below 0, an answer may make anything.
+    gradient=gradient_of("weights", call=lambda fn, given: fn(given["weights"].softmax(-1))),
 )
 mistake = COMPONENT.mistake
 

@@ -145,6 +145,12 @@ mistake(
     hint="Hand in the same words in another order. Do the merges stay the same?",
 )(wrong(choose=lambda pairs, vocabulary: pairs.most_common(1)[0][0]))
 mistake(
+    "on a tie the pair that is first in the alphabet wins",
+    symptom="merges differ from the library's wherever a merged symbol and a letter are equally common",
+    why="pairs are compared as texts; a symbol that a merge has made is younger than every letter, whatever it spells.",
+    hint="Which of two symbols has been in the vocabulary longest: a letter, or one that a merge made?",
+)(wrong(choose=lambda pairs, vocabulary: min(pairs, key=lambda pair: (-pairs[pair], pair))))
+mistake(
     "pairs are counted across the border between two words",
     symptom="symbols that hold the end of one word and the beginning of the next",
     why="all words stand in one list, and the last symbol of one has the first of the next as its neighbour.",

@@ -37,7 +37,7 @@ COMPONENT = Component(
     trials=[
         _trial("everything is right", ("the cat does not sleep", "the cat does not sleep")),
         _trial("one word is wrong", ("the cat does not sleep here", "the cat does not sleep now")),
-        _trial("one word stands twice", ("the the cat does not sleep", "now the cat does not sleep")),
+        _trial("one word stands twice", ("the the cat does not sleep here", "now the cat does not sleep today")),
         _trial("an answer that is too long", ("the black cat sleeps here today", "the black cat sleeps")),
         _trial("an answer that is too short", ("the black cat sleeps", "the black cat sleeps here today")),
         _trial(
@@ -120,6 +120,17 @@ def not_clipped(hypotheses: Sentences, references: Sentences) -> float:
         return sum(count for gram, count in said.items() if gram in wanted)
 
     found = precisions(hypotheses, references, matches=matches)
+    return 100 * penalty(hypotheses, references) * geometric_mean(found)
+
+
+@mistake(
+    "each n-gram counts once, however often it is said",
+    symptom="a word that is wanted twice and said twice is one match, and one that is repeated costs nothing",
+    why="sets hold each n-gram once; BLEU counts every one that is said, and clips the count of matches only.",
+    hint="The answer says a word twice. How many unigrams has it said?",
+)
+def distinct(hypotheses: Sentences, references: Sentences) -> float:
+    found = precisions(hypotheses, references, lambda said, wanted: len(said & wanted), lambda said, _: len(said))
     return 100 * penalty(hypotheses, references) * geometric_mean(found)
 
 

@@ -51,6 +51,7 @@ COMPONENT = Component(
         Trial("one token, d_model 2, d_ff 4", _given([TWO_TOKENS[1:]], **WIDE), output),
         Trial("two tokens", _given([TWO_TOKENS], **WIDE), output),
         Trial("two sentences", _given([TWO_TOKENS, [[0.0, 4], [2, 2]]], **WIDE), output),
+        Trial("a token of large numbers", _given([[[30.0, -900]]], **WIDE), output),
         Trial("the inputs afterwards", _given([TWO_TOKENS], **WIDE), inputs_afterwards),
     ],
     gradient=gradient_of("x"),
@@ -125,6 +126,12 @@ mistake(
     why="leaky ReLU multiplies negative entries by 0.01; ReLU makes them 0.",
     hint="What is max(0, −1)? What does your function give there?",
 )(partial(network, inside=F.leaky_relu))
+mistake(
+    "large entries are cut off (ReLU6)",
+    symptom="none at first; an inner entry that grows beyond 6 gets no gradient, and stays where it is",
+    why="ReLU6 is min(max(0, v), 6), made for small fixed-point numbers; the paper's equation 2 has no upper limit.",
+    hint="What is max(0, 30)? What does your function give there?",
+)(partial(network, inside=F.relu6))
 mistake(
     "a softmax over the inner features stands in the place of ReLU",
     symptom="the inner entries of a token compete: they add up to 1, whatever the input",

@@ -1,5 +1,6 @@
 """Checks a reader's own test for leaks from the future."""
 
+import itertools
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -111,11 +112,20 @@ def last_as_well(ids: Tensor) -> Tensor:
     return mask
 
 
-def second_for_the_first(ids: Tensor) -> Tensor:
-    """The first position sees the second token; nothing else leaks."""
-    mask = causal(ids).clone()
-    mask[0, 1:2] = True
-    return mask
+def only(output: int, token: int) -> Look:
+    """A mask with one hole: the output at one place sees one later token; nothing else leaks."""
+
+    def look(ids: Tensor) -> Tensor:
+        mask = causal(ids).clone()
+        mask[output : output + 1, token : token + 1] = True
+        return mask
+
+    return look
+
+
+def open_beside_padding(ids: Tensor) -> Tensor:
+    """In sentences with two paddings (id 0), all tokens; in others itself and what came before."""
+    return causal(ids) | ((ids == 0).sum(1) > 1)[:, None, None, None]
 
 
 def merged_without_transpose(heads: Tensor) -> Tensor:
@@ -136,9 +146,17 @@ LEAKING: dict[str, Callable[[], nn.Module]] = {
     "a model that also sees the next token": lambda: Reader(one_too_far),
     "a causal model whose heads are merged without the transpose": lambda: Reader(causal, merged_without_transpose),
     "a model in which all see the last token": lambda: Reader(last_as_well),
-    "a model whose first position sees the second token": lambda: Reader(second_for_the_first),
     "a model that drops its mask in evaluation mode": lambda: OpenInEvaluation(causal),
     "a model with a faint leak, one part in fifty": lambda: Faint(causal),
+}
+LEAKING |= {
+    f"a model whose output {output} sees the token {token}": partial(Reader, only(output, token))
+    for output, token in itertools.combinations(range(4), 2)
+}
+
+
+BESIDE_PADDING: dict[str, Callable[[], nn.Module]] = {
+    "without a mask in sentences that end with two paddings (id 0)": lambda: Reader(open_beside_padding),
 }
 
 
@@ -187,11 +205,19 @@ def _judge(models: dict[str, Callable[[], nn.Module]]) -> Callable[[Any, dict[st
     return observe
 
 
+def _each_alone(fn: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """What the candidate says of a model without a mask, in each of the sentences by itself."""
+    model = LEAKING["a model without a mask"]()
+    name = "a model without a mask, in each sentence alone: does it see the future"
+    return {name: all(_verdict(fn, model, ids) for ids in given["ids"].split(1))}
+
+
 def _ids_afterwards(fn: Any, given: dict[str, Any]) -> dict[str, Any]:
     return inputs_afterwards(partial(fn, HONEST["a causal model"]()), given)
 
 
 SENTENCES = torch.tensor([[5, 8, 3, 9], [7, 2, 0, 0]])
+ONE_TOKEN = torch.tensor([[(token + 3) % VOCAB, token, token] for token in range(VOCAB)])
 CAUSAL_ONE = {name: make for name, make in HONEST.items() if name == "a causal model"}
 
 COMPONENT = Component(
@@ -200,7 +226,9 @@ COMPONENT = Component(
     reference=sees_the_future,
     trials=[
         Trial("six models that do not see the future (a vocabulary of 10)", {"ids": SENTENCES}, _judge(HONEST)),
-        Trial("seven models that do (a vocabulary of 10)", {"ids": SENTENCES}, _judge(LEAKING)),
+        Trial("twelve models that do (a vocabulary of 10)", {"ids": SENTENCES}, _judge(LEAKING)),
+        Trial("a model that does in one of two sentences", {"ids": SENTENCES}, _judge(BESIDE_PADDING)),
+        Trial("one token repeated, each of ten", {"ids": ONE_TOKEN}, _each_alone),
         Trial("a single token, which has no future", {"ids": torch.tensor([[5]])}, _judge(CAUSAL_ONE)),
         Trial("the ids afterwards", {"ids": SENTENCES}, _ids_afterwards),
     ],
@@ -228,10 +256,22 @@ def one_change(
     return lambda model, ids: moved(part(model.eval()(ids)), part(model(other(ids, place))))
 
 
-def every_change(model: nn.Module, ids: Tensor, differ: Callable[[Tensor, Tensor], bool]) -> bool:
+def every_change(
+    model: nn.Module,
+    ids: Tensor,
+    differ: Callable[[Tensor, Tensor], bool],
+    other: Callable[[Tensor, int], Tensor] = other,
+) -> bool:
     """Whether a change at any place makes the logits before it differ."""
     before = model(ids)
     return any(differ(before[:, :t], model(other(ids, t))[:, :t]) for t in range(1, ids.shape[1]))
+
+
+def always_zero(ids: Tensor, place: int) -> Tensor:
+    """A copy with token 0 at this place."""
+    changed = ids.clone()
+    changed[:, place] = 0
+    return changed
 
 
 mistake(
@@ -321,6 +361,30 @@ mistake(
     why="one place is tried; the outputs and the tokens after it are not.",
     hint="You change the token at place t. Which values of t does a sentence of four tokens need?",
 )(one_change(slice(1, 2), lambda logits: logits[:, :1]))
+mistake(
+    "only the first output is compared",
+    symptom="a leak into the first output is found, leaks into any other are not",
+    why="a mask can be right in its first row and wrong in the others.",
+    hint="You change the token at place t. How many outputs stand before it, and how many do you compare?",
+)(lambda model, ids: every_change(model.eval(), ids, lambda before, after: moved(before[:, :1], after[:, :1])))
+mistake(
+    "only the output right before the changed token is compared",
+    symptom="leaks from the next token are found, leaks from further away are not",
+    why="a mask can hide the next token and show a later one.",
+    hint="You change the token at place t. How many outputs stand before it, and how many do you compare?",
+)(lambda model, ids: every_change(model.eval(), ids, lambda before, after: moved(before[:, -1:], after[:, -1:])))
+mistake(
+    "every token is replaced by the same one, which it may be already",
+    symptom="green for any model where the sentence holds that token: nothing was changed",
+    why="the new token is a fixed number (0, padding, or 1).",
+    hint="Which new token is another one, whatever stood there?",
+)(lambda model, ids: every_change(model.eval(), ids, moved, always_zero))
+mistake(
+    "only the first sentence of the batch is compared",
+    symptom="leaks that show in other sentences are not found, as where padding replaces the causal mask",
+    why="logits[0] is one sentence; the mask of another may be another one.",
+    hint="logits is (batch, seq, vocab). Which of its dimensions may you cut?",
+)(lambda model, ids: every_change(model.eval(), ids, lambda before, after: moved(before[:1], after[:1])))
 mistake(
     "the comparison is too coarse: the likeliest words, or a large tolerance",
     symptom="a faint leak passes, and training finds it",

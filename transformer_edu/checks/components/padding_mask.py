@@ -20,15 +20,15 @@ def _observe(fn: Any, given: dict[str, Any]) -> dict[str, Any]:
     return read_mask(fn(*given.values()), *given["ids"].shape)
 
 
-def _trial(title: str, ids: list[list[int]], pad_id: int = 0) -> Trial:
+def trial(title: str, ids: list[list[int]], pad_id: int = 0) -> Trial:
     return Trial(title, {"ids": torch.tensor(ids), "pad_id": pad_id}, _observe)
 
 
 PADDED = [
-    _trial("one sentence, its last token is padding", [[5, 8, 0]]),
-    _trial("two sentences of different length", [[5, 8, 9], [7, 0, 0]]),
-    _trial("three sentences of three tokens", [[5, 8, 9], [7, 0, 0], [6, 5, 0]]),
-    _trial("a padding id other than 0", [[5, 1, 0, 3]], pad_id=3),
+    trial("one sentence, its last token is padding", [[5, 8, 0]]),
+    trial("two sentences of different length", [[5, 8, 9], [7, 0, 0]]),
+    trial("three sentences of three tokens", [[5, 8, 9], [7, 0, 0], [6, 5, 0]]),
+    trial("a padding id other than 0", [[5, 1, 0, 3]], pad_id=3),
 ]
 COMPONENT = Component("padding mask", chapter=6, reference=padding_mask, trials=PADDED)
 mistake = COMPONENT.mistake

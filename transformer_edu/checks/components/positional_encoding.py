@@ -52,10 +52,12 @@ def _belongings(cls: Any, given: dict[str, Any]) -> dict[str, Any]:
 def _dropout(cls: Any, given: dict[str, Any]) -> dict[str, Any]:
     """What dropout 0.5 does to 200 tokens in training, and in eval mode."""
     module, x = _build(cls, max_len=200, **given), torch.full((1, 200, 4), 100.0)
-    share_zero = float((module.train()(x) == 0).float().mean())
+    in_training = module.train()(x)
+    share_zero = float((in_training == 0).float().mean())
     evaluated = module.eval()(x)
     return {
         "about half of the sums are zero in training": 0.35 < share_zero < 0.65,
+        "words alone are dropped": bool((in_training.abs() <= 1).any()) and share_zero < 0.35,
         "two passes in training differ": not torch.equal(module.train()(x), module(x)),
         "two passes in eval mode differ": not torch.equal(evaluated, module.eval()(x)),
     }
@@ -182,6 +184,12 @@ mistake(
     why="the paper applies dropout to the sums of embeddings and positions (section 5.4).",
     hint="In which order do your addition and your dropout happen?",
 )(variant(forward=lambda self, x, offset=0: x + self.dropout(self.rows(x, offset).expand_as(x))))
+mistake(
+    "dropout is applied to x alone, before the table is added",
+    symptom="words are dropped, positions never are; weaker regularization than the paper's",
+    why="the paper applies dropout to the sums of embeddings and positions (section 5.4).",
+    hint="In which order do your addition and your dropout happen?",
+)(variant(forward=lambda self, x, offset=0: self.dropout(x) + self.rows(x, offset)))
 mistake(
     "x is changed in place",
     symptom="whoever uses the embeddings again finds positions in them; autograd may complain",

@@ -91,6 +91,14 @@ mistake(
 )(lambda max_len, d_model: table(max_len, thetas(d_model, factor=2.0)))
 
 
+mistake(
+    "the last pair has the frequency 1/10000: the exponents run from 0 to 1, evenly",
+    symptom="none when training from scratch: it is another valid convention (tensor2tensor's), but not the paper's",
+    why="i was divided by d_model/2 − 1, as linspace(0, 1, d_model/2) does; the paper's exponents stop before 1.",
+    hint="What is your exponent for the last pair? It should be (d_model - 2) / d_model.",
+)(lambda max_len, d_model: table(max_len, thetas(d_model, factor=d_model / (d_model - 2))))
+
+
 def frequency_per_column(max_len: int, d_model: int, factor: int) -> Tensor:
     """Sine and cosine of one pair with two frequencies."""
     column = torch.arange(d_model, dtype=torch.float64)

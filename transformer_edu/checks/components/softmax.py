@@ -66,6 +66,16 @@ mistake(
     hint="Each row is a distribution of its own. Over which dimension does the maximum have to go?",
 )(lambda scores: torch.exp(scores - scores.max()) / torch.exp(scores - scores.max()).sum(-1, keepdim=True))
 mistake(
+    "the maximum of the whole tensor is subtracted, and the sums are kept from being 0",
+    symptom="rows of zeros where scores are much smaller than those of another row",
+    why="after the subtraction every exp in such a row is 0; a clamp, or a small number beside the sum, hides 0 / 0.",
+    hint="Each row is a distribution of its own. Over which dimension does the maximum have to go?",
+)(
+    lambda scores: (
+        torch.exp(scores - scores.max()) / torch.exp(scores - scores.max()).sum(-1, keepdim=True).clamp(min=1e-30)
+    )
+)
+mistake(
     "softmax runs down the columns (dimension -2), not along the rows (dimension -1)",
     symptom="columns sum to one instead of rows: the tokens compete for each key",
     why="the dimension that sums to one is the one named in `dim`.",

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from transformer_edu.checks.components.padding_mask import PADDED
+from transformer_edu.checks.components.padding_mask import PADDED, trial
 from transformer_edu.checks.engine import Component
 from transformer_edu.masks import causal_mask, padding_mask
 
@@ -19,7 +19,8 @@ def both_masks(ids: Tensor, pad_id: int) -> Tensor:
     return causal_mask(ids.shape[1]) & padding_mask(ids, pad_id)
 
 
-COMPONENT = Component("target mask", chapter=11, reference=both_masks, trials=PADDED)
+BETWEEN = trial("padding between two words", [[5, 0, 8]])  # the causal mask does not hide it from the later one
+COMPONENT = Component("target mask", chapter=11, reference=both_masks, trials=[*PADDED, BETWEEN])
 mistake = COMPONENT.mistake
 
 mistake(
@@ -52,6 +53,12 @@ mistake(
     why="the token dimension of the padding mask stands in the place of q_len; the keys are the last dimension.",
     hint="Which dimension of (batch, heads, q_len, k_len) should the padding lie along?",
 )(lambda ids, pad_id: causal_mask(ids.shape[1]) & (ids != pad_id)[:, None, :, None])
+mistake(
+    "padding is blocked as a query too, not as a key alone",
+    symptom="the padding's own rows are empty, which gives NaN where attention does not expect it",
+    why="only looking *at* padding must be prevented; what a padding token itself looks at is ignored later.",
+    hint="Which rows of your mask are empty? They need not be.",
+)(lambda ids, pad_id: both_masks(ids, pad_id) & padding_mask(ids, pad_id).mT)
 mistake(
     "the diagonal is left out: a token cannot see itself",
     symptom="the first token has nothing to look at, which gives NaN or zeros",

@@ -1,5 +1,6 @@
 """How a check works: try something small, compare, and if it differs ask which known mistake gives that very answer."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -7,8 +8,11 @@ from typing import Any
 from transformer_edu.checks.engine.compare import Raised, agree, differing
 from transformer_edu.checks.engine.laboratory import laboratory
 from transformer_edu.checks.engine.report import failure_report
-from transformer_edu.checks.engine.side_effects import Observe, changes_its_input, cuts_off_the_gradient, inputs_of
+from transformer_edu.checks.engine.side_effects import Observe, changes_its_input, inputs_of, spoils_the_gradient
 from transformer_edu.checks.engine.trial import Mistake, Trial, observe
+from transformer_edu.support.text import wrapped
+
+LABEL = re.compile(r"(Diagnosis|Why|Symptom|Hint): +")  # of report.diagnosis; what follows hangs under its text
 
 
 class CheckFailed(AssertionError):  # noqa: N818 (reads as a sentence: raise CheckFailed)
@@ -18,7 +22,7 @@ class CheckFailed(AssertionError):  # noqa: N818 (reads as a sentence: raise Che
     """
 
     def __init__(self, message: str, component: str, trial: str, mistake: Mistake | None = None) -> None:
-        super().__init__(message)
+        super().__init__("\n".join(wrapped(line, hanging=_hanging(line)) for line in message.split("\n")))
         self.component = component
         self.trial = trial
         self.mistake = mistake
@@ -26,6 +30,12 @@ class CheckFailed(AssertionError):  # noqa: N818 (reads as a sentence: raise Che
     def _render_traceback_(self) -> list[str]:
         """What a notebook prints: the message alone, without the frames of this package."""
         return str(self).splitlines()
+
+
+def _hanging(line: str) -> int:
+    """How far the rest of a line of a message is indented, where the line is too long."""
+    label = LABEL.match(line)
+    return label.end() if label else 4 if line.startswith(" ") else 2 if line.startswith("✗") else 0
 
 
 @dataclass
@@ -79,20 +89,26 @@ class Component:
             raise self._failure(index, expected[index], got[index], mistake, certain)
 
     def _look(
-        self, candidate: Any, index: int, look: Trial, mistake_of: Callable[[list[str]], Mistake], certain: bool = True
+        self,
+        candidate: Any,
+        index: int,
+        look: Trial,
+        mistake_of: Callable[[dict[str, Any]], Mistake],
+        certain: bool = True,
     ) -> None:
         """Raise `CheckFailed` if this finding, which has one name of its own, differs from the reference's."""
         expected, got = (observe(look, one) for one in (self.reference, candidate))
         if not agree(expected, got, look.tolerance):
-            raise self._failure(index, expected, got, mistake_of(differing(expected, got, look.tolerance)), certain)
+            found = {name: got.get(name) for name in differing(expected, got, look.tolerance)}
+            raise self._failure(index, expected, got, mistake_of(found), certain)
 
-    def _looks(self) -> Iterator[tuple[int, Trial, Callable[[list[str]], Mistake]]]:
+    def _looks(self) -> Iterator[tuple[int, Trial, Callable[[dict[str, Any]], Mistake]]]:
         """The numbers are right: what else happens on the way to them?"""
         for index, trial in enumerate(self.trials):
             yield index, inputs_of(trial), changes_its_input
             if self.gradient is not None:
                 look = replace(trial, observe=self.gradient, tolerance=max(0.01, 5 * trial.tolerance))
-                yield index, look, cuts_off_the_gradient
+                yield index, look, spoils_the_gradient
 
     def _failure(self, index: int, expected: Any, got: Any, mistake: Mistake | None, certain: bool) -> CheckFailed:
         trial, heading = self.trials[index], f"{self.name}: check {index + 1} of {len(self.trials)}"
@@ -104,18 +120,23 @@ class Component:
     def diagnose(self, index: int, got: list[Any]) -> tuple[Mistake | None, bool]:
         """The known mistake that gives the same answer in trial `index`, and whether it does so in every trial.
 
-        Where several fit, the one that agrees in most trials.
+        Where several fit, the one that agrees in most trials. One that would fail where `got` is right is not made.
         """
         best, most = None, 0
         with laboratory():
+            right = self._seen("", self.reference)
+            passed = self._agreeing(right, got)
             for mistake in self.mistakes:
                 seen = self._seen(mistake.name, mistake.wrong)
-                if not agree(seen[index], got[index], self.trials[index].tolerance):
-                    continue
-                same = sum(agree(s, g, t.tolerance) for s, g, t in zip(seen, got, self.trials, strict=True))
-                if same > most:
-                    best, most = mistake, same
+                same, harmless = self._agreeing(seen, got), self._agreeing(seen, right)
+                made = same[index] and all(fine or not good for fine, good in zip(harmless, passed, strict=True))
+                if made and sum(same) > most:
+                    best, most = mistake, sum(same)
         return best, most == len(self.trials)
+
+    def _agreeing(self, one: list[Any], other: list[Any]) -> list[bool]:
+        """In which trials two candidates do the same."""
+        return [agree(a, b, t.tolerance) for a, b, t in zip(one, other, self.trials, strict=True)]
 
     def _seen(self, name: str, known: Any) -> list[Any]:
         """What the reference or a known mistake does in each trial: in the laboratory always the same."""

@@ -37,8 +37,8 @@ def diagnosis(got: Any, mistake: Mistake | None, certain: bool) -> list[str]:
         return ["Your code ran, and what it gives back has not the form that is asked for: see `got` above."]
     if mistake is None:
         return [
-            "This is none of the known mistakes. Work the small example above through by hand, step by step,",
-            "and print each intermediate result: where does yours first differ?",
+            "This is none of the known mistakes. Work the small example above through by hand, step by step, "
+            "and print each intermediate result: where does yours first differ?"
         ]
     lines = [
         f"Diagnosis: {mistake.name}.",
@@ -55,12 +55,12 @@ def stopped(error: Exception) -> list[str]:
     """What to look at after an error that no known mistake makes."""
     if ABOUT_SHAPES.search(str(error)):
         return [
-            "Your code stopped with an error that is none of the known ones. Which shapes does the line named above",
-            "need, and which does it get? The shapes of the inputs are beside them.",
+            "Your code stopped with an error that is none of the known ones. Which shapes does the line named above "
+            "need, and which does it get? The shapes of the inputs are beside them."
         ]
     return [
-        "Your code stopped with an error that is none of the known ones. What does the line named above work with?",
-        "Print the type of each thing in it: which one is not what you took it for, and where was it made?",
+        "Your code stopped with an error that is none of the known ones. What does the line named above work with? "
+        "Print the type of each thing in it: which one is not what you took it for, and where was it made?"
     ]
 
 
