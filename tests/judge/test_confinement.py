@@ -52,13 +52,35 @@ def test_the_filter_says_what_each_call_may(machine):
     assert verdict(machine, 435) == verdict(machine, 425) == ENOSYS
     assert verdict(machine, seccomp.CLONE[column], [seccomp.CLONE_THREAD | 0x3D0F00]) == ALLOW
     assert verdict(machine, seccomp.CLONE[column], [17]) == EPERM
-    assert verdict(machine, seccomp.PRLIMIT[column], [0, 9, 0, 1]) == ALLOW
-    assert verdict(machine, seccomp.PRLIMIT[column], [0, 9, 1 << 32, 1]) == EPERM
-    assert verdict(machine, seccomp.PRLIMIT[column], [0, 9, 8, 1]) == EPERM
-    assert verdict(machine, seccomp.PRCTL[column], [kernel.PR_SET_PDEATHSIG]) == EPERM
-    assert verdict(machine, seccomp.PRCTL[column], [15]) == ALLOW
-    assert verdict(machine, seccomp.IOCTL[column], [0, seccomp.TIOCSTI]) == EPERM
-    assert verdict(machine, seccomp.IOCTL[column], [0, 0x5401]) == ALLOW
+
+
+NONE, HIGH, LOW = 0, 1 << 32, 8  # addresses
+FIOASYNC, FIOSETOWN, SIOCSPGRP, TIOCSTI, TCSETS, FS_IOC_SETFLAGS = 0x5452, 0x8901, 0x8902, 0x5412, 0x5402, 0x40086602
+LISTED = {  # arguments of the calls that the filter looks into
+    "PRLIMIT": {ALLOW: [(0, 9, NONE, 1)], EPERM: [(0, 9, HIGH, 1), (0, 9, LOW, 1)]},
+    "SENDTO": {ALLOW: [(3, 1, 2, 0, NONE, 0)], EPERM: [(3, 1, 2, 0, HIGH, 9), (3, 1, 2, 0, LOW, 9)]},
+    "PRCTL": {ALLOW: [(15,)], EPERM: [(kernel.PR_SET_PDEATHSIG,), (kernel.PR_SET_DUMPABLE,), (kernel.PR_SCHED_CORE,)]},
+    "IOCTL": {
+        ALLOW: [(3, one) for one in seccomp.ASKED],
+        EPERM: [(3, one) for one in (FIOASYNC, FIOSETOWN, SIOCSPGRP, TIOCSTI, TCSETS, FS_IOC_SETFLAGS)],
+    },
+    "FCNTL": {  # copies and flags; no owner, signal, lock (6, 7, 37, 38) or lease
+        ALLOW: [(3, one, 0xFFFF) for one in (0, 1, 2, 3, 1030)] + [(3, 4, 0xDFFF)],
+        EPERM: [(3, one) for one in (6, 7, 8, 10, 15, 37, 38, 1024, 1031)] + [(3, 4, 0x2000)],
+    },
+    "AFFINITY": {ALLOW: [(0,), (PROCESS,)], EPERM: [(PROCESS + 1,), (1,)]},
+    "PRIORITY": {ALLOW: [(0, 0, 5), (0, PROCESS, 5)], EPERM: [(0, PROCESS + 1, 5), (1, 0, 5), (2, 0, 5), (2, PROCESS)]},
+}
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+@pytest.mark.parametrize("call", LISTED)
+def test_the_filter_looks_into_the_arguments(machine, call):
+    for wanted, calls in LISTED[call].items():
+        for arguments in calls:
+            number = getattr(seccomp, call)[machine == "aarch64"]
+            assert verdict(machine, number, arguments) == wanted, arguments
+            assert verdict(machine, number, [one | 7 << 40 for one in arguments]) in (wanted, EPERM)
 
 
 @pytest.mark.parametrize(("machine", "usual"), [("x86_64", [0, 1, 9, 202, 257]), ("aarch64", [63, 64, 222, 98, 56])])
@@ -74,7 +96,7 @@ def test_calls_by_other_numbers_are_refused():
 def test_no_call_is_listed_twice():
     for column in (0, 1):
         groups = [*seccomp.REFUSED.values(), *seccomp.MISSING.values(), *seccomp.SIGNALS.values()]
-        groups += [seccomp.CLONE, seccomp.PRCTL, seccomp.PRLIMIT, seccomp.IOCTL]
+        groups += [seccomp.CLONE, *(getattr(seccomp, name) for name in LISTED)]
         numbers = [group[column] for group in groups if group[column] is not None]
         assert len(numbers) == len(set(numbers))
 
@@ -92,9 +114,12 @@ def test_numbers_are_those_of_the_kernels_headers(column, header):
     )
     listed = seccomp.REFUSED | seccomp.MISSING | seccomp.SIGNALS
     listed |= {"clone": seccomp.CLONE, "prctl": seccomp.PRCTL, "prlimit64": seccomp.PRLIMIT, "ioctl": seccomp.IOCTL}
+    listed |= {"fcntl": seccomp.FCNTL, "sendto": seccomp.SENDTO, "setpriority": seccomp.PRIORITY}
+    listed |= {"sched_setaffinity": seccomp.AFFINITY}
     known = {name: numbers[column] for name, numbers in listed.items() if f"__NR_{name}" in defined}
     assert len(known) > 60
-    assert known == {name: int(defined[f"__NR_{name}"]) for name in known}
+    alias = {name: defined.get(number, number) for name, number in defined.items()}  # some stand for another name
+    assert known == {name: int(alias[f"__NR_{name}"]) for name in known}
 
 
 class Kernel:
