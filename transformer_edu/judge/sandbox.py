@@ -117,8 +117,12 @@ class _Child:
                 return (
                     f"stopped after {self.limits.seconds:g} s: an endless loop?" if started else "did not start in time"
                 )
-            if scratch.holds_more(self.folder, 4 * self.limits.file):
-                return f"wrote more than {_amount(4 * self.limits.file)} of files"
+            most = 4 * self.limits.file
+            if scratch.holds_more(self.folder, most - scratch.held(self.process.pid, self.folder, self.limits.file)):
+                return f"wrote more than {_amount(most)} of files"
+            with suppress(OSError):  # only Linux tells
+                if len(os.listdir(f"/proc/{self.process.pid}/task")) > self.limits.threads:
+                    return f"started more than {self.limits.threads} threads"
 
     @property
     def too_long(self) -> bool:

@@ -124,13 +124,14 @@ REFUSED: dict[str, tuple[int | None, int | None]] = {
 MISSING = {"clone3": (435, 435), "io_uring_setup": (425, 425)}
 # Allowed for this process's own threads only.
 SIGNALS = {"kill": (62, 129), "tgkill": (234, 131), "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240)}
-AFFINITY, PRIORITY = (203, 122), (141, 140)
+AFFINITY, PRIORITY, CLOSE_RANGE = (203, 122), (141, 140), (436, 436)
 # Allowed for what is named below only.
 CLONE, PRCTL, PRLIMIT, IOCTL, FCNTL, SENDTO = (56, 220), (157, 167), (302, 261), (16, 29), (72, 25), (44, 206)
 SECCOMP = (317, 277)
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
-CLONE_THREAD, O_ASYNC, F_SETFL, PRIO_PROCESS = 0x10000, 0x2000, 4, 0
+CLONE_THREAD, CLONE_FILES, CLOSE_RANGE_UNSHARE = 0x10000, 0x400, 2  # a thread with open files of its own hides them
+O_ASYNC, F_SETFL, PRIO_PROCESS = 0x2000, 4, 0
 # Of a descriptor: whether it is a terminal and how wide, how much waits in it, whether it blocks and is inherited. Not
 # whom it sends signals to, locks and leases, a terminal's settings and input, attributes and encryption of files.
 ASKED = (0x5401, 0x802C542A, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)  # ioctl: TCGETS, TCGETS2, TIOCGWINSZ, FIO…
@@ -176,7 +177,8 @@ def program(machine: str, process: int) -> list[Instruction]:
     bodies += [(numbers, _one_of(0, [process], ALLOWED, REFUSAL)) for numbers in SIGNALS.values()]
     itself = [0, process]
     bodies += [
-        (CLONE, [_argument(0), (ANY_BIT, 0, 1, CLONE_THREAD), ALLOWED, REFUSAL]),
+        (CLONE, [_argument(0), (ANY_BIT, 1, 0, CLONE_THREAD), REFUSAL, (ANY_BIT, 0, 1, CLONE_FILES), ALLOWED, REFUSAL]),
+        (CLOSE_RANGE, _without(2, CLOSE_RANGE_UNSHARE)),
         (PRCTL, _one_of(0, PRCTL_REFUSED, REFUSAL, ALLOWED)),
         (IOCTL, _one_of(1, ASKED, ALLOWED, REFUSAL)),
         (FCNTL, [_argument(1), (EQUAL, 0, 4, F_SETFL), *_without(2, O_ASYNC), *_one_of(1, COPIED, ALLOWED, REFUSAL)]),
