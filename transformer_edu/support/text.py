@@ -1,28 +1,38 @@
-"""Text for people: wrapped, and, where others wrote it, made harmless and not too long."""
+"""Printed text that fits a page of the book and a narrow terminal; and, where others wrote it, does no harm there."""
 
 import textwrap
-import unicodedata
 
 
 def wrapped(text: str, width: int = 72, hanging: int = 11) -> str:
-    """Break text into lines of at most `width` columns, all but the first of which begin `hanging` columns further in.
+    """Each line of `text` in lines of at most `width` columns, those after its first indented by `hanging` more.
 
-    What is no space stays as it is, and a word that is longer than a line is broken.
+    Words are never cut: one that is wider than a line has a line of its own. Spaces between words, and the indent of
+    a line, stay as they are.
     """
-    return textwrap.fill(text, width, subsequent_indent=" " * hanging, break_on_hyphens=False)
+    return "\n".join(_wrapped_line(line, width, hanging) for line in text.split("\n"))
+
+
+def _wrapped_line(line: str, width: int, hanging: int) -> str:
+    if len(line) <= width:
+        return line
+    own = len(line) - len(line.lstrip())
+    return textwrap.fill(
+        line.strip(),
+        width,
+        initial_indent=" " * own,
+        subsequent_indent=" " * (own + hanging),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def printable(text: str, longest: int = 4000) -> str:
     """Other people's text as one line that any terminal and any encoding takes.
 
-    Line breaks, control characters (a terminal obeys them), lone surrogates (no encoding has them) and invisible
-    characters, which may turn what follows around, are shown as Python writes them: `\\n`, `\\x1b`, `\\ud800`. What
-    comes after `longest` characters is left out, and that is said.
+    Line breaks, control characters (a terminal obeys them), lone surrogates (no encoding has them), and invisible
+    characters, which may turn what follows around or look like a space and be none, are shown as Python writes them:
+    `\\n`, `\\x1b`, `\\ud800`. What comes after `longest` characters is left out, and that is said.
     """
-    shown = "".join(one if _is_seen(one) else ascii(one)[1:-1] for one in text[:longest])
+    shown = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text[:longest])
     rest = len(text) - longest
     return f"{shown} … ({rest:,} more characters)" if rest > 0 else shown
-
-
-def _is_seen(character: str) -> bool:
-    return character.isprintable() or unicodedata.category(character) == "Zs"
