@@ -24,6 +24,7 @@ from typing import IO
 from transformer_edu.judge import scratch, wire
 from transformer_edu.judge.inside import answer, lock_down, out_of_memory, receive
 from transformer_edu.judge.limits import Limits
+from transformer_edu.support.text import printable
 
 __all__ = ["Limits", "Outcome", "answer", "lock_down", "out_of_memory", "receive", "run"]
 
@@ -202,7 +203,7 @@ def _told(status: int, answered: bool, printed: str, limits: Limits) -> str | No
     if last.startswith("MemoryError") or "can't allocate memory" in last or "std::bad_alloc" in end:
         return f"asked for more memory than {_amount(limits.memory)}"
     if status == 1 and "Traceback (most recent call last)" in end:
-        return f"failed with {last[:200]}"
+        return f"failed with {printable(last, 200)}"
     if status >= 0:
         return f"ended the process itself (exit status {status})"
     with suppress(ValueError):  # a real-time signal has no name
