@@ -2,16 +2,23 @@
 
 import copy
 import json
+import os
+import shutil
+import sys
+from dataclasses import replace
 
 import pytest
+import torch
 from torch import nn
 
+from transformer_edu.commands import check as check_command
 from transformer_edu.commands.main import main
 from transformer_edu.judge import judging
 from transformer_edu.judge.judging import guess, judge_file
 from transformer_edu.judge.kinds import KINDS
 from transformer_edu.judge.packing import pack
 from transformer_edu.judge.sandbox import Limits, Outcome
+from transformer_edu.judge.verdict import ELSEWHERE, Verdict, beyond
 
 MASK = "import torch\ndef causal_mask(size):\n    return torch.ones(size, size).tril().bool()\n"
 
@@ -108,6 +115,7 @@ def test_what_others_wrote_neither_forges_a_line_nor_fills_the_terminal(text, ch
 
 NAN = float("nan")
 TOLD = {"unprotected": [], "trouble": None}
+MANY = {str(n): torch.ones(12, 12) for n in range(3000)}
 SEEN = KINDS["feed_forward"].observe(nn.Identity)  # whatever it is, it has the form
 
 
@@ -127,6 +135,7 @@ FORGED = {
     "runs without experiments": lambda: pack({"": ([], SEEN[1])}, TOLD),
     "an experiment too few": lambda: pack({"": (SEEN[0][:-1], SEEN[1])}, TOLD),
     "nothing seen": lambda: changed(dict.clear),
+    "parameters without end": lambda: pack({"": (SEEN[0], replace(SEEN[1], named=MANY))}, TOLD),
     "words for numbers": lambda: changed(lambda one: one.update(output="3", again="4")),
     "a convention that is none": lambda: pack({"x\n✓ all": ([{}], SEEN[1])}, TOLD),
     "NaN for words": lambda: pack({}, {"unprotected": [NAN], "trouble": NAN}),
@@ -147,6 +156,22 @@ def test_forged_answers_are_no_fault_no_traceback_and_valid_json(forged, tmp_pat
         assert (left.value.code, len(out) < 5000) == (2, True), out
         assert read(out)
         assert not [line for line in out.encode().decode().splitlines() if line.startswith("✓")]
+
+
+@pytest.mark.parametrize(("terminal", "widest"), [(False, 72), (True, 50)])
+def test_a_diagnosis_wraps_under_its_text(terminal, widest, tmp_path, monkeypatch, capsys):
+    (tmp_path / "own.py").touch()
+    found = judging.Judgement("attention", Verdict("attention", beyond(ELSEWHERE)), None, (), "")
+    monkeypatch.setattr(check_command, "judge_file", lambda *given: found)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    monkeypatch.setattr(shutil, "get_terminal_size", lambda: os.terminal_size((50, 20)))
+    with pytest.raises(SystemExit):
+        main(["check", f"{tmp_path}/own.py:attention", "--as", "attention"])
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first.startswith("✗ attention")
+    assert 40 < max(map(len, lines)) <= widest
+    assert {line[:12].strip() for line in lines} >= {"Why:", "Hint:", ""}
+    assert all(line[12:].strip() for line in lines)
 
 
 def test_help_says_what_a_verdict_is_worth(capsys):

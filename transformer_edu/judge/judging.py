@@ -7,6 +7,7 @@ from pathlib import Path
 
 from transformer_edu.checks.engine.laboratory import laboratory
 from transformer_edu.judge.experiment import Seen
+from transformer_edu.judge.kind import Parameters
 from transformer_edu.judge.kinds import KINDS
 from transformer_edu.judge.packing import Runs, unpack
 from transformer_edu.judge.sandbox import Limits, run
@@ -14,6 +15,7 @@ from transformer_edu.judge.verdict import Unreadable, Verdict, judge
 from transformer_edu.support.text import printable
 
 LONGEST = 1000  # characters of an error's text
+MOST = 2000  # parameters: a Transformer of six layers has 260
 NUMBERS = "output", "again", "mean", "spread"
 SENTENCES = 10  # on what is not protected
 GUESSES = {  # the first whose pattern is found in the name
@@ -112,7 +114,7 @@ def _judged(kind: str, runs: Runs) -> tuple[Verdict | None, str | None]:
     """
     try:
         with laboratory():
-            verdict = judge(KINDS[kind], {name: (_checked(seen), learned) for name, (seen, learned) in runs.items()})
+            verdict = judge(KINDS[kind], {name: _checked(*one) for name, one in runs.items()})
     except Unreadable as problem:
         return None, f"could not be judged: {problem}. An adapter can hand over its parts one by one"
     except Exception as error:
@@ -122,12 +124,15 @@ def _judged(kind: str, runs: Runs) -> tuple[Verdict | None, str | None]:
     return verdict, None
 
 
-def _checked(seen: list[Seen]) -> list[Seen]:
+def _checked(seen: list[Seen], learned: Parameters) -> tuple[list[Seen], Parameters]:
     """The same with the words that the code's own errors brought in made harmless, each a line.
 
     Raises:
-        ValueError: there are words in the place of numbers, or numbers of shapes that do not belong together.
+        ValueError: there are words in the place of numbers, numbers of shapes that do not belong together, or
+            parameters without end.
     """
+    if len(learned.named) > MOST:
+        raise ValueError(f"no component has more than {MOST} parameters")
     for one in seen:
         numbers = [one[name] for name in NUMBERS if name in one]
         shapes = {getattr(value, "shape", None) for value in numbers}
@@ -136,4 +141,4 @@ def _checked(seen: list[Seen]) -> list[Seen]:
     return [
         {name: printable(value, LONGEST) if isinstance(value, str) else value for name, value in one.items()}
         for one in seen
-    ]
+    ], learned

@@ -5,8 +5,9 @@ before any foreign code) and `answer`.
 
 What the child may not do is enforced by the operating system, and by Linux best: see `limits.py`, `landlock.py`,
 `seccomp.py`. What is not stopped anywhere: foreign code can *read* every file that the user can read (and print it),
-and it runs in the process that answers, so that it could find the means to answer in its memory and answer by itself.
-An answer is therefore nothing but a claim. Judge its numbers out here, and never unpickle it.
+it can keep all processors busy until its time is over, and it runs in the process that answers, so that it could find
+the means to answer in its memory and answer by itself. An answer is therefore nothing but a claim. Judge its numbers
+out here, and never unpickle it.
 """
 
 import os
