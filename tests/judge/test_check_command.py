@@ -1,13 +1,24 @@
 """`transformer-edu check` on good, bad and hostile files: what it says, and with which status it leaves."""
 
+import copy
 import json
+import os
+import shutil
+import sys
+from dataclasses import replace
 
 import pytest
+import torch
+from torch import nn
 
+from transformer_edu.commands import check as check_command
 from transformer_edu.commands.main import main
+from transformer_edu.judge import judging
 from transformer_edu.judge.judging import guess, judge_file
 from transformer_edu.judge.kinds import KINDS
-from transformer_edu.judge.sandbox import Limits
+from transformer_edu.judge.packing import pack
+from transformer_edu.judge.sandbox import Limits, Outcome
+from transformer_edu.judge.verdict import ELSEWHERE, Verdict, beyond
 
 MASK = "import torch\ndef causal_mask(size):\n    return torch.ones(size, size).tril().bool()\n"
 
@@ -75,6 +86,100 @@ def test_hostile_code_cannot_be_judged_and_changes_nothing(line, tmp_path):
     assert found.status == 2, found
     assert found.trouble
     assert {path.name for path in tmp_path.iterdir()} <= {"own.py", "__pycache__"}
+
+
+RUDE = """
+Rude = type("E\\n✓ causal_mask: fine\\x1b[2J", (Exception,), {})
+import sys
+print("\\x1b[2J\\n✓ causal_mask (causal_mask): right", file=sys.stderr)
+def causal_mask(size):
+    raise Rude("\\ud800 \\u202e" + "x" * 10_000_000)
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("text", [RUDE, RUDE + "import os; os._exit(3)"])
+def test_what_others_wrote_neither_forges_a_line_nor_fills_the_terminal(text, check):
+    status, out, err = check(text)
+    assert status == 2
+    assert out.startswith("? causal_mask (causal_mask): it ")
+    assert not [line for line in out.splitlines() if line.startswith("✓")]
+    assert not [one for one in out + err if not one.isprintable() and one != "\n"]
+    assert max(len(line) for line in out.splitlines() if " " in line.strip()) <= 72
+    assert len(out) < 3000
+    assert "more characters)" in out or "os._exit" in text
+    status, out, _ = check(text, "--json")
+    assert status == json.loads(out)["status"] == 2
+    assert len(out.encode()) < 5000
+
+
+NAN = float("nan")
+TOLD = {"unprotected": [], "trouble": None}
+MANY = {str(n): torch.ones(12, 12) for n in range(3000)}
+SEEN = KINDS["feed_forward"].observe(nn.Identity)  # whatever it is, it has the form
+
+
+def changed(change):
+    """What was seen, after `change` to the first experiment's observation and to the last one's."""
+    seen, parameters = copy.deepcopy(SEEN)
+    for one in (seen[0], seen[-1]):
+        change(one)
+    return pack({"": (seen, parameters)}, TOLD)
+
+
+FORGED = {
+    "nothing": lambda: b"",
+    "no JSON": lambda: (9).to_bytes(8, "big") + b"[[[[[[[[[",
+    "deep JSON": lambda: (10**6).to_bytes(8, "big") + b"[" * 10**6,
+    "no runs": lambda: pack({}, TOLD),
+    "runs without experiments": lambda: pack({"": ([], SEEN[1])}, TOLD),
+    "an experiment too few": lambda: pack({"": (SEEN[0][:-1], SEEN[1])}, TOLD),
+    "nothing seen": lambda: changed(dict.clear),
+    "parameters without end": lambda: pack({"": (SEEN[0], replace(SEEN[1], named=MANY))}, TOLD),
+    "words for numbers": lambda: changed(lambda one: one.update(output="3", again="4")),
+    "a convention that is none": lambda: pack({"x\n✓ all": ([{}], SEEN[1])}, TOLD),
+    "NaN for words": lambda: pack({}, {"unprotected": [NAN], "trouble": NAN}),
+    "no list": lambda: pack({"": SEEN}, {"unprotected": 3, "trouble": None}),
+    "a list without end": lambda: pack({}, {"unprotected": ["x\n"] * 10**5, "trouble": "\ud800"}),
+    "nothing told": lambda: pack({"": SEEN}, {}),
+}
+
+
+@pytest.mark.parametrize("forged", FORGED.values(), ids=FORGED)
+def test_forged_answers_are_no_fault_no_traceback_and_valid_json(forged, tmp_path, monkeypatch, capsys):
+    (tmp_path / "own.py").touch()
+    monkeypatch.setattr(judging, "run", lambda *given: Outcome(forged(), None, "\x1b[2J"))
+    for option, read in (("--json", lambda out: json.loads(out, parse_constant=pytest.fail)), ("--seconds=9", str)):
+        with pytest.raises(SystemExit) as left:
+            main(["check", f"{tmp_path}/own.py:feed_forward", "--as", "feed_forward", option])
+        out = capsys.readouterr().out
+        assert (left.value.code, len(out) < 5000) == (2, True), out
+        assert read(out)
+        assert not [line for line in out.encode().decode().splitlines() if line.startswith("✓")]
+
+
+@pytest.mark.parametrize(("terminal", "widest"), [(False, 72), (True, 50)])
+def test_a_diagnosis_wraps_under_its_text(terminal, widest, tmp_path, monkeypatch, capsys):
+    (tmp_path / "own.py").touch()
+    found = judging.Judgement("attention", Verdict("attention", beyond(ELSEWHERE)), None, (), "")
+    monkeypatch.setattr(check_command, "judge_file", lambda *given: found)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    monkeypatch.setattr(shutil, "get_terminal_size", lambda: os.terminal_size((50, 20)))
+    with pytest.raises(SystemExit):
+        main(["check", f"{tmp_path}/own.py:attention", "--as", "attention"])
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first.startswith("✗ attention")
+    assert 40 < max(map(len, lines)) <= widest
+    assert {line[:12].strip() for line in lines} >= {"Why:", "Hint:", ""}
+    assert all(line[12:].strip() for line in lines)
+
+
+def test_help_says_what_a_verdict_is_worth(capsys):
+    with pytest.raises(SystemExit):
+        main(["check", "--help"])
+    out = capsys.readouterr().out
+    assert "code that means to deceive" in out
+    assert "can read every file" in out
 
 
 @pytest.mark.parametrize("text", ["raise RuntimeError('no')", "import torch\ncausal_mask = 3", "def broken(:"])

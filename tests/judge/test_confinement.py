@@ -1,5 +1,6 @@
 """What is asked of the kernel, and what the two ends of a sandbox say: looked at without a second process."""
 
+import ctypes
 import errno
 import os
 import struct
@@ -50,15 +51,37 @@ def test_the_filter_says_what_each_call_may(machine):
         assert verdict(machine, numbers[column], [PROCESS + 1, 9]) == EPERM
         assert verdict(machine, numbers[column], [0, 9]) == EPERM
     assert verdict(machine, 435) == verdict(machine, 425) == ENOSYS
-    assert verdict(machine, seccomp.CLONE[column], [seccomp.CLONE_THREAD | 0x3D0F00]) == ALLOW
-    assert verdict(machine, seccomp.CLONE[column], [17]) == EPERM
-    assert verdict(machine, seccomp.PRLIMIT[column], [0, 9, 0, 1]) == ALLOW
-    assert verdict(machine, seccomp.PRLIMIT[column], [0, 9, 1 << 32, 1]) == EPERM
-    assert verdict(machine, seccomp.PRLIMIT[column], [0, 9, 8, 1]) == EPERM
-    assert verdict(machine, seccomp.PRCTL[column], [kernel.PR_SET_PDEATHSIG]) == EPERM
-    assert verdict(machine, seccomp.PRCTL[column], [15]) == ALLOW
-    assert verdict(machine, seccomp.IOCTL[column], [0, seccomp.TIOCSTI]) == EPERM
-    assert verdict(machine, seccomp.IOCTL[column], [0, 0x5401]) == ALLOW
+
+
+NONE, HIGH, LOW = 0, 1 << 32, 8  # addresses
+FIOASYNC, FIOSETOWN, SIOCSPGRP, TIOCSTI, TCSETS, FS_IOC_SETFLAGS = 0x5452, 0x8901, 0x8902, 0x5412, 0x5402, 0x40086602
+LISTED = {  # arguments of the calls that the filter looks into
+    "CLONE": {ALLOW: [(0x3D0F00,)], EPERM: [(17,), (0x3D0F00 & ~seccomp.CLONE_FILES,), (0x3C0F00,)]},  # a thread's own
+    "CLOSE_RANGE": {ALLOW: [(3, 9, 0), (3, 9, 4)], EPERM: [(3, 9, 2), (3, 9, 6)]},
+    "PRLIMIT": {ALLOW: [(0, 9, NONE, 1)], EPERM: [(0, 9, HIGH, 1), (0, 9, LOW, 1)]},
+    "SENDTO": {ALLOW: [(3, 1, 2, 0, NONE, 0)], EPERM: [(3, 1, 2, 0, HIGH, 9), (3, 1, 2, 0, LOW, 9)]},
+    "PRCTL": {ALLOW: [(15,)], EPERM: [(kernel.PR_SET_PDEATHSIG,), (kernel.PR_SET_DUMPABLE,), (kernel.PR_SCHED_CORE,)]},
+    "IOCTL": {
+        ALLOW: [(3, one) for one in seccomp.ASKED],
+        EPERM: [(3, one) for one in (FIOASYNC, FIOSETOWN, SIOCSPGRP, TIOCSTI, TCSETS, FS_IOC_SETFLAGS)],
+    },
+    "FCNTL": {  # copies and flags; no owner, signal, lock (6, 7, 37, 38) or lease
+        ALLOW: [(3, one, 0xFFFF) for one in (0, 1, 2, 3, 1030)] + [(3, 4, 0xDFFF)],
+        EPERM: [(3, one) for one in (6, 7, 8, 10, 15, 37, 38, 1024, 1031)] + [(3, 4, 0x2000)],
+    },
+    "AFFINITY": {ALLOW: [(0,), (PROCESS,)], EPERM: [(PROCESS + 1,), (1,)]},
+    "PRIORITY": {ALLOW: [(0, 0, 5), (0, PROCESS, 5)], EPERM: [(0, PROCESS + 1, 5), (1, 0, 5), (2, 0, 5), (2, PROCESS)]},
+}
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+@pytest.mark.parametrize("call", LISTED)
+def test_the_filter_looks_into_the_arguments(machine, call):
+    for wanted, calls in LISTED[call].items():
+        for arguments in calls:
+            number = getattr(seccomp, call)[machine == "aarch64"]
+            assert verdict(machine, number, arguments) == wanted, arguments
+            assert verdict(machine, number, [one | 7 << 40 for one in arguments]) in (wanted, EPERM)
 
 
 @pytest.mark.parametrize(("machine", "usual"), [("x86_64", [0, 1, 9, 202, 257]), ("aarch64", [63, 64, 222, 98, 56])])
@@ -74,7 +97,7 @@ def test_calls_by_other_numbers_are_refused():
 def test_no_call_is_listed_twice():
     for column in (0, 1):
         groups = [*seccomp.REFUSED.values(), *seccomp.MISSING.values(), *seccomp.SIGNALS.values()]
-        groups += [seccomp.CLONE, seccomp.PRCTL, seccomp.PRLIMIT, seccomp.IOCTL]
+        groups += [getattr(seccomp, name) for name in LISTED]
         numbers = [group[column] for group in groups if group[column] is not None]
         assert len(numbers) == len(set(numbers))
 
@@ -91,10 +114,19 @@ def test_numbers_are_those_of_the_kernels_headers(column, header):
         line.split()[1:3] for line in Path(header).read_text().splitlines() if line.startswith("#define __NR")
     )
     listed = seccomp.REFUSED | seccomp.MISSING | seccomp.SIGNALS
-    listed |= {"clone": seccomp.CLONE, "prctl": seccomp.PRCTL, "prlimit64": seccomp.PRLIMIT, "ioctl": seccomp.IOCTL}
+    listed |= {
+        "clone": seccomp.CLONE,
+        "close_range": seccomp.CLOSE_RANGE,
+        "prctl": seccomp.PRCTL,
+        "prlimit64": seccomp.PRLIMIT,
+        "ioctl": seccomp.IOCTL,
+    }
+    listed |= {"fcntl": seccomp.FCNTL, "sendto": seccomp.SENDTO, "setpriority": seccomp.PRIORITY}
+    listed |= {"sched_setaffinity": seccomp.AFFINITY}
     known = {name: numbers[column] for name, numbers in listed.items() if f"__NR_{name}" in defined}
     assert len(known) > 60
-    assert known == {name: int(defined[f"__NR_{name}"]) for name in known}
+    alias = {name: defined.get(number, number) for name, number in defined.items()}  # some stand for another name
+    assert known == {name: int(alias[f"__NR_{name}"]) for name in known}
 
 
 class Kernel:
@@ -150,7 +182,7 @@ def test_every_limit_is_set_and_a_lower_one_stays(monkeypatch):
     assert asked[limits.resource.RLIMIT_CORE] == (0, 0)
     assert asked[limits.resource.RLIMIT_NOFILE] == (50, 50)
     monkeypatch.setattr(limits, "_address_space", lambda: None)
-    assert "Memory is not limited" in limits.hold(Limits())[0]
+    assert "Memory and threads are not limited" in limits.hold(Limits())[0]
     assert asked[limits.resource.RLIMIT_NPROC] == (1, 1)
 
 
@@ -247,6 +279,40 @@ def test_names_and_bytes_in_a_folder_are_counted(tmp_path):
     (tmp_path / "a" / "large").write_bytes(bytes(5 * scratch.ENTRY))
     assert scratch.holds_more(tmp_path, 5 * scratch.ENTRY)
     assert not scratch.holds_more(tmp_path / "none", 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_deleted_files_count_as_they_are_and_mapped_ones_as_the_largest(tmp_path):
+    def held():
+        return scratch.held(os.getpid(), tmp_path, 1 << 20)
+
+    with (tmp_path / "one").open("w+b") as file:
+        file.write(bytes(2 * scratch.ENTRY))
+        file.flush()
+        libc = ctypes.CDLL(None)
+        libc.mmap.restype = ctypes.c_void_p
+        kept = libc.mmap(None, 1, 1, 1, file.fileno(), ctypes.c_long(0))  # Python's own keeps the file open
+        assert held() == 0
+        (tmp_path / "one").unlink()
+        assert held() == 2 * scratch.ENTRY
+    assert held() == 1 << 20
+    libc.munmap(ctypes.c_void_p(kept), 1)
+    assert held() == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such rights")
+def test_what_cannot_be_counted_is_too_much(tmp_path, monkeypatch):
+    with scratch.folder() as folder:
+        monkeypatch.chdir(folder)
+        for _ in range(30):  # names that are longer together than a path may be
+            os.mkdir("n" * 200)
+            os.chdir("n" * 200)
+        Path("unseen").write_bytes(bytes(1 << 20))
+        assert scratch.holds_more(folder, 1 << 20)
+        monkeypatch.chdir(tmp_path)
+    (tmp_path / "written and not read").mkdir(0o300)
+    (tmp_path / "written and not read" / "unseen").write_bytes(bytes(1 << 20))
+    assert scratch.holds_more(tmp_path, 1 << 20)  # root sees it, others do not
 
 
 @pytest.mark.parametrize(

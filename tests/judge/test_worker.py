@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from transformer_edu.judge import worker
+from transformer_edu.judge.kind import Kind
 from transformer_edu.judge.packing import unpack
 
 MASK = "import torch\ndef causal_mask(size):\n    return torch.ones(size, size).tril().bool()\n"
@@ -76,4 +77,15 @@ def test_what_belongs_to_everybody_may_not_be_changed(told):
     finally:
         torch.allclose = kept
     assert remarks["trouble"] == "changes what is not its own: torch.allclose"
+    assert runs == {}
+
+
+def test_what_observes_may_not_be_exchanged(told, monkeypatch):
+    monkeypatch.setattr(Kind, "observe", Kind.observe)  # put back in the end
+    forged = (
+        "from transformer_edu.judge.kind import Kind\nreal = Kind.observe\n"
+        "Kind.observe = lambda self, target, *given: real(self, next(self.rights(None))[1], *given)\n"
+    )
+    runs, remarks = told(forged + MASK.replace("tril", "triu"), "causal_mask")
+    assert remarks["trouble"] == "changes what is not its own: Kind.observe"
     assert runs == {}

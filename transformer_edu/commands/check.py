@@ -2,14 +2,29 @@
 
 import argparse
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 from transformer_edu.commands.output import reader_may_leave, say
-from transformer_edu.judge.judging import Judgement, guess, judge_file
+from transformer_edu.judge.judging import LONGEST, Judgement, guess, judge_file
 from transformer_edu.judge.kinds import KINDS
 from transformer_edu.judge.sandbox import Limits
+from transformer_edu.support.text import printable, wrapped
+
+PAGE = 72  # columns, where there is no terminal
+HANGING = 10  # to below the text beside "Symptom:"
+STATUS = "exit status: 0 right, 1 a fault, 2 could not be run or judged"
+TRUST = """\
+what a ✓ is worth: the file runs in a process of its own, which on Linux may neither write outside a folder of its
+own, nor start programs, nor reach a network, nor do anything to other processes; a line says what is not protected
+on this system. It can read every file that you can read, print it, and use the processor until --seconds are over.
+And what is compared is what that process answers: code that means to deceive can answer in the place of what it is
+asked for, and gets its ✓. Of such code, read it.
+
+FILE.py runs by itself: its folder is on the path, relative imports fail, and the modules of a package that are
+imported by their full names are found where PYTHONPATH names the folder above."""
 
 
 def add_parser(commands: Any) -> None:
@@ -18,7 +33,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "check",
         help="judge a component of a Python file: right, or what is wrong with it",
-        epilog=f"kinds, and how each is called:\n{kinds}\n\nexit status: 0 right, 1 a fault, 2 could not be run",
+        epilog=f"kinds, and how each is called:\n{kinds}\n\n{STATUS}\n\n{TRUST}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("what", metavar="FILE.py:NAME", help="a function or class, and the file that it stands in")
@@ -39,8 +54,10 @@ def run(options: argparse.Namespace) -> None:
     if options.kind is None and not options.json:
         say(f"{name} is judged as {kind}; another kind is named with --as")
     found = judge_file(path, name, kind, adapter, Limits(seconds=options.seconds))
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else PAGE
+    lines = [as_json(found)] if options.json else [wrapped(line, width, HANGING) for line in in_words(found, name)]
     with reader_may_leave():
-        print(as_json(found) if options.json else "\n".join(in_words(found, name)), flush=True)
+        print(*lines, sep="\n", flush=True)
     sys.exit(found.status)
 
 
@@ -53,27 +70,27 @@ def place_of(option: str, text: str) -> tuple[Path, str]:
 
 
 def in_words(found: Judgement, name: str) -> list[str]:
-    """The verdict, for people."""
+    """The verdict, for people, in lines of any length; what others wrote begins none of them."""
     verdict = found.verdict
     if verdict is None:
-        lines = [f"? {name} ({found.kind}): it {found.trouble}"]
+        lines = [f"? {name} ({found.kind}): it {printable(found.trouble or '')}"]
         printed = found.printed.strip().splitlines()[-3:]
-        lines += ["  It printed:", *(f"    {line}" for line in printed)] if printed else []
+        lines += ["  It printed:", *(f"    {printable(line, LONGEST)}" for line in printed)] if printed else []
     elif verdict.fault is None:
         lines = [f"✓ {name} ({found.kind}): {verdict.passed} experiments, nothing wrong"]
     else:
-        lines = [f"✗ {name} ({found.kind}): {verdict.fault.name}"]
+        lines = [f"✗ {name} ({found.kind}): {printable(verdict.fault.name)}"]
         told = {
             "Seen in": verdict.where,
-            "It said": verdict.detail,
+            "It said": printable(verdict.detail),
             "Why": verdict.fault.why,
             "Symptom": verdict.fault.symptom,
             "Hint": verdict.fault.hint,
         }
         lines += [f"  {label + ':':9} {text}" for label, text in told.items() if text]
     remarks = verdict.remarks if verdict else ()
-    lines += [f"  Remark:   {remark}" for remark in remarks]
-    return lines + [f"  Not protected here: {one}" for one in found.unprotected]
+    lines += [f"  Remark:   {printable(remark)}" for remark in remarks]
+    return lines + [f"  Not protected here: {printable(one)}" for one in found.unprotected]
 
 
 def as_json(found: Judgement) -> str:
@@ -84,14 +101,16 @@ def as_json(found: Judgement) -> str:
         {
             "status": found.status,
             "kind": found.kind,
-            "trouble": found.trouble,
-            "fault": fault and {"name": fault.name, "why": fault.why, "symptom": fault.symptom, "hint": fault.hint},
+            "trouble": found.trouble and printable(found.trouble),
+            "fault": fault
+            and {"name": printable(fault.name), "why": fault.why, "symptom": fault.symptom, "hint": fault.hint},
             "known": bool(verdict and verdict.known),
             "where": verdict.where if verdict else "",
-            "detail": verdict.detail if verdict else "",
-            "remarks": list(verdict.remarks) if verdict else [],
-            "not_protected": list(found.unprotected),
+            "detail": printable(verdict.detail) if verdict else "",
+            "remarks": [printable(one) for one in verdict.remarks] if verdict else [],
+            "not_protected": [printable(one) for one in found.unprotected],
         },
         ensure_ascii=False,
+        allow_nan=False,
         indent=1,
     )

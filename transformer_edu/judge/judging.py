@@ -6,11 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from transformer_edu.checks.engine.laboratory import laboratory
+from transformer_edu.judge.experiment import Seen
+from transformer_edu.judge.kind import Parameters
 from transformer_edu.judge.kinds import KINDS
-from transformer_edu.judge.packing import unpack
+from transformer_edu.judge.packing import Runs, unpack
 from transformer_edu.judge.sandbox import Limits, run
 from transformer_edu.judge.verdict import Unreadable, Verdict, judge
+from transformer_edu.support.text import printable
 
+LONGEST = 1000  # characters of an error's text
+MOST = 2000  # parameters: a Transformer of six layers has 260
+NUMBERS = "output", "again", "mean", "spread"
+SENTENCES = 10  # on what is not protected
 GUESSES = {  # the first whose pattern is found in the name
     "kv_cache": r"cache",
     "beam_search": r"beam",
@@ -87,21 +94,51 @@ def judge_file(
         "adapter": [str(adapter[0].resolve()), adapter[1]] if adapter else None,
     }
     outcome = run("transformer_edu.judge.worker", json.dumps(order).encode(), limits or Limits())
-    if outcome.answer is None:
-        return Judgement(kind, None, outcome.trouble, (), outcome.printed)
+    verdict, trouble, unprotected = None, outcome.trouble, []
+    if outcome.answer is not None:
+        try:
+            runs, told = unpack(outcome.answer)
+            unprotected = [printable(str(one), LONGEST) for one in told["unprotected"][:SENTENCES]]
+            trouble = None if told["trouble"] is None else printable(str(told["trouble"]), LONGEST)
+        except (ValueError, LookupError, TypeError) as error:
+            trouble = f"could not be judged: {error}"
+        if trouble is None:
+            verdict, trouble = _judged(kind, runs)
+    return Judgement(kind, verdict, trouble, tuple(unprotected), outcome.printed)
+
+
+def _judged(kind: str, runs: Runs) -> tuple[Verdict | None, str | None]:
+    """The verdict on what a process answered, or why there is none.
+
+    Answers may be forged, so that nothing is sure of them: what cannot be judged is no fault of anybody's code.
+    """
     try:
-        runs, told = unpack(outcome.answer)
-    except ValueError as error:
-        return Judgement(kind, None, str(error), (), outcome.printed)
-    unprotected = tuple(str(one) for one in told.get("unprotected") or ())
-    trouble = told.get("trouble")
-    verdict = None
-    if not trouble:
         with laboratory():
-            try:
-                verdict = judge(KINDS[kind], runs)
-            except Unreadable as problem:
-                trouble = f"could not be judged: {problem}. An adapter can hand over its parts one by one"
-        if verdict is not None and verdict.fault is not None and verdict.fault.name == "it stops with an error":
-            trouble, verdict = f"could not be run: {verdict.detail}. It was called as {KINDS[kind].is_called}", None
-    return Judgement(kind, verdict, trouble, unprotected, outcome.printed)
+            verdict = judge(KINDS[kind], {name: _checked(*one) for name, one in runs.items()})
+    except Unreadable as problem:
+        return None, f"could not be judged: {problem}. An adapter can hand over its parts one by one"
+    except Exception as error:
+        return None, f"could not be judged: its process answered what no component does ({type(error).__name__})"
+    if verdict.fault is not None and verdict.fault.name == "it stops with an error":
+        return None, f"could not be run: {verdict.detail}. It was called as {KINDS[kind].is_called}"
+    return verdict, None
+
+
+def _checked(seen: list[Seen], learned: Parameters) -> tuple[list[Seen], Parameters]:
+    """The same with the words that the code's own errors brought in made harmless, each a line.
+
+    Raises:
+        ValueError: there are words in the place of numbers, numbers of shapes that do not belong together, or
+            parameters without end.
+    """
+    if len(learned.named) > MOST:
+        raise ValueError(f"no component has more than {MOST} parameters")
+    for one in seen:
+        numbers = [one[name] for name in NUMBERS if name in one]
+        shapes = {getattr(value, "shape", None) for value in numbers}
+        if None in shapes or ("spread" in one and len(shapes) > 1) or not seen[0]:
+            raise ValueError("no observation is like this")
+    return [
+        {name: printable(value, LONGEST) if isinstance(value, str) else value for name, value in one.items()}
+        for one in seen
+    ], learned

@@ -7,7 +7,7 @@ import sys
 
 ON_LINUX = sys.platform == "linux" and sys.maxsize > 2**32
 
-PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS = 1, 38
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, PR_SCHED_CORE = 1, 4, 38, 62
 
 
 def call(number: int, *arguments: int | ctypes.Array | None) -> int:

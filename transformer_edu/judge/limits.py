@@ -25,12 +25,13 @@ class Limits:
     output: int = 64 << 20  # of the answer
     printed: int = 64 << 10  # what is kept of stdout and stderr: the end of it
     file: int = 16 << 20  # the largest file; all files together may hold four times that
+    threads: int = 512  # at one time; more than any machine has cores
 
 
 def hold(limits: Limits) -> list[str]:
     """Hold this process to `limits` for good; returns a sentence for each thing that this system does not limit."""
     if sys.platform == "win32":
-        return ["On Windows neither memory nor the size of files is limited."]
+        return ["On Windows neither memory, nor threads, nor the size of files is limited."]
     cores = os.cpu_count() or 1
     spent = resource.getrusage(resource.RUSAGE_SELF)
     _set(resource.RLIMIT_CPU, math.ceil(spent.ru_utime + spent.ru_stime + limits.seconds * cores) + 5)
@@ -41,7 +42,7 @@ def hold(limits: Limits) -> list[str]:
     if taken is None:
         with suppress(OSError, ValueError):
             _set(resource.RLIMIT_NPROC, 1)  # threads do not count there: it only cannot fork
-        return ["Memory is not limited: only Linux tells and limits how much a process has."]
+        return ["Memory and threads are not limited: only Linux tells how much of them a process has."]
     _set(resource.RLIMIT_AS, taken + limits.memory)
     return []
 

@@ -5,8 +5,9 @@ before any foreign code) and `answer`.
 
 What the child may not do is enforced by the operating system, and by Linux best: see `limits.py`, `landlock.py`,
 `seccomp.py`. What is not stopped anywhere: foreign code can *read* every file that the user can read (and print it),
-and it runs in the process that answers, so that it could find the means to answer in its memory and answer by itself.
-An answer is therefore nothing but a claim. Judge its numbers out here, and never unpickle it.
+it can keep all processors busy until its time is over, and it runs in the process that answers, so that it could find
+the means to answer in its memory and answer by itself. An answer is therefore nothing but a claim. Judge its numbers
+out here, and never unpickle it.
 """
 
 import os
@@ -24,6 +25,7 @@ from typing import IO
 from transformer_edu.judge import scratch, wire
 from transformer_edu.judge.inside import answer, lock_down, out_of_memory, receive
 from transformer_edu.judge.limits import Limits
+from transformer_edu.support.text import printable
 
 __all__ = ["Limits", "Outcome", "answer", "lock_down", "out_of_memory", "receive", "run"]
 
@@ -117,8 +119,12 @@ class _Child:
                 return (
                     f"stopped after {self.limits.seconds:g} s: an endless loop?" if started else "did not start in time"
                 )
-            if scratch.holds_more(self.folder, 4 * self.limits.file):
-                return f"wrote more than {_amount(4 * self.limits.file)} of files"
+            most = 4 * self.limits.file
+            if scratch.holds_more(self.folder, most - scratch.held(self.process.pid, self.folder, self.limits.file)):
+                return f"wrote more than {_amount(most)} of files"
+            with suppress(OSError):  # only Linux tells
+                if len(os.listdir(f"/proc/{self.process.pid}/task")) > self.limits.threads:
+                    return f"started more than {self.limits.threads} threads"
 
     @property
     def too_long(self) -> bool:
@@ -198,7 +204,7 @@ def _told(status: int, answered: bool, printed: str, limits: Limits) -> str | No
     if last.startswith("MemoryError") or "can't allocate memory" in last or "std::bad_alloc" in end:
         return f"asked for more memory than {_amount(limits.memory)}"
     if status == 1 and "Traceback (most recent call last)" in end:
-        return f"failed with {last[:200]}"
+        return f"failed with {printable(last, 200)}"
     if status >= 0:
         return f"ended the process itself (exit status {status})"
     with suppress(ValueError):  # a real-time signal has no name

@@ -23,25 +23,56 @@ def folder() -> Iterator[Path]:
 
 
 def holds_more(path: Path, limit: int) -> bool:
-    """Whether what lies in a folder takes more than `limit` bytes of disk; stops counting there."""
+    """Whether what lies in a folder takes more than `limit` bytes of disk; stops counting there.
+
+    What may not be looked at, or lies too deep for that, is too much.
+    """
     total = 0
     waiting = [os.fspath(path)]
     while waiting:
-        with suppress(OSError), os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                total += ENTRY + _size(entry)
-                if total > limit:
-                    return True
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    total += ENTRY + _size(entry)
+                    if total > limit:
+                        return True
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+        except (FileNotFoundError, NotADirectoryError):
+            continue  # gone again
+        except OSError:
+            return True
     return False
+
+
+def held(process: int, path: Path, largest: int) -> int:
+    """How many bytes of disk the files take that were deleted in a folder while a process keeps them (Linux).
+
+    Those that it has open are counted as they are. Those that it has only mapped tell their names and no size, and
+    count as the largest that a file may be.
+    """
+    sizes, start = {}, f"{path}/"
+    with suppress(OSError):
+        for name in os.listdir(f"/proc/{process}/fd"):
+            with suppress(OSError):
+                found = os.stat(f"/proc/{process}/fd/{name}")
+                if stat.S_ISREG(found.st_mode) and found.st_nlink == 0:
+                    sizes[found.st_ino] = _on_disk(found)
+        for line in Path(f"/proc/{process}/maps").read_text("utf-8", "replace").splitlines():
+            _, _, _, _, inode, *name = line.split(maxsplit=5)
+            if name and name[0].startswith(start) and name[0].endswith(" (deleted)"):
+                sizes.setdefault(int(inode), largest)
+    return sum(sizes.values())
 
 
 def _size(entry: os.DirEntry[str]) -> int:
     with suppress(OSError):
-        found = entry.stat(follow_symlinks=False)
-        return getattr(found, "st_blocks", found.st_size // 512) * 512
+        return _on_disk(entry.stat(follow_symlinks=False))
     return 0
+
+
+def _on_disk(found: os.stat_result) -> int:
+    return getattr(found, "st_blocks", found.st_size // 512) * 512
 
 
 def remove(path: Path) -> None:

@@ -14,10 +14,18 @@ from torch import nn
 from transformer_edu.checks.engine.laboratory import laboratory
 from transformer_edu.judge import sandbox
 from transformer_edu.judge.experiment import CONVENTIONS, in_words
+from transformer_edu.judge.kind import Kind
 from transformer_edu.judge.kinds import KINDS
 from transformer_edu.judge.packing import pack
 
-WATCHED = {"torch": torch, "torch.nn.functional": F, "torch.nn": nn, "torch.Tensor": torch.Tensor, "math": math}
+WATCHED = {
+    "torch": torch,
+    "torch.nn.functional": F,
+    "torch.nn": nn,
+    "torch.Tensor": torch.Tensor,
+    "math": math,
+    "Kind": Kind,
+}
 
 
 def main() -> None:
