@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from transformer_edu.checks.engine.laboratory import laboratory
-from transformer_edu.judge.experiment import CONVENTIONS
 from transformer_edu.judge.kinds import KINDS
 from transformer_edu.judge.packing import pack, unpack
 from transformer_edu.judge.verdict import Unreadable, judge
@@ -63,8 +62,7 @@ def verdict(folder, name, text):
     sys.modules[name] = module  # dataclasses look there
     with laboratory():
         spec.loader.exec_module(module)
-        conventions = CONVENTIONS if KINDS[kind].has_mask else [""]
-        runs = {one: KINDS[kind].observe(getattr(module, target), one) for one in conventions}
+        runs = dict(KINDS[kind].observe_all(getattr(module, target)))
         try:
             return judge(KINDS[kind], unpack(pack(runs, {}))[0])
         except Unreadable:

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from transformer_edu.judge import worker
+from transformer_edu.judge.experiment import CONVENTIONS
 from transformer_edu.judge.kind import Kind
 from transformer_edu.judge.packing import unpack
 
@@ -44,7 +45,7 @@ def test_what_was_seen_is_told_and_not_judged(told):
 def test_a_component_with_a_mask_is_seen_in_each_convention(told):
     runs, remarks = told(SCALED, "attention")
     assert remarks["trouble"] is None
-    assert len(runs) == len(worker.CONVENTIONS)
+    assert len(runs) == len(CONVENTIONS)
 
 
 def test_an_adapter_is_loaded_from_its_own_file_and_names_may_be_dotted(told, tmp_path):

@@ -1,6 +1,7 @@
 """Wrong components by people who had not seen the catalogue, with one fault each: most are found, most by name.
 
-What the judge does not see yet, or sees without a name, stands in `gaps.json`: the list may only become shorter.
+What the judge does not see yet, or sees without a name, stands in `gaps.json`: the list may only become shorter. What
+is "remarked" there is right in another convention (`test_conventions.py`), and told so.
 """
 
 import pytest
@@ -15,15 +16,18 @@ pytestmark = pytest.mark.usefixtures("at_readers_speed")  # types are checked wi
 def test_wrong_components_are_found_and_named(kind, some, tmp_path):
     names = [name for name in WRONG if name.startswith(f"{kind}__")][some]
     verdicts = {name: verdict(tmp_path, name, wrong_text(name)) for name in names}
-    missed = {name for name, one in verdicts.items() if one is None or one.right}
+    right = {name for name, one in verdicts.items() if one is None or one.right}
+    remarked = gaps("remarked", kind) & set(names)
     unnamed = {name for name, one in verdicts.items() if one and not one.right and not one.known}
-    assert missed == gaps("missed", kind) & set(names)
+    assert right == (gaps("missed", kind) | remarked) & set(names)
+    assert all(verdicts[name].remarks for name in remarked)
     assert unnamed == gaps("unnamed", kind) & set(names)
 
 
 def test_most_are_found_and_most_are_named():
-    found = len(WRONG) - len(GAPS["missed"])
+    found = len(WRONG) - len(GAPS["missed"]) - len(GAPS["remarked"])
     named = found - len(GAPS["unnamed"])
     assert len(WRONG) >= 350
-    assert found / len(WRONG) >= FOUND
-    assert named / len(WRONG) >= NAMED
+    wrong = len(WRONG) - len(GAPS["remarked"])
+    assert found / wrong >= FOUND
+    assert named / wrong >= NAMED

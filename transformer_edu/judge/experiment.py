@@ -4,7 +4,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,8 +16,10 @@ LONG = "it is right for short sentences only"  # what several kinds can do wrong
 TRAINING = "it drops out although dropout is 0"
 OVERFLOW = "half precision overflows: a number beyond 65,504"
 KEPT = "something stays behind from an earlier call with other inputs"
+FIXED = "it is right at some sizes only: a number is fixed, or comes from another size than it should"
 EMPTY = {"still": True, "empty": True}  # nothing but gains of a norm: no sub-layer gives anything but zeros
 LEFT_BEHIND = "a tensor stays on the CPU when the module is moved: it is neither a buffer nor made where x is"
+UNASKED = "it takes no dropout"  # that is: no argument, or no field of its configuration
 PASSES = 240  # in training, where dropout is looked at
 
 
@@ -33,7 +35,8 @@ class Experiment:
     """`inputs` go in as they stand; `how` is "plain", "training" (dropout 0), "dropout" (one half), "half" or "moved".
 
     What fails here alone, and is none of the known mistakes, has the name `alone`. What is only a convention is a
-    `remark`. Among the `options`, "before" is a call that comes first, with other inputs.
+    `remark`. Among the `options`, "before" is a call that comes first, with other inputs, and "asks" names an option
+    that has to be among those that the component takes: nothing is seen of one that does not.
     """
 
     title: str
@@ -44,15 +47,24 @@ class Experiment:
     tolerance: float = 1e-3
     options: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def masks(self) -> list[Tensor]:
+        """Those that go in, now or in the call before."""
+        given = (*self.inputs, *self.options.get("before", ()))
+        return [one.mask for one in given if isinstance(one, Masked)]
 
+
+BLOCKED = "a mask whose True is blocked, as torch.nn's: hand it ~mask"
 ADDITIVE, THREE = "an additive mask, 0 where allowed and −∞ where not", "a mask of three dimensions, without heads"
 CONVENTIONS: dict[str, Callable[[Tensor], Tensor]] = {  # how a mask is handed over; the first is the book's
     "": lambda mask: mask,
     THREE: lambda mask: mask[:, 0],
+    BLOCKED: lambda mask: ~mask,
     ADDITIVE: lambda mask: torch.zeros(mask.shape).masked_fill(~mask, -math.inf),
     "an additive mask of large negative numbers": lambda mask: torch.zeros(mask.shape).masked_fill(~mask, -1e9),
     "a mask of ones and zeros": lambda mask: mask.long(),
 }
+BOOLEAN = "", THREE, BLOCKED
 
 # ------------------------------------------------------------------ making
 
@@ -80,24 +92,32 @@ class Settings(SimpleNamespace):
     """A configuration that answers to every usual name of a field."""
 
     def __getattr__(self, name: str) -> Any:
-        values = vars(self)["values"]
+        values, taken = vars(self)["values"], vars(self)["taken"]
         found = meaning(name, values) or meaning(name, values, LIKELY)
         if found is None:
             raise AttributeError(f"the configuration has {', '.join(values)}, got {name!r}")
+        taken.add(found)
         return values[found]
 
 
-def make(target: Any, values: Mapping[str, Any], least: int = 1) -> Any:
-    """Call `target` with these values, by name where its parameters' names say what they are, else in this order."""
+def make(target: Any, values: Mapping[str, Any]) -> tuple[Any, set[str]]:
+    """Call `target` with these values, by name where its parameters' names say what they are, else in this order.
+
+    Returns what it gives, and the names of those values that it took.
+    """
     parameters = [
         p for p in inspect.signature(target).parameters.values() if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
     ]
     if not parameters:
-        return target(*list(values.values())[:least])
+        return target(*list(values.values())[:1]), set(list(values)[:1])
     if len([p for p in parameters if p.default is p.empty]) == 1 and re.search(
         "conf|cfg|args|param", parameters[0].name
     ):
-        return target(Settings(values=dict(values)))
+        if inspect.isclass(kept := _annotated(target, parameters[0])) and is_dataclass(kept):
+            configuration, taken = make(kept, values)
+            return target(configuration), taken
+        taken = set()
+        return target(Settings(values=dict(values), taken=taken)), taken
     left, given = dict(values), {}
     for one in parameters:
         known = meaning(one.name, left)
@@ -110,7 +130,14 @@ def make(target: Any, values: Mapping[str, Any], least: int = 1) -> Any:
         if one.default is one.empty or meaning(one.name, {wanted: 0}, LIKELY):
             given[one.name] = left.pop(wanted)
     positional = [given.pop(one.name) for one in parameters if one.kind is one.POSITIONAL_ONLY]
-    return target(*positional, **given)
+    return target(*positional, **given), set(values) - set(left)
+
+
+def _annotated(target: Any, parameter: inspect.Parameter) -> Any:
+    """The annotation of a parameter, also where it is written as a string."""
+    scope = getattr(inspect.getmodule(target), "__dict__", {})
+    name = parameter.annotation
+    return scope.get(name, name) if isinstance(name, str) else name
 
 
 def scramble(module: nn.Module) -> tuple[set[str], set[str]]:
@@ -153,12 +180,14 @@ def in_words(error: BaseException) -> str:
 
 
 def tensor_of(result: Any) -> Tensor:
-    """The answer: a tensor, or the first of a tuple; raises TypeError for anything else."""
+    """The answer: a tensor of real numbers, or the first of a tuple; raises TypeError for anything else."""
     first = result[0] if isinstance(result, tuple | list) and result else result
     if isinstance(first, (int, float)) and not isinstance(first, bool):
         first = torch.tensor(float(first))
     if type(first) not in (Tensor, nn.Parameter):
         raise TypeError(f"returned {'None' if first is None else f'a {type(first).__name__}'}, expected a tensor")
+    if first.is_complex() or first.is_quantized:
+        raise TypeError(f"returned a tensor of {first.dtype}, expected real numbers, or True and False")
     return first
 
 

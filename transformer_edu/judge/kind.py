@@ -1,8 +1,8 @@
 """What a kind of component is: how it is made and called, what is tried, what is right, and what is known as wrong."""
 
 import inspect
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -13,6 +13,8 @@ from transformer_edu.checks.engine import Mistake
 from transformer_edu.judge.experiment import (
     CONVENTIONS,
     PASSES,
+    THREE,
+    UNASKED,
     Experiment,
     Masked,
     Seen,
@@ -29,6 +31,7 @@ from transformer_edu.judge.experiment import (
 from transformer_edu.judge.weights import Named
 
 Function = Callable[..., Any]
+OTHER = ", at other sizes"
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,8 @@ class Parameters:
     loose: tuple[str, ...] = ()  # tensors in plain attributes, which training does not see
     made: bool = False  # whether they belong to a module
     buffers: tuple[str, ...] = ()  # tensors that are saved with the module and not trained
+    untaken: tuple[str, ...] = ()  # the options of the kind that the component does not take
+    sizes: Mapping[str, Any] = field(default_factory=dict)  # the options of the kind at which they were made
 
 
 @dataclass(frozen=True)
@@ -66,11 +71,24 @@ class Kind:
     learns_nothing: bool = False
     least: int = 0  # how many numbers it has to have learned
     plain: bool = False  # called as it is, without weights, modes or gradients
+    elsewhere: "Kind | None" = None  # the same at other sizes, where its weights are others: a few experiments
 
     @property
     def has_mask(self) -> bool:
         """Whether an experiment hands over a mask."""
         return any(isinstance(one, Masked) for experiment in self.experiments for one in experiment.inputs)
+
+    def at(self, experiments: list[Experiment], least: int = 0, **sizes: int) -> "Kind":
+        """The same kind, tried at other sizes, too."""
+        options = self.options | sizes
+        return replace(self, elsewhere=replace(self, experiments=experiments, options=options, least=least))
+
+    def observe_all(self, target: Any) -> Iterator[tuple[str, tuple[list[Seen], Parameters]]]:
+        """What `target` does at all sizes, with masks in every convention; `OTHER` ends the names of other sizes."""
+        for convention in CONVENTIONS if self.has_mask else [""]:
+            yield convention, self.observe(target, convention)
+            if self.elsewhere is not None:
+                yield convention + OTHER, self.elsewhere.observe(target, convention)
 
     def observe(self, target: Any, convention: str = "") -> tuple[list[Seen], Parameters]:
         """What `target` does in every experiment, with masks in this convention; run in the process of its own."""
@@ -101,7 +119,12 @@ class Kind:
         if experiment.how == "dropout" and "dropout" in options:
             options["dropout"] = 0.5
         makes = self.made and not (self.may_be_function and not is_made(target))
-        component = make(target, options) if makes else target
+        component, taken = make(target, options) if makes else (target, set(options))
+        asked = experiment.options.get("asks")
+        if asked and not (asked in taken if makes else takes(target, len(inputs) + len(self._learned(experiment)))):
+            return {"not asked": "yes"}, Parameters()
+        if convention == THREE and any(isinstance(one, Masked) and one.mask.shape[1] > 1 for one in experiment.inputs):
+            return {"not asked": "yes"}, Parameters()  # without heads there is one mask for all
         parameters, trained = Parameters(), {}
         if isinstance(component, nn.Module):
             if any(is_lazy(one) for one in component.parameters()):
@@ -118,7 +141,8 @@ class Kind:
                 if isinstance(one, Tensor)
             )
             buffers = tuple(name for name, one in component.named_buffers() if one.is_floating_point())
-            parameters = Parameters(named, frozenset(linear), frozenset(ones), loose, True, buffers)
+            untaken = tuple(name for name in options if name not in taken)
+            parameters = Parameters(named, frozenset(linear), frozenset(ones), loose, True, buffers, untaken)
             component.train(experiment.how == "training")
         inputs = inputs if makes or not self.made else (*inputs, *self._learned(experiment))
         masks = {place for place, one in enumerate(experiment.inputs) if isinstance(one, Masked)}
@@ -131,13 +155,16 @@ class Kind:
         def run(*given: Any) -> Any:
             return self.call(component, given)
 
+        def unasked() -> Seen:  # a configuration may be read as late as in forward
+            return {} if "dropout" in taken or "dropout" not in options else {UNASKED: "yes"}
+
         if "before" in experiment.options:
             with torch.no_grad():
                 run(*copies(converted(experiment.options["before"])))
         if experiment.how == "dropout":
             if not isinstance(component, nn.Module):
                 return {}, parameters
-            return look_at_dropout(run, component, inputs, PASSES if self.unbiased else 4), parameters
+            return look_at_dropout(run, component, inputs, PASSES if self.unbiased else 4) | unasked(), parameters
         if experiment.how == "moved":
             return (look_elsewhere(run, component, inputs) if isinstance(component, nn.Module) else {}), parameters
         if experiment.how == "half":
@@ -146,10 +173,19 @@ class Kind:
             halved = [one.half() if isinstance(one, Tensor) and one.is_floating_point() else one for one in inputs]
             with torch.no_grad():
                 return {"output": tensor_of(run(*halved)).detach().clone()}, parameters
-        return look(run, inputs, trained, learns), parameters
+        return look(run, inputs, trained, learns) | unasked(), parameters
 
     def _learned(self, experiment: Experiment) -> tuple[Any, ...]:
         return experiment.options.get("learned", ())
+
+
+def takes(target: Any, count: int) -> bool:
+    """Whether a function can be called with so many arguments."""
+    try:
+        inspect.signature(target).bind(*range(count))
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def is_lazy(one: Any) -> bool:

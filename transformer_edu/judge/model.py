@@ -3,14 +3,16 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import gelu
 
 from transformer_edu.checks.components.decoder_layer import decoder_layer
 from transformer_edu.checks.components.encoder_layer import encoder_layer
-from transformer_edu.checks.components.feed_forward import feed_forward
+from transformer_edu.checks.components.feed_forward import feed_forward, network
 from transformer_edu.checks.components.layer_norm import layer_norm
 from transformer_edu.checks.components.multi_head_split import merge_heads, split_heads
 from transformer_edu.masks import causal_mask, padding_mask
@@ -69,6 +71,13 @@ class Machine:
     decoder: tuple[Layer, ...]
     projection: Affine
     final: tuple[Gain, ...] = ()
+
+
+FEED_FORWARDS: list[tuple[str, Callable[..., Tensor]]] = [  # right ones, with what is remarked of each
+    ("", feed_forward),
+    ("GELU stands where the paper has ReLU", partial(network, inside=gelu)),
+    ("GELU (by tanh) stands where the paper has ReLU", partial(network, inside=partial(gelu, approximate="tanh"))),
+]
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:

@@ -34,6 +34,7 @@ def pack(runs: Runs, told: dict[str, Any]) -> bytes:
                 "loose": list(parameters.loose),
                 "made": parameters.made,
                 "buffers": list(parameters.buffers),
+                "untaken": list(parameters.untaken),
                 "seen": [{name: value for name, value in one.items() if isinstance(value, str)} for one in seen],
             }
         )
@@ -63,6 +64,7 @@ def unpack(data: bytes) -> tuple[Runs, dict[str, Any]]:
                 tuple(one["loose"]),
                 bool(one["made"]),
                 tuple(one["buffers"]),
+                tuple(str(name) for name in one["untaken"]),
             )
             runs[str(one["convention"])] = seen, parameters
         return runs, dict(words["told"])

@@ -8,11 +8,23 @@ import torch
 from torch import Tensor
 
 from transformer_edu.checks.engine import Mistake
-from transformer_edu.judge.experiment import LEFT_BEHIND, PASSES, Experiment, Masked, Seen, copies, in_words
-from transformer_edu.judge.kind import Function, Kind, Parameters
+from transformer_edu.judge.experiment import (
+    BOOLEAN,
+    FIXED,
+    LEFT_BEHIND,
+    PASSES,
+    UNASKED,
+    Experiment,
+    Masked,
+    Seen,
+    copies,
+    in_words,
+)
+from transformer_edu.judge.kind import OTHER, Function, Kind, Parameters
 from transformer_edu.judge.mistakes import named
-from transformer_edu.judge.weights import NotFound
+from transformer_edu.judge.weights import NotFound, inner_width
 
+REFUSED = "ValueError", "AssertionError", "NotImplementedError"  # errors by which code says what it does not take
 CHANCE = "two calls on the same input differ: dropout or chance plays a part where none should"
 
 
@@ -68,10 +80,11 @@ def judge(kind: Kind, runs: dict[str, tuple[list[Seen], Parameters]]) -> Verdict
     """The best that can be said of a component, over all the conventions in which it was handed its masks."""
     best: Verdict | None = None
     for convention, (seen, parameters) in runs.items():
+        if convention.endswith(OTHER):
+            continue
         verdict, hopeless = _judge(kind, seen, parameters)
         if verdict.right:
-            remarks = (*verdict.remarks, *([f"it takes {convention}"] if convention else []))
-            return Verdict(kind.name, remarks=remarks, passed=verdict.passed)
+            return _also(kind, runs, convention, verdict)
         if best is None or (verdict.passed > best.passed and verdict.known >= best.known):
             best = verdict
         if hopeless:
@@ -80,13 +93,86 @@ def judge(kind: Kind, runs: dict[str, tuple[list[Seen], Parameters]]) -> Verdict
     return best
 
 
+def _also(kind: Kind, runs: dict[str, tuple[list[Seen], Parameters]], convention: str, right: Verdict) -> Verdict:
+    """What is right with masks in one convention, looked at with boolean ones, and at other sizes."""
+    fault = None if convention in BOOLEAN else _of_boolean_masks(kind, *runs[""])
+    remarks = (*right.remarks, *([f"it takes {convention}"] if convention else []))
+    passed = right.passed
+    other = runs.get(convention + OTHER)
+    if fault is None and kind.elsewhere is not None and other is not None:
+        told = str(other[0][0].get("error", ""))
+        if told.startswith(REFUSED):
+            remarks = (*remarks, f"other sizes are refused: {told}")
+        elif told:
+            fault = _verdict(kind.elsewhere, FIXED, kind.elsewhere.experiments[0], told, True, passed)
+        else:
+            fault, more = _at_other_sizes(kind.elsewhere, *other)
+            passed += more
+    return Verdict(kind.name, remarks=remarks, passed=passed) if fault is None else replace(fault, remarks=remarks)
+
+
+def _at_other_sizes(kind: Kind, seen: list[Seen], parameters: Parameters) -> tuple[Verdict | None, int]:
+    """The fault that shows at other sizes only, and in how many experiments there is none."""
+    try:
+        there, _ = _judge(kind, seen, parameters)
+    except Unreadable:
+        return None, 0
+    if there.fault is None or there.known:
+        return (there if there.fault else None), there.passed
+    return replace(there, fault=beyond(FIXED), known=True), there.passed
+
+
+def _of_boolean_masks(kind: Kind, seen: list[Seen], parameters: Parameters) -> Verdict | None:
+    """The fault of a component that is right with masks of numbers, and lets boolean ones go astray."""
+    parameters = replace(parameters, sizes=_sizes(kind, parameters))
+    got = _answers(seen)
+    plain = _compared(kind, seen)
+    best = _best_right(kind, got, plain, parameters)
+    if best is None or not best[2]:
+        return None
+    name = _name_of_mask(kind, best[1], got, plain)
+    first = best[2][0]
+    passed = len(plain) - len(best[2])
+    return (
+        _verdict(kind, f"{name} (boolean ones, not those of numbers)", kind.experiments[first], "", True, passed)
+        if (name)
+        else None
+    )
+
+
+SIZES = "d_ff", "num_layers"  # those that can be read from parameters where a component has sizes of its own
+
+
+def _sizes(kind: Kind, parameters: Parameters) -> dict[str, Any]:
+    """The sizes at which a component was made: those it was given, and those it has of its own."""
+    sizes = dict(kind.options)
+    if "d_ff" in sizes and "d_ff" in parameters.untaken:
+        others = {value for name, value in sizes.items() if name not in SIZES and isinstance(value, int)}
+        sizes["d_ff"] = inner_width(parameters.named, sizes["d_model"], others) or sizes["d_ff"]
+    if "num_layers" in parameters.untaken:
+        del sizes["num_layers"]
+    return sizes
+
+
+def _answers(seen: list[Seen]) -> list[Any]:
+    return [one.get("output", one.get("error")) for one in seen]
+
+
+def _compared(kind: Kind, seen: list[Seen]) -> list[int]:
+    """The experiments whose numbers are compared with what is right and what is known."""
+    pairs = enumerate(zip(kind.experiments, seen, strict=True))
+    return [i for i, (one, found) in pairs if one.how == "plain" and not one.remark and "not asked" not in found]
+
+
 def _judge(kind: Kind, seen: list[Seen], parameters: Parameters) -> tuple[Verdict, bool]:
     """The verdict on one run, and whether masks of another convention cannot make it better."""
-    got = [one.get("output", one.get("error")) for one in seen]
-    plain = [i for i, one in enumerate(kind.experiments) if one.how == "plain" and not one.remark]
+    parameters = replace(parameters, sizes=_sizes(kind, parameters))
+    got, plain = _answers(seen), _compared(kind, seen)
     failure: str | None = None
     learned = sum(one.numel() for one in parameters.named.values())
     start = seen[0]
+    fixed = [name for name in parameters.untaken if name in (*SIZES, "d_model", "num_heads")]
+    own = f"; it takes no {' and no '.join(fixed)}" if fixed else ""
     if parameters.loose and kind.learns:
         return Verdict(kind.name, beyond("what should be learned is a plain tensor, no parameter")), True
     if parameters.buffers and not parameters.named and kind.learns:
@@ -100,10 +186,12 @@ def _judge(kind: Kind, seen: list[Seen], parameters: Parameters) -> tuple[Verdic
         best = _best_right(kind, got, plain, parameters)
     except NotFound as problem:
         best, failure = None, str(problem)
-        if kind.least <= learned <= 1.35 * kind.least != 0:
-            raise Unreadable(f"its parameters cannot be told apart ({failure})") from None
-    unmasked = [i for i in plain if not any(isinstance(one, Masked) for one in kind.experiments[i].inputs)]
+        if own or kind.least <= learned <= 1.35 * kind.least != 0:
+            raise Unreadable(f"its parameters cannot be told apart ({failure}){own}") from None
+    unmasked = [i for i in plain if not kind.experiments[i].masks]
     hopeless = best is None or any(i in unmasked for i in best[2])
+    if "num_heads" in fixed and (best is None or best[2]):
+        raise Unreadable("it takes no num_heads, so that nobody can tell how many there are")
     if best is None or best[2]:
         right_in = len(plain) - len(best[2]) if best else 0
         found = _known_mistake(kind, got, plain, parameters, right_in)
@@ -120,10 +208,14 @@ def _judge(kind: Kind, seen: list[Seen], parameters: Parameters) -> tuple[Verdic
         return _not_everywhere(kind, right, got, plain, wrong), hopeless
     remarks = [remark] if remark else []
     for index, experiment in enumerate(kind.experiments):
+        if "not asked" in seen[index]:
+            continue
         if _does_not_fit(experiment, seen[index]):
             remarks.append("in float16 it stops: −1e9 does not fit, torch.finfo(scores.dtype).min does")
         if "dropped weights" in seen[index]:
             remarks.append("in training it returns the weights after dropout: a row of them does not sum to one")
+        if experiment.how == "dropout" and UNASKED in seen[index]:
+            remarks += [UNASKED] if UNASKED not in remarks else []
         fault = _beyond_numbers(kind, experiment, seen[index], right, index)
         if fault is None:
             continue
@@ -217,6 +309,7 @@ def _unknown(failure: str, got: list[Any], kind: Kind) -> Mistake:
 MASKED = "the mask has not the effect that it should have"
 SQUEEZED = "a dimension of size one is lost: squeeze() takes the batch away where it holds one sentence"
 MASKS: dict[str, Callable[[Tensor, int], Tensor]] = {  # of the mask (batch, 1, q_len, k_len) and the number of heads
+    "masks are ignored": lambda mask, heads: torch.ones_like(mask),
     "every sentence is masked as the first one": lambda mask, heads: mask[:1].expand_as(mask),
     "every query is masked as the first one": lambda mask, heads: mask[..., :1, :].expand_as(mask),
     "masks and heads go out of step: repeat() where repeat_interleave() is meant": lambda mask, heads: (
@@ -232,6 +325,15 @@ def _with_masks(kind: Kind, fn: Function, index: int, change: Callable[[Tensor, 
     inputs = tuple(Masked(change(one.mask, heads)) if isinstance(one, Masked) else one for one in experiment.inputs)
     changed = replace(kind, experiments=[replace(experiment, inputs=inputs)])
     return answer_of(changed, fn, 0)
+
+
+def _name_of_mask(kind: Kind, right: Function, got: list[Any], plain: list[int]) -> str:
+    """Which change of all masks explains all answers; "" if none does."""
+    masked = [i for i in plain if kind.experiments[i].masks]
+    for name, change in MASKS.items():
+        if all(same(_with_masks(kind, right, i, change), got[i], kind.experiments[i].tolerance) for i in masked):
+            return name
+    return ""
 
 
 def _is_squeezed(expected: Tensor | str, got: Any, tolerance: float) -> bool:
@@ -258,10 +360,8 @@ def _not_everywhere(kind: Kind, right: Function, got: list[Any], plain: list[int
         output = got[first]
         if isinstance(output, Tensor) and not output.isfinite().all():
             return _verdict(kind, "a mask makes NaN", experiment, detail, True, len(plain) - len(wrong))
-        for name, change in MASKS.items():
-            if all(same(_with_masks(kind, right, i, change), got[i], kind.experiments[i].tolerance) for i in with_mask):
-                return _verdict(kind, name, experiment, detail, True, len(plain) - len(wrong))
-        return _verdict(kind, MASKED, experiment, detail, False, len(plain) - len(wrong))
+        name = _name_of_mask(kind, right, got, plain)
+        return _verdict(kind, name or MASKED, experiment, detail, bool(name), len(plain) - len(wrong))
     title = experiment.title
     return _verdict(kind, f"it is wrong for {title}", experiment, detail, False, len(plain) - len(wrong))
 
@@ -278,6 +378,11 @@ def beyond(name: str) -> Mistake:
 
 ELSEWHERE = "dropout stands at another place than in the paper"
 EXPLAINED = {
+    FIXED: (
+        "it was tried at two sizes. At one of them a formula that should read d_model, the number of heads or d_head "
+        "happens to give the right number.",
+        "Which numbers of your code stand there as digits, and which size does each of the others come from?",
+    ),
     ELSEWHERE: (
         "the paper drops what a sub-layer hands over, before it is added to x, and the sum of embedding and position "
         "(section 5.4). Here something changes although what should be dropped is zero.",
@@ -349,6 +454,8 @@ def _beyond_numbers(kind: Kind, experiment: Experiment, seen: Seen, right: Funct
         return _dropout(kind, experiment, seen, answer_of(kind, right, index)) if seen else None
     if experiment.how == "moved":
         return beyond(LEFT_BEHIND) if "left behind" in seen else None
+    if experiment.how == "training" and UNASKED in seen and not same(seen["output"], seen["again"], 1e-4):
+        return None  # its dropout is written into the class
     if "error" in seen:
         if experiment.how == "half" and "not implemented for" in str(seen["error"]):
             return None
@@ -427,7 +534,8 @@ def _dropout(kind: Kind, experiment: Experiment, seen: Seen, expected: Tensor | 
     if experiment.options.get("still"):
         return beyond(ELSEWHERE) if float(_tensor(seen["spread"]).max()) > 1e-6 else None
     if float(_tensor(seen["spread"]).max()) < 1e-6:
-        return beyond("dropout does nothing in training") if "dropout" in kind.options else None
+        used = "dropout" in kind.options and UNASKED not in seen
+        return beyond("dropout does nothing in training") if used else None
     if kind.unbiased:
         error = _tensor(seen["spread"]) / PASSES**0.5
         far = (_tensor(seen["mean"]) - output.double()).abs() > 6 * error + 0.02 * output.double().abs() + 1e-3

@@ -1,7 +1,8 @@
 """Which of somebody's parameters is which? Guesses, the most likely first; what a guess computes decides."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from itertools import permutations
 
 import torch
@@ -191,6 +192,15 @@ def _with_output(
         yield Heads(three[0], three[1], three[2], None)
 
 
+def inner_width(named: Named, d_model: int, others: Collection[int]) -> int | None:
+    """How wide a feed-forward network is within: the commonest other side of matrices with a side of d_model."""
+    sides = [one.squeeze().shape for one in named.values() if one.squeeze().dim() == 2]
+    widths = Counter(sum(shape) - d_model for shape in sides if d_model in shape)
+    for known in (*others, 3 * d_model):
+        del widths[known]
+    return widths.most_common(1)[0][0] if widths else None
+
+
 def thinking(named: Named, d_model: int, d_ff: int) -> tuple[Affine, Affine]:
     """The two matrices of the feed-forward network, by their shapes and their order."""
     fit = [name for name, one in named.items() if sorted(one.squeeze().shape) == sorted((d_model, d_ff))]
@@ -241,7 +251,7 @@ def layers_of(
     named: Named, d_model: int, num_heads: int, d_ff: int, linear: set[str], ones: set[str], cross: bool
 ) -> Iterator[Layer]:
     """The weights of a layer, in every arrangement that fits."""
-    inside = [n for n, one in named.items() if _belongs_to_attention(one, d_model, num_heads)]
+    inside = [n for n, one in named.items() if _belongs_to_attention(one, d_model, num_heads, d_ff)]
     attentions = _attentions({n: named[n] for n in inside}, named, 2 if cross else 1, d_model)
     wide = {n: one for n, one in named.items() if sorted(one.squeeze().shape) == sorted((d_model, d_ff))}
     near = {owner(n) for n in wide}
@@ -266,8 +276,9 @@ def layers_of(
                 yield Layer(two[0], two[1] if cross else None, inner, outer, norms)
 
 
-def _belongs_to_attention(one: Tensor, d_model: int, num_heads: int) -> bool:
-    shapes = [(d_model, d_model), (d_model, 3 * d_model), (d_model, 2 * d_model), (d_model // num_heads, d_model)]
+def _belongs_to_attention(one: Tensor, d_model: int, num_heads: int, d_ff: int) -> bool:
+    widths = {d_model, 3 * d_model, 2 * d_model, d_model // num_heads} - {d_ff}
+    shapes = [(d_model, width) for width in widths]
     return sorted(one.shape) in [sorted(shape) for shape in shapes] or (
         one.dim() == 3 and one.numel() == d_model * d_model
     )
@@ -309,7 +320,7 @@ def machines_of(
     ones: set[str],
 ) -> Iterator[Machine]:
     """The weights of a whole Transformer, in every arrangement that fits."""
-    d_model, layers = sizes["d_model"], sizes["num_layers"]
+    d_model, layers = sizes["d_model"], sizes.get("num_layers")
     source, target, projection = _vocabularies(named, sizes)
     blocks: dict[str, Named] = {}
     loose: Named = {}
@@ -322,13 +333,16 @@ def machines_of(
     blocks = {name: part for name, part in blocks.items() if any(one.dim() > 1 for one in part.values())}
     per = 4 * d_model * d_model
     is_decoder = {
-        name: sum(v.numel() for v in part.values() if _belongs_to_attention(v, d_model, sizes["num_heads"])) >= 2 * per
+        name: sum(
+            v.numel() for v in part.values() if _belongs_to_attention(v, d_model, sizes["num_heads"], sizes["d_ff"])
+        )
+        >= 2 * per
         for name, part in blocks.items()
     }
     encoder = [part for name, part in blocks.items() if not is_decoder[name]]
     decoder = [part for name, part in blocks.items() if is_decoder[name]]
-    if len(encoder) != layers or len(decoder) != layers:
-        raise NotFound(f"{len(encoder)} encoder and {len(decoder)} decoder layers, expected {layers} of each")
+    if not encoder or not decoder or (layers and not len(encoder) == len(decoder) == layers):
+        raise NotFound(f"{len(encoder)} encoder and {len(decoder)} decoder layers, expected {layers or 'some'} of each")
     final = gains(
         {n: v for n, v in loose.items() if v.numel() == d_model and owner(n) in {owner(o) for o in ones}}, d_model, ones
     )

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from transformer_edu.checks.engine import Mistake
-from transformer_edu.judge.experiment import KEPT, LONG, OVERFLOW, TRAINING, Experiment, Masked, tensor_of
+from transformer_edu.judge.experiment import FIXED, KEPT, LONG, OVERFLOW, TRAINING, Experiment, Masked, tensor_of
 from transformer_edu.judge.kind import Function, Kind, Parameters, drawn, known
 from transformer_edu.judge.mistakes import named, of_attention, of_equation_one
 from transformer_edu.judge.model import Steps, attend, multi_head
@@ -16,6 +16,7 @@ from transformer_edu.judge.weights import GUESSES, heads_of
 from transformer_edu.masks import causal_mask, padding_mask
 
 D_MODEL, HEADS, D_HEAD = 12, 3, 4
+WIDER = {"d_model": 30, "num_heads": 5}  # where √d_head, d_head / 2, log₂ d_head, 2 and all other sizes differ
 LATER = causal_mask(5)[None, None]
 PADDED = padding_mask(torch.tensor([[5, 5, 5, 5, 0, 0], [5, 5, 5, 0, 0, 0]]), 0).expand(2, 1, 4, 6).contiguous()
 BOTH = LATER & padding_mask(torch.tensor([[5, 5, 5, 5, 5], [5, 5, 5, 0, 0]]), 0)
@@ -94,6 +95,7 @@ ATTENTION = Kind(
             (*_three(2, HEADS, D_HEAD), Masked(EACH_HEAD.expand(2, HEADS, 5, 5).contiguous())),
             alone="all heads get one head's mask",
         ),
+        Experiment("four sentences, five heads of six features", _three(4, 5, 6, q_len=11, k_len=13), alone=FIXED),
     ],
     _attention_rights,
     _attention_wrongs,
@@ -102,7 +104,8 @@ ATTENTION = Kind(
 
 
 def _heads(parameters: Parameters) -> Iterator[Any]:
-    for index, one in enumerate(heads_of(parameters.named, D_MODEL, HEADS, set(parameters.linear))):
+    sizes = parameters.sizes["d_model"], parameters.sizes["num_heads"]
+    for index, one in enumerate(heads_of(parameters.named, *sizes, set(parameters.linear))):
         if index < GUESSES:
             yield one
 
@@ -113,23 +116,25 @@ DEALT = Steps(
 
 
 def _multi_head_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
+    num_heads = parameters.sizes["num_heads"]
     for heads in _heads(parameters):
         if heads.output is not None:
-            yield "", partial(multi_head, Steps(), heads, HEADS)
+            yield "", partial(multi_head, Steps(), heads, num_heads)
             yield (
                 "a head takes every h-th feature, where the book's takes a run of them",
-                partial(multi_head, DEALT, heads, HEADS),
+                partial(multi_head, DEALT, heads, num_heads),
             )
 
 
 def _multi_head_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
+    num_heads = parameters.sizes["num_heads"]
     for index, heads in enumerate(_heads(parameters)):
         if index < 30:
             for mistake, steps in of_attention():
-                yield mistake, partial(multi_head, steps, heads, HEADS)
+                yield mistake, partial(multi_head, steps, heads, num_heads)
             if heads.output is None:
                 mistake = next(one for one, _ in of_attention() if one.name == "the output projection is missing")
-                yield mistake, partial(multi_head, Steps(), heads, HEADS)
+                yield mistake, partial(multi_head, Steps(), heads, num_heads)
 
 
 MULTI_HEAD = Kind(
@@ -141,20 +146,29 @@ MULTI_HEAD = Kind(
     options={"d_model": D_MODEL, "num_heads": HEADS, "dropout": 0.0},
     unbiased=True,
     least=4 * D_MODEL**2,
+).at(
+    [
+        Experiment("three sentences of 30 features, five heads", (drawn(3, 11, 30),) * 3),
+        Experiment("eleven queries, 13 keys", _three(3, 30, q_len=11, k_len=13)),
+    ],
+    4 * 30**2,
+    **WIDER,
 )
 
 # ------------------------------------------------------------------ masks
 
+ADDITIVE = 2.0
+
 
 def _as_allowed(shape: tuple[int, int, int], fn: Any, inputs: tuple[Any, ...]) -> Tensor:
-    """What a mask lets through, (batch, 4 heads, q_len, k_len); additive ones by what they add."""
-    mask = tensor_of(fn(*inputs))
+    """What a mask lets through, (batch, 4 heads, q_len, k_len): 1, or ADDITIVE where it does so by adding zero."""
+    mask, through = tensor_of(fn(*inputs)), 1.0
     if mask.is_floating_point() and float(mask.max()) <= 0:
-        mask = mask > -1e3
+        mask, through = mask > -1e3, ADDITIVE
     batch, q_len, k_len = shape
     if mask.dim() == 3 and mask.shape[0] == batch != 1:
         mask = mask[:, None]
-    return (mask != 0).expand(batch, 4, q_len, k_len).float()
+    return through * (mask != 0).expand(batch, 4, q_len, k_len).float()
 
 
 def _read_mask(fn: Any, inputs: tuple[Any, ...]) -> Tensor:
@@ -163,8 +177,17 @@ def _read_mask(fn: Any, inputs: tuple[Any, ...]) -> Tensor:
     return _as_allowed(shape, fn, inputs)
 
 
-def _through(fn: Function) -> Function:
-    return lambda *inputs: _read_mask(fn, inputs)
+def _through(fn: Function, through: float = 1.0) -> Function:
+    return lambda *inputs: through * _read_mask(fn, inputs)
+
+
+def _mask_rights(right: Function) -> Iterator[tuple[str, Function]]:
+    yield "", _through(right)
+    yield "it is to be added to the scores: 0 where a query may attend, −∞ where not", _through(right, ADDITIVE)
+    yield (
+        "True is blocked, as in torch.nn; in this book True may attend, as in scaled_dot_product_attention",
+        _through(lambda *inputs: ~right(*inputs)),
+    )
 
 
 def _without_last_row(size: int) -> Tensor:
@@ -247,8 +270,10 @@ def _mask_kind(name: str, is_called: str, right: Function, component: str, input
         name,
         is_called,
         [Experiment(title, given, alone=LONG if "hundred" in title else None) for title, given in inputs],
-        lambda parameters: iter([("", _through(right))]),
-        lambda parameters: ((mistake, _through(wrong)) for mistake, wrong in _mask_wrongs(component)),
+        lambda parameters: _mask_rights(right),
+        lambda parameters: (
+            (mistake, _through(wrong, how)) for how in (1.0, ADDITIVE) for mistake, wrong in _mask_wrongs(component)
+        ),
         made=False,
         plain=True,
         call=_read_mask,
@@ -360,8 +385,12 @@ def _cache_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
         yield mistake, lambda *inputs, ways=ways: _steps_of_cache(partial(_Cache, **ways), inputs)
 
 
-def _updates(*lengths: int, batch: int = 2, caches: str = "one") -> tuple[Any, ...]:
-    pairs = [(drawn(batch, 3, n, 4, seed=i), drawn(batch, 3, n, 4, seed=50 + i)) for i, n in enumerate(lengths)]
+def _updates(*lengths: int, batch: int = 2, caches: str = "one", sizes: tuple[int, int] = (3, 4)) -> tuple[Any, ...]:
+    heads, d_head = sizes
+    pairs = [
+        (drawn(batch, heads, n, d_head, seed=i), drawn(batch, heads, n, d_head, seed=50 + i))
+        for i, n in enumerate(lengths)
+    ]
     return caches, *pairs
 
 
@@ -373,6 +402,7 @@ CACHE = Kind(
         Experiment("three tokens, then two, then one", _updates(3, 2, 1), alone=SHARED),
         Experiment("one sentence", _updates(2, 1, batch=1), alone=SHARED),
         Experiment("two caches in turn", _updates(1, 2, caches="two"), alone=SHARED),
+        Experiment("five heads of six features", _updates(2, 1, batch=1, sizes=(5, 6)), alone=FIXED),
         Experiment("three hundred tokens, one after another", _updates(*[1] * 300, batch=1), alone=LONG),
     ],
     lambda parameters: iter([("", lambda *inputs: _steps_of_cache(_Cache, inputs))]),

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from transformer_edu.checks.components.beam_search import best_answer
+from transformer_edu.checks.components.beam_search import best_answer, search
 from transformer_edu.checks.components.greedy_search import BOS, EOS, VOCAB, Countdown
 from transformer_edu.checks.engine import Mistake
 from transformer_edu.decoding.greedy import greedy_search
@@ -27,25 +28,25 @@ WHOLE = torch.tensor([[3, 1, 5, 2], [6, 4, 1, 1]])
 
 
 Even = Callable[[Tensor, Tensor, int], Tensor]  # logarithms (batch, seq, vocab), target, padding id -> (batch, seq)
+Words = Callable[[Tensor, int, int], Tensor]  # target, padding id, size of the vocabulary -> (batch, seq, vocab)
 
 
 def _loss(
     even: Even,
-    less: Callable[[float, Tensor], float] = lambda smoothing, row: 0.0,
     row_of: Callable[[Tensor], Tensor] = lambda logits: logits.log_softmax(-1),
     mean: Callable[[Tensor, Tensor, Tensor], Tensor] = lambda truth, even, real: (truth + even)[real].mean(),
 ) -> Function:
-    """A smoothed loss: how the even part is spread, what is taken away, what is averaged, and over what."""
+    """A smoothed loss: how the even part is spread, what is averaged, and over what."""
 
     def loss(logits: Tensor, target: Tensor, pad_id: int, smoothing: float) -> Tensor:
         row = row_of(logits)
         truth = -(1 - smoothing) * row.gather(-1, target[..., None]).squeeze(-1)
-        return mean(truth, smoothing * even(row, target, pad_id) - less(smoothing, row), target != pad_id)
+        return mean(truth, smoothing * even(row, target, pad_id), target != pad_id)
 
     return loss
 
 
-def _over(words: Callable[[Tensor, int, int], Tensor]) -> Even:
+def _over(words: Words) -> Even:
     """Spread evenly over those words that are True in `words(target, pad_id, size)`."""
 
     def even(row: Tensor, target: Tensor, pad_id: int) -> Tensor:
@@ -57,29 +58,37 @@ def _over(words: Callable[[Tensor, int, int], Tensor]) -> Even:
 
 # Over which words the even part is spread: torch.nn's way, and three others that are in use. A smoothed target sums to
 # one in each; what is remarked of it, and the words.
-SPREADS: dict[str, Even] = {
-    "": _over(lambda target, pad_id, size: torch.ones(*target.shape, size, dtype=torch.bool)),
-    "the smoothing goes to the other words, the right one gets no share of it (torch.nn gives it one)": _over(
+SPREADS: dict[str, Words] = {
+    "": lambda target, pad_id, size: torch.ones(*target.shape, size, dtype=torch.bool),
+    "the smoothing goes to the other words, the right one gets no share of it (torch.nn gives it one)": (
         lambda target, pad_id, size: one_hot(target, size) == 0
     ),
-    "padding gets no share of the smoothing (torch.nn gives it one)": _over(
+    "padding gets no share of the smoothing (torch.nn gives it one)": (
         lambda target, pad_id, size: (torch.arange(size) != pad_id).expand(*target.shape, size)
     ),
-    "padding and the right word get no share of the smoothing (torch.nn gives them one)": _over(
+    "padding and the right word get no share of the smoothing (torch.nn gives them one)": (
         lambda target, pad_id, size: (one_hot(target, size) == 0) & (torch.arange(size) != pad_id)
     ),
 }
+KL = "it is the divergence (KL), not the cross-entropy: the same gradient, and a number without the target's entropy"
+
+
+def _divergence(words: Words) -> Function:
+    """The smoothed loss less the entropy of the smoothed target."""
+
+    def loss(logits: Tensor, target: Tensor, pad_id: int, smoothing: float) -> Tensor:
+        chosen, real = words(target, pad_id, logits.shape[-1]), target != pad_id
+        wanted = (1 - smoothing) * one_hot(target, logits.shape[-1]) + smoothing * chosen / chosen.sum(-1, keepdim=True)
+        entropy: Tensor = torch.special.entr(wanted).sum(-1)[real].mean()
+        return _loss(_over(words))(logits, target, pad_id, smoothing) - entropy
+
+    return loss
 
 
 def _loss_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
-    for remark, even in SPREADS.items():
-        yield remark, _loss(even)
-
-
-def _entropy(smoothing: float, row: Tensor) -> float:
-    chances = torch.full((row.shape[-1],), smoothing / row.shape[-1])
-    chances[0] += 1 - smoothing
-    return float(torch.special.entr(chances).sum())
+    for remark, words in SPREADS.items():
+        yield remark, _loss(_over(words))
+        yield "; ".join([remark, KL] if remark else [KL]), _divergence(words)
 
 
 def _loss_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
@@ -92,18 +101,22 @@ def _loss_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
             _loss(lambda row, target, pad: -row.sum(-1)),
         ),
         (
-            "it is the divergence (KL), not the cross-entropy",
-            "the entropy of the smoothed target is taken away: the gradient is the same, the number is not.",
-            _loss(SPREADS[""], _entropy),
-        ),
-        (
             "the share of padding is taken away and given to nobody",
             "the target no longer sums to one: what padding had is missing from every token's loss.",
             _loss(lambda row, target, pad: -(row.sum(-1) - row[..., pad]) / row.shape[-1]),
         ),
     ):
         yield named(name, why, hint, symptom), wrong
-    for even in SPREADS.values():
+    yield (
+        named(
+            "the divergence (KL) without smoothing is NaN: 0 · log 0",
+            "where the smoothed target is 0, its own logarithm is −∞; F.kl_div knows that 0 · log 0 is 0.",
+            "What does your loss say for smoothing = 0?",
+            "NaN as soon as smoothing is switched off",
+        ),
+        lambda *inputs: _divergence(SPREADS[""])(*inputs) + (math.nan if inputs[3] == 0 else 0.0),
+    )
+    for even in map(_over, SPREADS.values()):
         yield (
             named(
                 "the even part of the loss is summed over padding too",
@@ -156,6 +169,7 @@ LABEL_SMOOTHING = Kind(
         Experiment("smoothing 0.1, two tokens of padding", (LOGITS, TOKENS, 0, 0.1)),
         Experiment("another padding id", (LOGITS, torch.tensor([[3, 1, 5, 2], [6, 5, 5, 5]]), 5, 0.1)),
         Experiment("one token", (LOGITS[:1, :1], TOKENS[:1, :1], 0, 0.3)),
+        Experiment("three sentences, eleven words", (2 * drawn(3, 4, 11), torch.cat([TOKENS, WHOLE[:1]]), 0, 0.1)),
         Experiment(
             "scores of a thousand",
             (500 * LOGITS, TOKENS, 0, 0.1),
@@ -288,13 +302,12 @@ def _greedy(fn: Function) -> Function:
 def _loop(
     logits: Function = lambda model, out: model.project(out[:, -1]),
     choose: Function = lambda row: row.argmax(-1),
-    filler: int | None = None,
     keeps_end: bool = True,
 ) -> Function:
     """A greedy search whose steps can be exchanged."""
 
     def search(model: Any, source: Tensor, bos_id: int, eos_id: int, max_len: int) -> Tensor:
-        memory, pad = model.encode(source), model.config.pad_id if filler is None else filler
+        memory, pad = model.encode(source), model.config.pad_id
         ids = source.new_full((source.shape[0], 1), bos_id)
         ended = source.new_zeros(source.shape[0]).bool()
         while ids.shape[1] < max_len:
@@ -327,20 +340,6 @@ GREEDY_LOOPS = (
         _loop(keeps_end=False),
     ),
     (
-        "a sentence that has ended is filled with eos_id",
-        "behind the end there is padding: whoever counts or scores would count ends.",
-        "What stands behind the end of the shorter of two sentences?",
-        "texts with several ends",
-        _loop(filler=EOS),
-    ),
-    (
-        "a sentence that has ended is filled with 0",
-        "padding is what config.pad_id says; it is 0 only by habit.",
-        "What does your search do for a model whose pad_id is 9?",
-        "words of the vocabulary behind the end of every shorter sentence",
-        _loop(filler=0),
-    ),
-    (
         "the next token is predicted from one token: the first position is read, or the last token alone is handed in",
         "the decoder needs all that is written so far, and says what comes next at the last position: [:, -1].",
         "Which shape does the decoder's input have in the third step, and which position do you read?",
@@ -355,6 +354,23 @@ GREEDY_LOOPS = (
         _loop(logits=lambda model, out: out[:, -1]),
     ),
 )
+
+
+def _filled(filler: int) -> Function:
+    """The right search, with another id behind the end."""
+
+    def search(model: Any, source: Tensor, bos_id: int, eos_id: int, max_len: int) -> Tensor:
+        ids = greedy_search(model, source, bos_id, eos_id, max_len)
+        behind = ((ids == eos_id).cumsum(1) - (ids == eos_id).int()) > 0
+        return ids.masked_fill(behind, filler)
+
+    return search
+
+
+def _greedy_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
+    yield "", _greedy(greedy_search)
+    yield "behind the end of a sentence it writes eos_id, where this book writes config.pad_id", _greedy(_filled(EOS))
+    yield "behind the end of a sentence it writes 0, where this book writes config.pad_id", _greedy(_filled(0))
 
 
 def _greedy_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
@@ -385,7 +401,7 @@ GREEDY = Kind(
             alone="it may choose <pad> or <bos>, which no search of this book does",
         ),
     ],
-    lambda parameters: iter([("", _greedy(greedy_search))]),
+    _greedy_rights,
     _greedy_wrongs,
     made=False,
     plain=True,
@@ -520,6 +536,25 @@ BEAM_LOOPS = (
 )
 
 
+STOPS: dict[str, dict[str, Any]] = {
+    "": {},
+    "it stops when beam_size answers have ended": {"enough": lambda ended, beam, size: len(ended) >= size},
+}
+SCORES: dict[str, dict[str, Any]] = {"": {}} | {
+    f"answers are compared by log_prob / length ** length_penalty{counted}": {
+        "score": lambda log_prob, length, penalty, more=more: log_prob / max(length + more, 1) ** penalty
+    }
+    for counted, more in (("", 0), (", bos_id counted", 1), (", eos_id not counted", -1))
+}
+
+
+def _beam_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
+    yield "", _beam(best_answer)
+    for score, how in SCORES.items():
+        for stop, when in STOPS.items():
+            yield "; ".join(filter(None, [score, stop])), _beam(partial(search, **how, **when))
+
+
 def _beam_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
     for name, why, hint, symptom, wrong in BEAM_LOOPS:
         yield named(name, why, hint, symptom), _beam(wrong)
@@ -560,7 +595,7 @@ BEAM = Kind(
             alone="where no answer has ended in time, another partial one is returned than in this book",
         ),
     ],
-    lambda parameters: iter([("", _beam(best_answer))]),
+    _beam_rights,
     _beam_wrongs,
     made=False,
     plain=True,

@@ -14,6 +14,7 @@ from transformer_edu.judge.experiment import EMPTY, KEPT, LONG, TRAINING, Experi
 from transformer_edu.judge.kind import Function, Kind, Parameters, drawn
 from transformer_edu.judge.mistakes import named, of_decoder_layer, of_encoder_layer, of_machine
 from transformer_edu.judge.model import (
+    FEED_FORWARDS,
     Steps,
     decode_layer,
     encode_layer,
@@ -29,6 +30,8 @@ IN_ENCODER, IN_DECODER = 4 * D_MODEL**2 + 2 * D_MODEL * D_FF, 8 * D_MODEL**2 + 2
 LAYER = {"d_model": D_MODEL, "num_heads": HEADS, "d_ff": D_FF, "dropout": 0.0}
 PRE = "the norms stand before the parts (pre-norm); the paper has them after the sums"
 X, MEMORY = drawn(2, 5, D_MODEL, seed=1), drawn(2, 5, D_MODEL, seed=2)
+WIDER = {"d_model": 30, "num_heads": 5, "d_ff": 44}
+WIDE, WIDE_MEMORY = drawn(3, 11, 30), drawn(3, 13, 30)
 LONGER = drawn(2, 7, D_MODEL, seed=3)
 REAL = Masked(padding_mask(torch.tensor([[5, 5, 5, 5, 5], [5, 5, 5, 0, 0]]), 0).expand(2, 1, 5, 5).contiguous())
 EVERY = Masked(torch.ones(2, 1, 5, 5, dtype=torch.bool))
@@ -65,27 +68,37 @@ DECODER_EXPERIMENTS = [
 
 
 def _layers(parameters: Parameters, cross: bool) -> Iterator[Any]:
-    found = layers_of(parameters.named, D_MODEL, HEADS, D_FF, set(parameters.linear), set(parameters.ones), cross)
+    d_model, heads, d_ff = (parameters.sizes[name] for name in ("d_model", "num_heads", "d_ff"))
+    found = layers_of(parameters.named, d_model, heads, d_ff, set(parameters.linear), set(parameters.ones), cross)
     return islice(found, 160)
 
 
+def _arrangements() -> Iterator[tuple[str, Steps]]:
+    """Right ones: norms behind the parts or before them, ReLU or GELU."""
+    for remark, feed_forward in FEED_FORWARDS:
+        steps = Steps(feed_forward=feed_forward)
+        yield remark, steps
+        yield "; ".join(filter(None, [PRE, remark])), _pre(steps)
+
+
 def _encoder_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
-    for layer in _layers(parameters, False):
-        yield "", partial(encode_layer, Steps(), layer, HEADS)
-        yield PRE, partial(encode_layer, Steps(encoder_layer=pre_norm_encoder), layer, HEADS)
+    for remark, steps in _arrangements():
+        for layer in _layers(parameters, False):
+            yield remark, partial(encode_layer, steps, layer, parameters.sizes["num_heads"])
 
 
 def _decoder_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
-    for layer in _layers(parameters, True):
-        yield "", partial(decode_layer, Steps(), layer, HEADS)
-        yield PRE, partial(decode_layer, Steps(decoder_layer=pre_norm_decoder), layer, HEADS)
+    for remark, steps in _arrangements():
+        for layer in _layers(parameters, True):
+            yield remark, partial(decode_layer, steps, layer, parameters.sizes["num_heads"])
 
 
 def _encoder_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
+    heads = parameters.sizes["num_heads"]
     for layer in islice(_layers(parameters, False), 4):
         for mistake, steps in of_encoder_layer():
-            yield mistake, partial(encode_layer, steps, layer, HEADS)
-            yield mistake, partial(encode_layer, _pre(steps), layer, HEADS)
+            yield mistake, partial(encode_layer, steps, layer, heads)
+            yield mistake, partial(encode_layer, _pre(steps), layer, heads)
 
 
 def _decoder_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
@@ -101,16 +114,17 @@ def _decoder_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]
         "Which of your norms does forward not call?",
         "fewer parameters are trained than there are",
     )
+    heads = parameters.sizes["num_heads"]
     for layer in islice(_layers(parameters, True), 6):
         for steps in (Steps(), _pre(Steps())):
-            yield one_attention, partial(decode_layer, steps, replace(layer, cross=layer.self_attention), HEADS)
-            yield one_attention, partial(decode_layer, steps, replace(layer, self_attention=layer.cross), HEADS)
+            yield one_attention, partial(decode_layer, steps, replace(layer, cross=layer.self_attention), heads)
+            yield one_attention, partial(decode_layer, steps, replace(layer, self_attention=layer.cross), heads)
             for places in ((0, 0, 2), (0, 1, 1), (0, 1, 0), (0, 0, 0)):
                 norms = tuple(layer.norms[place] for place in places)
-                yield one_norm, partial(decode_layer, steps, replace(layer, norms=norms), HEADS)
+                yield one_norm, partial(decode_layer, steps, replace(layer, norms=norms), heads)
         for mistake, steps in of_decoder_layer():
-            yield mistake, partial(decode_layer, steps, layer, HEADS)
-            yield mistake, partial(decode_layer, _pre(steps), layer, HEADS)
+            yield mistake, partial(decode_layer, steps, layer, heads)
+            yield mistake, partial(decode_layer, _pre(steps), layer, heads)
 
 
 def _pre(steps: Steps) -> Steps:
@@ -130,6 +144,10 @@ ENCODER_LAYER = Kind(
     _encoder_wrongs,
     options=LAYER,
     least=IN_ENCODER,
+).at(
+    [Experiment("30 features, five heads", (WIDE,)), Experiment("one sentence of them", (WIDE[:1],))],
+    4 * 30**2 + 2 * 30 * 44,
+    **WIDER,
 )
 DECODER_LAYER = Kind(
     "decoder_layer",
@@ -139,6 +157,13 @@ DECODER_LAYER = Kind(
     _decoder_wrongs,
     options=LAYER,
     least=IN_DECODER,
+).at(
+    [
+        Experiment("30 features, five heads", (WIDE, WIDE_MEMORY)),
+        Experiment("one sentence of them", (WIDE[:1], WIDE_MEMORY[:1])),
+    ],
+    8 * 30**2 + 2 * 30 * 44,
+    **WIDER,
 )
 
 # ------------------------------------------------------------------ the whole
@@ -161,12 +186,12 @@ def _padding_of(source: Tensor) -> int:
     return OTHER_PAD if bool((source == OTHER_PAD).any()) else 0
 
 
-def _real(steps: Steps, machine: Any) -> Function:
+def _real(steps: Steps, machine: Any, num_heads: int) -> Function:
     """A machine's answer; what stands at padding is nobody's business."""
 
     def run(source: Tensor, target: Tensor) -> Tensor:
         pad_id = _padding_of(source)
-        return translate(steps, machine, HEADS, pad_id, source, target) * (target != pad_id)[..., None]
+        return translate(steps, machine, num_heads, pad_id, source, target) * (target != pad_id)[..., None]
 
     return run
 
@@ -178,7 +203,7 @@ def _call(model: Any, inputs: tuple[Any, ...]) -> Any:
 
 
 def _machines(parameters: Parameters) -> Iterator[Any]:
-    return islice(machines_of(parameters.named, SIZES, set(parameters.linear), set(parameters.ones)), 40)
+    return islice(machines_of(parameters.named, parameters.sizes, set(parameters.linear), set(parameters.ones)), 40)
 
 
 def _log(logits: Tensor) -> Tensor:
@@ -205,14 +230,18 @@ def _machine_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
                 continue
             for mask in (steps.target_mask, causal_only):
                 chosen = replace(steps, target_mask=mask)
-                yield remark, _real(chosen, one)
+                yield remark, _real(chosen, one, parameters.sizes["num_heads"])
+    for machine in islice(_machines(parameters), 6):
+        for remark, steps in list(_arrangements())[2:]:
+            for one in (machine, replace(machine, final=())):
+                yield remark, _real(steps, one, parameters.sizes["num_heads"])
 
 
 def _machine_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
     for machine in islice(_machines(parameters), 6):
         for final in {machine.final, ()}:
             for mistake, steps in of_machine():
-                yield mistake, _real(steps, replace(machine, final=final))
+                yield mistake, _real(steps, replace(machine, final=final), parameters.sizes["num_heads"])
 
 
 TRANSFORMER = Kind(
@@ -234,7 +263,7 @@ TRANSFORMER = Kind(
             "another padding id",
             (_with_padding(PADDED_SOURCE, OTHER_PAD), _with_padding(PADDED_TARGET, OTHER_PAD)),
             alone="padding is taken to be 0, whatever pad_id says",
-            options={"pad_id": OTHER_PAD},
+            options={"pad_id": OTHER_PAD, "asks": "pad_id"},
         ),
         Experiment("in training, with dropout 0", (PADDED_SOURCE, TARGET), how="training", alone=TRAINING),
         Experiment("dropout of one half", (SOURCE, TARGET), how="dropout"),
@@ -246,5 +275,15 @@ TRANSFORMER = Kind(
     least=2 * (IN_ENCODER + IN_DECODER) + (11 + 17) * D_MODEL,
     options={**SIZES, "dropout": 0.0, "pad_id": 0, "max_len": 200},
     call=_call,
+).at(
+    [
+        Experiment("30 features, five heads, one layer", (SOURCE, TARGET)),
+        Experiment("one of them", (SOURCE[:1], TARGET[:1])),
+    ],
+    12 * 30**2 + 4 * 30 * 44 + (19 + 27) * 30,
+    source_vocab=19,
+    target_vocab=27,
+    num_layers=1,
+    **WIDER,
 )
 KINDS = [ENCODER_LAYER, DECODER_LAYER, TRANSFORMER]

@@ -2,22 +2,25 @@
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from transformer_edu.checks.components.input_embedding import _with_table as with_table
+from transformer_edu.checks.components.layer_norm import norm
 from transformer_edu.checks.components.residual import residual
 from transformer_edu.checks.engine import Mistake
-from transformer_edu.judge.experiment import LONG, OVERFLOW, TRAINING, Experiment
+from transformer_edu.judge.experiment import FIXED, LONG, OVERFLOW, TRAINING, Experiment
 from transformer_edu.judge.kind import Function, Kind, Parameters, drawn, known
 from transformer_edu.judge.mistakes import named
-from transformer_edu.judge.model import Affine, of_equation_two
+from transformer_edu.judge.model import FEED_FORWARDS, Affine, of_equation_two
 from transformer_edu.judge.weights import NotFound, gains, thinking
 from transformer_edu.positional import sinusoidal_table
 
 D_MODEL, D_FF, VOCAB = 12, 20, 10
+WIDER = 30  # d_model at the second sizes
 X = drawn(2, 5, D_MODEL)
 STILL = {"still": True}  # nothing may change from one pass to the next
 
@@ -38,15 +41,16 @@ IDS = torch.tensor([[3, 1, 4, 1], [5, 8, 2, 6]])
 
 
 def _table(parameters: Parameters) -> Tensor:
+    vocab, d_model = parameters.sizes["vocab_size"], parameters.sizes["d_model"]
     for one in parameters.named.values():
-        if sorted(one.shape) == sorted((VOCAB, D_MODEL)):
-            return one if one.shape[0] == VOCAB else one.T
+        if sorted(one.shape) == sorted((vocab, d_model)):
+            return one if one.shape[0] == vocab else one.T
     raise NotFound("no table of shape (vocab_size, d_model) among the parameters")
 
 
 def _embedding_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
     table = _table(parameters)
-    yield "", lambda ids: table[ids] * math.sqrt(D_MODEL)
+    yield "", lambda ids: table[ids] * math.sqrt(table.shape[1])
 
 
 def _embedding_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
@@ -67,7 +71,7 @@ def _embedding_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Functio
             "Print your factor.",
             "embeddings a little smaller than those of other implementations: their weights do not fit",
         ),
-        lambda ids: table[ids] * int(math.sqrt(D_MODEL)),
+        lambda ids: table[ids] * int(math.sqrt(table.shape[1])),
     )
     yield (
         named(
@@ -76,7 +80,7 @@ def _embedding_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Functio
             "What does the same word give at two places?",
             "the same word has different vectors",
         ),
-        lambda ids: table[ids] * math.sqrt(D_MODEL) + sinusoidal_table(ids.shape[1], D_MODEL),
+        lambda ids: table[ids] * math.sqrt(table.shape[1]) + sinusoidal_table(ids.shape[1], table.shape[1]),
     )
     yield (
         named(
@@ -85,7 +89,7 @@ def _embedding_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Functio
             "How long are the rows of your table before and after a call?",
             "words differ only in direction, and training is slow",
         ),
-        lambda ids: table.renorm(2, 0, 1.0)[ids] * math.sqrt(D_MODEL),
+        lambda ids: table.renorm(2, 0, 1.0)[ids] * math.sqrt(table.shape[1]),
     )
     for mistake, wrong in known("input embedding"):
         yield mistake, lambda ids, wrong=wrong: with_table(wrong, table)[0](ids)
@@ -103,6 +107,10 @@ EMBEDDING = Kind(
     _embedding_rights,
     _embedding_wrongs,
     options={"vocab_size": VOCAB, "d_model": D_MODEL},
+).at(
+    [Experiment("23 words, 30 features", (2 * IDS,)), Experiment("one of them", (IDS[:1],))],
+    vocab_size=23,
+    d_model=WIDER,
 )
 
 # ------------------------------------------------------------------ positions
@@ -175,6 +183,7 @@ POSITIONS = Kind(
     "cls(d_model, max_len=5000, dropout=0.0); x (batch, seq, d_model) -> x + the sinusoidal table's rows",
     [
         *_usual(X, long=drawn(1, 600, D_MODEL)),
+        Experiment("30 features", (drawn(3, 4, WIDER),), alone=FIXED, options={"d_model": WIDER}),
         Experiment(
             "dropout, where the sum is zero", (-sinusoidal_table(5, D_MODEL)[None],), how="dropout", options=STILL
         ),
@@ -198,7 +207,10 @@ POSITIONS = Kind(
 
 GAMMA, BETA = 1 + 0.3 * drawn(D_MODEL, seed=4), 0.3 * drawn(D_MODEL, seed=5)
 SPREAD = drawn(2, 5, D_MODEL) * 3 + 2
-FLAT = torch.full((1, 2, D_MODEL), 2.0) + 1e-3 * drawn(1, 2, D_MODEL)
+EPS, LARGE = 1e-5, 0.5
+PLAIN = torch.ones(()), torch.zeros(())  # γ and β of a norm that does nothing more
+WIDER_GAMMA, WIDER_BETA = 1 + 0.3 * drawn(WIDER, seed=4), 0.3 * drawn(WIDER, seed=5)
+SMALL = "small tokens come out otherwise: ε is not what is added to the variance, under the root"
 WHAT_A_NORM_SEES = [
     ("two sentences", SPREAD, None),
     ("one token", SPREAD[:1, :1], None),
@@ -211,6 +223,7 @@ WHAT_A_NORM_SEES = [
         "a token whose features are all equal becomes NaN",
     ),
     ("300 tokens", drawn(1, 300, D_MODEL), LONG),
+    ("small numbers, whose variance is about as large as ε", 3e-3 * drawn(2, 5, D_MODEL), SMALL),
 ]
 
 
@@ -219,6 +232,12 @@ def _norm_experiments(*learned: Tensor) -> list[Experiment]:
         Experiment(title, (x,), alone=alone, options={"learned": learned}, tolerance=3e-2 if "zero" in title else 1e-3)
         for title, x, alone in WHAT_A_NORM_SEES
     ] + [
+        Experiment(
+            "an ε that can be seen",
+            (SPREAD,),
+            options={"learned": (*learned, LARGE), "eps": LARGE, "asks": "eps"},
+            alone="the argument eps is taken and not used",
+        ),
         Experiment(
             "in training",
             (SPREAD,),
@@ -232,40 +251,58 @@ def _norm_experiments(*learned: Tensor) -> list[Experiment]:
     ]
 
 
+def _wider(*learned: Tensor) -> list[Experiment]:
+    return [
+        Experiment(title, (drawn(*shape, WIDER) + 1,), options={"learned": learned})
+        for title, shape in (("30 features", (3, 4)), ("30 features of one token", (1, 1)))
+    ]
+
+
 def _gain(parameters: Parameters) -> tuple[Tensor, Tensor]:
+    d_model = parameters.sizes["d_model"]
     if not parameters.named:
-        return (torch.ones(D_MODEL), torch.zeros(D_MODEL)) if parameters.made else (GAMMA, BETA)
-    found = gains(parameters.named, D_MODEL, set(parameters.ones))
+        return torch.ones(d_model), torch.zeros(d_model)
+    found = gains(parameters.named, d_model, set(parameters.ones))
     if len(found) == 1:
         return found[0].gamma, found[0].beta
     named = list(parameters.named.values())
     gamma = next((named_one for name, named_one in parameters.named.items() if name in parameters.ones), named[0])
     beta = [one for name, one in parameters.named.items() if name not in parameters.ones]
-    return gamma.reshape(-1), beta[0].reshape(-1) if beta else torch.zeros(D_MODEL)
+    return gamma.reshape(-1), beta[0].reshape(-1) if beta else torch.zeros(d_model)
 
 
-def layer_norm(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
+def layer_norm(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = EPS) -> Tensor:
     """In float64: the yardstick."""
     x64 = x.double()
     centred = x64 - x64.mean(-1, keepdim=True)
     return (gamma * centred / torch.sqrt((centred**2).mean(-1, keepdim=True) + eps) + beta).to(x.dtype)
 
 
-def rms_norm(x: Tensor, gamma: Tensor, eps: float = 1e-5) -> Tensor:
+def rms_norm(x: Tensor, gamma: Tensor, eps: float = EPS) -> Tensor:
     """In float64: the yardstick."""
     x64 = x.double()
     return (gamma * x64 / torch.sqrt((x64**2).mean(-1, keepdim=True) + eps)).to(x.dtype)
 
 
+def _normed(norm: Function, learned: tuple[Tensor, ...] | None, count: int, eps: float = EPS) -> Function:
+    """`norm` with what was learned: by a class, or, for a function, handed over with ε behind it."""
+
+    def answer(x: Tensor, *rest: Any) -> Any:
+        return norm(x, *(learned or rest[:count]), rest[count] if len(rest) > count else eps)
+
+    return answer
+
+
+OTHER_EPS = {eps: f"ε is {eps:.2g}, where this book and torch.nn have 1e-5" for eps in (1e-6, 1e-7, 1e-8, 1e-4, 1e-3)}
+OTHER_EPS[torch.finfo(torch.float32).eps] = "ε is the smallest step of float32, where this book has 1e-5"
+
+
 def _layer_norm_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
-    gamma, beta = _gain(parameters)
-    yield "", lambda x, *rest: layer_norm(x, gamma, beta)
-    yield (
-        "eps is 1e-6 or smaller, where this book and torch.nn have 1e-5",
-        lambda x, *rest: layer_norm(x, gamma, beta, 1e-6),
-    )
+    learned = _gain(parameters) if parameters.made else None
+    for eps, remark in {EPS: "", **OTHER_EPS}.items():
+        yield remark, _normed(layer_norm, learned, 2, eps)
     for more, shift in _offsets(parameters):
-        yield ADDED, lambda x, *rest, more=more, shift=shift: layer_norm(x, 1 + more, shift)
+        yield ADDED, _normed(layer_norm, (1 + more, shift), 2)
 
 
 ADDED = "the weight is what is added to a gain of 1"
@@ -274,7 +311,7 @@ ADDED = "the weight is what is added to a gain of 1"
 def _offsets(parameters: Parameters) -> Iterator[tuple[Tensor, Tensor]]:
     """What may be added to γ = 1, and what may be β, where nothing started as ones."""
     rows = [row for one in parameters.named.values() for row in one.reshape(-1, one.shape[-1] if one.dim() else 1)]
-    if not parameters.ones and len(rows) == 2 and all(row.numel() == D_MODEL for row in rows):
+    if not parameters.ones and len(rows) == 2 and all(row.numel() == parameters.sizes["d_model"] for row in rows):
         yield rows[0], rows[1]
         yield rows[1], rows[0]
 
@@ -283,9 +320,9 @@ def _layer_norm_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Functi
     if parameters.named and all(one.numel() == 1 for one in parameters.named.values()):
         yield from _single_numbers(*parameters.named.values())
         return
-    gamma, beta = _gain(parameters)
+    learned = _gain(parameters) if parameters.made else None
     for mistake, wrong in known("layer normalization"):
-        yield mistake, lambda x, *rest, wrong=wrong: wrong(x, gamma, beta)
+        yield mistake, _normed(wrong, learned, 2)
     yield (
         named(
             "it is RMSNorm: the mean is not taken away",
@@ -293,7 +330,7 @@ def _layer_norm_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Functi
             "What is the mean of a token after your norm, with γ = 1 and β = 0?",
             "tokens keep their offset",
         ),
-        lambda x, *rest: rms_norm(x, gamma) + beta,
+        _normed(lambda x, gamma, beta, eps: rms_norm(x, gamma, eps) + beta, learned, 2),
     )
     yield (
         named(
@@ -302,7 +339,16 @@ def _layer_norm_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Functi
             "In which order do you scale and shift?",
             "the shift that is learned depends on the gain",
         ),
-        lambda x, *rest: layer_norm(x, torch.ones(()), torch.zeros(())) * gamma + gamma * beta,
+        _normed(lambda x, gamma, beta, eps: gamma * (layer_norm(x, *PLAIN, eps) + beta), learned, 2),
+    )
+    yield (
+        named(
+            "mean and variance are taken over tokens and features together",
+            "each token is normalized by itself: dim=-1.",
+            "How many means should two tokens have? How many does your norm compute?",
+            "a token's result depends on the others of its sentence",
+        ),
+        _normed(partial(norm, dim=(-2, -1)), learned, 2),
     )
 
 
@@ -314,7 +360,7 @@ def _single_numbers(gamma: Tensor, beta: Tensor | None = None) -> Iterator[tuple
             "How many numbers does your norm learn? With d_model features there are 2 · d_model.",
             "the norm runs, and learns nearly nothing",
         ),
-        lambda x, *rest: layer_norm(x, gamma, torch.zeros(()) if beta is None else beta),
+        _normed(layer_norm, (gamma, torch.zeros(()) if beta is None else beta), 2),
     )
 
 
@@ -324,94 +370,101 @@ LAYER_NORM = Kind(
     _norm_experiments(GAMMA, BETA),
     _layer_norm_rights,
     _layer_norm_wrongs,
-    options={"d_model": D_MODEL},
+    options={"d_model": D_MODEL, "eps": EPS},
     may_be_function=True,
     learns=True,
-)
+).at(_wider(WIDER_GAMMA, WIDER_BETA), d_model=WIDER)
 
 
 def _rms_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
-    gamma, _ = _gain(parameters)
-    yield "", lambda x, *rest: rms_norm(x, gamma)
-    yield "eps is smaller than 1e-5", lambda x, *rest: rms_norm(x, gamma, 1e-8)
-    yield ADDED, lambda x, *rest: rms_norm(x, gamma + 1)
+    learned = _gain(parameters)[:1] if parameters.made else None
+    for eps, remark in {EPS: "", **OTHER_EPS}.items():
+        yield remark, _normed(rms_norm, learned, 1, eps)
+    for eps in (EPS, *OTHER_EPS):
+        yield ADDED, _normed(lambda x, more, eps: rms_norm(x, more + 1, eps), learned, 1, eps)
 
 
 def _rms_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
-    gamma, _ = _gain(parameters)
-    eps = 1e-5
+    learned = _gain(parameters)[:1] if parameters.made else None
 
     def wrong(name: str, why: str, fn: Function) -> tuple[Mistake, Function]:
         hint = "The root of the mean of the squares, over the last dimension: x / √(mean(x²) + ε) · γ."
-        return named(name, why, hint, "vectors of another length than training expects"), lambda x, *rest: fn(x)
+        return named(name, why, hint, "vectors of another length than training expects"), _normed(fn, learned, 1)
 
     yield wrong(
         "the mean is taken away: this is layer norm",
         "RMSNorm scales without centring.",
-        lambda x: layer_norm(x, gamma, torch.zeros(())),
+        lambda x, gamma, eps: layer_norm(x, gamma, torch.zeros(()), eps),
     )
     yield wrong(
         "the squares are summed, not averaged",
         "the root of the sum is √d times too large.",
-        lambda x: gamma * x / (x.pow(2).sum(-1, keepdim=True) + eps).sqrt(),
+        lambda x, gamma, eps: gamma * x / (x.pow(2).sum(-1, keepdim=True) + eps).sqrt(),
     )
     yield wrong(
         "the root is missing",
         "mean(x²) is divided by, not its root.",
-        lambda x: gamma * x / (x.pow(2).mean(-1, keepdim=True) + eps),
+        lambda x, gamma, eps: gamma * x / (x.pow(2).mean(-1, keepdim=True) + eps),
     )
     yield wrong(
         "it multiplies by the root",
         "the root of the mean square is what is divided by.",
-        lambda x: gamma * x * (x.pow(2).mean(-1, keepdim=True) + eps).sqrt(),
+        lambda x, gamma, eps: gamma * x * (x.pow(2).mean(-1, keepdim=True) + eps).sqrt(),
     )
     yield wrong(
         "the mean of the absolute values, not the root of the mean square",
         "a mean of |x| is another measure.",
-        lambda x: gamma * x / (x.abs().mean(-1, keepdim=True) + eps),
+        lambda x, gamma, eps: gamma * x / (x.abs().mean(-1, keepdim=True) + eps),
     )
     yield wrong(
         "the root of the mean, squared afterwards",
         "mean(x)² is not mean(x²).",
-        lambda x: gamma * x / (x.mean(-1, keepdim=True).pow(2) + eps).sqrt(),
+        lambda x, gamma, eps: gamma * x / (x.mean(-1, keepdim=True).pow(2) + eps).sqrt(),
     )
     yield wrong(
         "the mean runs over the tokens",
         "each token is normalized by itself: dim=-1.",
-        lambda x: gamma * x / (x.pow(2).mean(-2, keepdim=True) + eps).sqrt(),
+        lambda x, gamma, eps: gamma * x / (x.pow(2).mean(-2, keepdim=True) + eps).sqrt(),
     )
     yield wrong(
         "the mean runs over tokens and features",
         "each token is normalized by itself: dim=-1.",
-        lambda x: gamma * x / (x.pow(2).mean((-2, -1), keepdim=True) + eps).sqrt(),
+        lambda x, gamma, eps: gamma * x / (x.pow(2).mean((-2, -1), keepdim=True) + eps).sqrt(),
     )
     yield wrong(
         "the mean runs over everything",
         "each token is normalized by itself: dim=-1.",
-        lambda x: gamma * x / (x.pow(2).mean() + eps).sqrt(),
+        lambda x, gamma, eps: gamma * x / (x.pow(2).mean() + eps).sqrt(),
     )
     yield wrong(
         "the gain γ is not used",
         "the learned gain is made and never multiplied in.",
-        lambda x: x / (x.pow(2).mean(-1, keepdim=True) + eps).sqrt(),
+        lambda x, gamma, eps: x / (x.pow(2).mean(-1, keepdim=True) + eps).sqrt(),
     )
     yield wrong(
         "the gain γ is added, not multiplied",
         "γ scales each feature.",
-        lambda x: gamma + x / (x.pow(2).mean(-1, keepdim=True) + eps).sqrt(),
+        lambda x, gamma, eps: gamma + x / (x.pow(2).mean(-1, keepdim=True) + eps).sqrt(),
     )
     yield wrong(
         "ε stands outside the root and is missing inside",
         "a token of zeros is divided by ε alone.",
-        lambda x: gamma * x / (x.pow(2).mean(-1, keepdim=True).sqrt() + eps),
+        lambda x, gamma, eps: gamma * x / (x.pow(2).mean(-1, keepdim=True).sqrt() + eps),
     )
     yield wrong(
         "the standard deviation is divided by",
         "std takes the mean away and divides by d − 1.",
-        lambda x: gamma * x / (x.std(-1, keepdim=True) + eps),
+        lambda x, gamma, eps: gamma * x / (x.std(-1, keepdim=True) + eps),
     )
     yield wrong(
-        "there is no ε", "a token of zeros becomes NaN.", lambda x: gamma * x / x.pow(2).mean(-1, keepdim=True).sqrt()
+        "there is no ε",
+        "a token of zeros becomes NaN.",
+        lambda x, gamma, eps: gamma * x / x.pow(2).mean(-1, keepdim=True).sqrt(),
+    )
+    yield wrong(
+        "the argument eps is ignored: ε is always 1e-5",
+        "the number is written into the formula.",
+        lambda x, gamma, eps: rms_norm(x, gamma),
     )
 
 
@@ -429,21 +482,22 @@ RMS_NORM = Kind(
     ],
     _rms_rights,
     _rms_wrongs,
-    options={"d_model": D_MODEL},
+    options={"d_model": D_MODEL, "eps": EPS},
     may_be_function=True,
     learns=True,
-)
+).at(_wider(WIDER_GAMMA), d_model=WIDER)
 
 # ------------------------------------------------------------------ feed-forward
 
 
 def _two(parameters: Parameters) -> tuple[Affine, Affine]:
-    return thinking(parameters.named, D_MODEL, D_FF)
+    return thinking(parameters.named, parameters.sizes["d_model"], parameters.sizes["d_ff"])
 
 
 def _feed_forward_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
-    inner, outer = _two(parameters)
-    yield "", lambda x: outer(torch.relu(inner(x)))
+    weights = of_equation_two(*_two(parameters))
+    for remark, feed_forward in FEED_FORWARDS:
+        yield remark, lambda x, feed_forward=feed_forward: feed_forward(x, *weights)
 
 
 def _feed_forward_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
@@ -479,6 +533,11 @@ FEED_FORWARD = Kind(
     options={"d_model": D_MODEL, "d_ff": D_FF, "dropout": 0.0},
     unbiased=True,
     least=2 * D_MODEL * D_FF,
+).at(
+    [Experiment("30 features, 44 inside", (drawn(3, 4, WIDER),)), Experiment("one token", (drawn(1, 1, WIDER),))],
+    2 * WIDER * 44,
+    d_model=WIDER,
+    d_ff=44,
 )
 
 # ------------------------------------------------------------------ residual connection
@@ -493,8 +552,8 @@ def _call_residual(component: Any, inputs: tuple[Any, ...]) -> Any:
 
 
 def _residual_functions(wiring: Function, parameters: Parameters, norm: Function = layer_norm) -> Iterator[Function]:
-    found = gains(parameters.named, D_MODEL, set(parameters.ones))
-    gamma, beta = (found[0].gamma, found[0].beta) if found else (torch.ones(D_MODEL), torch.zeros(D_MODEL))
+    found = gains(parameters.named, parameters.sizes["d_model"], set(parameters.ones)) if parameters.named else []
+    gamma, beta = (found[0].gamma, found[0].beta) if found else PLAIN
     for place in ("post", "pre"):
         yield lambda x, part=_part, place=place: wiring(x, part, lambda x: norm(x, gamma, beta), place)
 
@@ -562,5 +621,5 @@ RESIDUAL = Kind(
     _residual_wrongs,
     options={"d_model": D_MODEL, "dropout": 0.0},
     call=_call_residual,
-)
+).at([Experiment("30 features", (drawn(3, 4, WIDER),)), Experiment("one token", (drawn(1, 1, WIDER),))], d_model=WIDER)
 KINDS = [EMBEDDING, POSITIONS, LAYER_NORM, RMS_NORM, FEED_FORWARD, RESIDUAL]
