@@ -1,6 +1,7 @@
 """Folded code: bars say what they hide, and none lies right on top of another."""
 
 import hidden
+import labels
 import pytest
 from docutils import nodes
 from docutils.frontend import get_default_settings
@@ -12,27 +13,28 @@ from tests.book import built
 @pytest.mark.parametrize(
     ("source", "shown", "words"),
     [
-        ("import math\nimport torch", hidden.NOTHING, "imports"),
-        ("from transformer_edu.widgets import MaskLab\n\nMaskLab()", hidden.FIGURE, "calls this figure"),
-        ("import math\nimport torch\nMaskLab()", hidden.FIGURE, "imports and calls this figure"),
-        ("def split(x): ...\nclass Heads: ...", hidden.NOTHING, "defines `split`, `Heads`"),
-        ("def f(x): ...\nplt.show()", hidden.PLOT, "defines `f` and draws this plot"),
-        ("print(1)", hidden.TEXT, "prints this"),
-        ("frame", hidden.TABLE, "makes this table"),
-        ("with torch.no_grad():\n    one, _ = f()\ntwo = 2\ntwo = 3", hidden.NOTHING, "sets up `one`, `two`"),
-        ("a = b = c = d = 1", hidden.NOTHING, "sets up `a`, `b` and 2 more"),
-        ("plt.ioff()", hidden.NOTHING, "sets up what follows"),
-        ("x = 1\nassert x", hidden.NOTHING, "tests this"),
-        ("torch.testing.assert_close(x, y)", hidden.NOTHING, "tests this"),
-        ("def f(x):\n    assert x", hidden.NOTHING, "defines `f`"),
+        ("import math\nimport torch", labels.NOTHING, "imports"),
+        ("from transformer_edu.widgets import MaskLab\n\nMaskLab()", labels.FIGURE, "calls this figure"),
+        ("import math\nimport torch\nMaskLab()", labels.FIGURE, "imports and calls this figure"),
+        ("def split(x): ...\nclass Heads: ...", labels.NOTHING, "defines `split`, `Heads`"),
+        ("def f(x): ...\nplt.show()", labels.PLOT, "defines `f` and draws this plot"),
+        ("print(1)", labels.TEXT, "prints this"),
+        ("frame", labels.TABLE, "makes this table"),
+        ("with torch.no_grad():\n    one, _ = f()\ntwo = 2\ntwo = 3", labels.NOTHING, "sets up `one`, `two`"),
+        ("a = b = c = d = 1", labels.NOTHING, "sets up `a`, `b` and 2 more"),
+        ("plt.ioff()", labels.NOTHING, "sets up what follows"),
+        ("x = 1\nassert x", labels.NOTHING, "tests this"),
+        ("torch.testing.assert_close(x, y)", labels.NOTHING, "tests this"),
+        ("%timeit f()", labels.TEXT, "prints this"),
+        ("def f(x):\n    assert x", labels.NOTHING, "defines `f`"),
     ],
 )
 def test_the_words_on_a_bar_say_what_the_code_does(source, shown, words):
-    assert hidden.what_it_does(source, shown) == f"Code that {words}"
+    assert labels.what_it_does(source, shown) == f"Code that {words}"
 
 
 def test_the_bar_above_a_covered_answer_does_not_say_that_it_is_seen():
-    assert hidden.what_it_does("print(1)", hidden.TEXT, answer=True) == "Code that prints the answer"
+    assert labels.what_it_does("print(1)", labels.TEXT, answer=True) == "Code that prints the answer"
 
 
 PROMPT = "Show the {type}"
