@@ -25,7 +25,7 @@ class OneBar(SphinxPostTransform):
             for child in list(parent.children):
                 if is_folded(child):
                     run.append(child)
-                if run and (child is not run[-1] or shown_by(child)):
+                if run and (child is not run[-1] or (shown_by(child) and child["hide_mode"] == "input")):
                     put_under_bar(run)
                     run = []
             if run:
@@ -49,14 +49,15 @@ def put_under_bar(run: list[nodes.container]) -> None:
     """Put the code of cells that follow each other under one bar, in the last of them."""
     *before, last = run
     source, *rest = last.children
-    code = [part for cell in before for part in cell] + [source]
+    hidden = [part for cell in before for part in cell] + [source]
+    code = [part for part in hidden if part.get("nb_element") == "cell_code_source"]
     text = "\n".join(block.astext() for part in code for block in part.findall(nodes.literal_block))
     own = last["prompt_show"]  # from the metadata of the cell; else MyST-NB's, for all cells
     label = what_it_does(text, shown_by(last), "tag_covered" in last["classes"]) if "{type}" in own else own
     box, bar = details(classes=["te-code"], open=False), summary()
     bar += nodes.inline("", "", *words(label))
     last.children = []
-    box += [bar, *code]
+    box += [bar, *hidden]
     box += rest if last["hide_mode"] == "all" else []
     last += [box] if last["hide_mode"] == "all" else [box, *rest]
     for cell in before:

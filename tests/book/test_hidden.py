@@ -84,6 +84,11 @@ def test_a_cell_that_is_folded_whole_takes_its_output_along_and_others_leave_it(
     assert bars(cell("print(1)", "1")) == [("Code that prints this", ["print(1)"])]
 
 
+def test_a_cell_that_is_folded_whole_lies_under_the_bar_of_the_next():
+    made = bars(cell("def f(): ...\nprint(1)", "1", mode="all"), cell("print(2)", "2"))
+    assert made == [("Code that defines f and prints this", ["def f(): ...\nprint(1)", "1", "print(2)"])]
+
+
 def test_words_in_a_cell_s_metadata_come_first():
     assert bars(cell("x = 1", prompt="The same in numpy")) == [("The same in numpy", ["x = 1"])]
 

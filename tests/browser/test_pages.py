@@ -167,6 +167,8 @@ def test_on_a_phone_the_header_names_the_page(book_address, same_tab):
     title = page.locator(".house-title")
     assert title.is_visible()
     assert title.inner_text() == "Attention"
+    middle = "one => { const box = one.getBoundingClientRect(); return box.top + box.height / 2; }"
+    assert title.evaluate(middle) == pytest.approx(page.locator(".theme-switch-button").evaluate(middle), abs=3)
     page.set_viewport_size(DESKTOP)
     assert not title.is_visible()
 
