@@ -2,8 +2,8 @@
 
 With a repository, a chapter has a button that downloads it as a notebook, and one that opens it in Colab: both give it
 as `plain.py` writes it, in Markdown that every program shows. Colab reads it from a branch of its own, to which
-.github/workflows/publish.yml brings it. With a site, each page says what a link to it looks like elsewhere (Open
-Graph), and the site has a sitemap. Without, pages point nowhere and say no address.
+.github/workflows/publish.yml brings it. With a site, it has a sitemap, and pages say where they are (head.py). Without,
+pages point nowhere and say no address.
 """
 
 from pathlib import Path, PurePosixPath
@@ -14,17 +14,11 @@ from plain import colab_folder, plain
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-PREVIEW = "_static/readme/front-page.png"
-
 
 def set_up_site(app: Sphinx, config: Config) -> None:
     """Load what needs the site's address, if there is one."""
     if not config.html_baseurl:
         return
-    config.ogp_site_url = config.html_baseurl
-    config.ogp_site_name = str(config.html_title or config.project)
-    config.ogp_image = config.html_baseurl + PREVIEW
-    config.ogp_social_cards = {"enable": False}
     config.sitemap_url_scheme = "{link}"
     config.sitemap_excludes = ["search.html", "genindex.html"]
 
@@ -81,7 +75,6 @@ def has_repository(app: Sphinx) -> bool:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the handlers."""
     if app.config.html_baseurl:
-        app.setup_extension("sphinxext.opengraph")
         app.setup_extension("sphinx_sitemap")
     app.connect("config-inited", set_up_site, priority=100)
     app.connect("html-page-context", add_download, priority=600)

@@ -18,7 +18,7 @@ PLACE = "<!-- api -->"  # what stands in the page's source where the names go
 SECTION = re.compile(r"(Args|Returns|Raises|Attributes):$")
 SEPARATOR = re.compile(r", (?=\*|\w+(?:: |=|$|, ))")  # not the one in `Callable[[int], nn.Module]`
 WIDTH = 80  # letters that fit the column
-ENTRY = re.compile(r"(\w[\w, *]*): (.*)", re.S)
+ENTRY = re.compile(r"(\*{0,2}\w[\w, *]*): (.*)", re.S)
 
 
 def signatures(thing: Any) -> Iterator[str]:

@@ -15,9 +15,16 @@ PLACE = "<!-- catalogue -->"  # what stands in the page's source where the catal
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 
 
+KEPT = re.compile(r"(`[^`]*`|(?<![\w*])\*\w(?:[\w '-]*\w)?\*(?![\w*]))")
+
+
 def plain(text: str) -> str:
-    """Text that Markdown shows as it is; code between backticks stays code."""
-    parts = re.split(r"(`[^`]*`)", text)
+    r"""Text that Markdown shows as it is; code between backticks stays code, and words between asterisks in italics.
+
+    >>> plain("the *variance* of `a * b`, not a*b, a_1")
+    'the *variance* of `a * b`, not a\\*b, a\\_1'
+    """
+    parts = KEPT.split(text)
     return "".join(part if i % 2 else re.sub(r"([\\*_<>\[\]{}$#|~^&])", r"\\\1", part) for i, part in enumerate(parts))
 
 

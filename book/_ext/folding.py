@@ -1,6 +1,7 @@
 """Sphinx extension: what goes beyond the main line folds, answers are covered, exercises carry their chapter's number.
 
-- A section headed *Going deeper* becomes a box that opens; its heading is what one clicks.
+- A section headed *Going deeper* becomes a box that opens; its heading is what one clicks. So does what has the class
+  `dropdown`, a hint or a solution, without a script of its own.
 - The output of a cell tagged `covered`, the answer to a Predict box, and the paragraph that explains it stand in a box
   that is open in the file and that the page's script closes, so that nobody without JavaScript misses it.
 - A Predict box that asks for such an answer ends in a line for a guess. It is in the file, so that nothing moves when
@@ -10,6 +11,7 @@
 
 from typing import Any
 
+from captions import is_caption
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -44,6 +46,9 @@ class Fold(SphinxPostTransform):
                 section.children = []
                 section += self.box("te-deeper", title, rest)
                 section[0][0]["ids"], section["ids"] = section["ids"], []  # links lead to the heading
+        for node in list(self.document.findall(nodes.Admonition)):
+            if "dropdown" in node["classes"]:
+                node.replace_self(self.opening(node))
         self.ask()
         for cell in list(self.document.findall(nodes.container)):
             if "tag_covered" in cell["classes"]:
@@ -64,6 +69,15 @@ class Fold(SphinxPostTransform):
                 question += nodes.raw("", guess_form(chosen=any(map(is_list, question))), format="html")
                 question = None
 
+    def opening(self, node: nodes.Element) -> details:
+        """A box with a title as a box that opens."""
+        title, *rest = node.children
+        for link in list(title.findall(nodes.reference)):  # what one clicks to open the box leads nowhere
+            link.replace_self(link.children)
+        box = self.box("te-hint", nodes.inline("", "", *title.children), rest)
+        box["ids"] = node["ids"]
+        return box
+
     def is_deeper(self, section: nodes.section) -> bool:
         """Tell whether a section is to be folded, by its heading."""
         title = section[0] if section.children else None
@@ -72,7 +86,7 @@ class Fold(SphinxPostTransform):
     def explanation(self, cell: nodes.Node) -> list[nodes.Node]:
         """What stands behind a cell and would give its answer away, taken out of the page.
 
-        That is the caption, a paragraph in italics, if there is one, and the first paragraph that follows.
+        That is the caption, if there is one, and the first paragraph that follows.
         """
         behind = cell.parent.children[cell.parent.index(cell) + 1 :][:2]
         taken: list[nodes.Node] = []
@@ -80,7 +94,7 @@ class Fold(SphinxPostTransform):
             if not isinstance(node, nodes.paragraph):
                 break
             taken.append(node)
-            if [type(child) for child in node.children] != [nodes.emphasis]:
+            if not is_caption(node):
                 break
         for node in taken:
             cell.parent.remove(node)

@@ -2,7 +2,8 @@ r"""Sphinx extension: figures and equations bear the number of their chapter, an
 
 - An equation on a line of its own ends in `\tag{6.3}`, which Jupyter, Colab and GitHub print beside it, and so does the
   book. Numbers run through the chapter without a gap: another one is a warning, and so is an equation without one.
-- Figures are counted when the book is built, a plot like a figure that moves; the number stands under it.
+- Figures are counted when the book is built, a plot like a figure that moves; the number stands under it, before
+  its caption (captions.py).
 - "equation 6.3" or "figure 6.2" in prose is a link. So is `[the softmax lab](06-attention.ipynb#softmax-lab)`, by the
   figure's own name; in the book its number is added, and in a notebook the sentence reads as it stands.
 """
@@ -10,6 +11,7 @@ r"""Sphinx extension: figures and equations bear the number of their chapter, an
 import re
 from typing import Any, NamedTuple
 
+from captions import put_caption
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -91,8 +93,7 @@ class Number(SphinxTransform):
         anchor = f"figure-{number.replace('.', '-')}"
         name = self.name_of(cell)
         output["ids"] += [anchor, name] if name else [anchor]
-        link = nodes.reference("", f"Figure {number}", refid=anchor, internal=True)
-        output += nodes.paragraph("", "", link, classes=["book-number"])
+        put_caption(cell, output, nodes.reference("", f"Figure {number}", refid=anchor, internal=True))
         return Numbered("figure", number, anchor, name, heading_above(cell))
 
     def name_of(self, cell: nodes.container) -> str:

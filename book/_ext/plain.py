@@ -19,6 +19,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import nbformat
+from labels import FIGURE, kind_shown, what_it_does
 from nbformat import NotebookNode
 from pybtex.database import Entry, parse_file
 
@@ -31,8 +32,7 @@ CITE = re.compile(r"\{(cite|cite:t)\}`([\w, -]+)`")
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 CHAPTER = re.compile(r"^(\d\d-[\w-]+\.ipynb)(#[\w-]+)?$")
 ALIVE = "*A picture of a figure: run the cell above, and it comes alive.*"
-FIGURE = re.compile(r'class="te-(?:figure|bertviz)"')
-SETUP, SOURCE, ANSWER, SOLUTION = "Setup", "Source", "Your guess first. Then run this", "Solution"
+SETUP, ANSWER, SOLUTION = "Setup", "Your guess first. Then run this", "Solution"
 IN_WORDS = "The answer in words"
 EXERCISE, SOLVED = "exercise-", "solution-"
 
@@ -60,7 +60,7 @@ def plain(notebook: NotebookNode, colab: str = "", site: str = "") -> NotebookNo
             runs_through(cell)
             fold(cell, solved)
             cells.append(cell)
-            if any(FIGURE.search(output.get("data", {}).get("text/html", "")) for output in cell.outputs):
+            if shown_by(cell) == FIGURE:
                 cells.append(nbformat.v4.new_markdown_cell(ALIVE, id=f"{cell.id}-alive"))
     metadata = nbformat.from_dict(notebook.metadata)
     return nbformat.from_dict({**notebook, "metadata": metadata, "cells": cells})
@@ -199,12 +199,21 @@ def runs_through(cell: NotebookNode) -> None:
     cell.outputs = []
 
 
+def shown_by(cell: NotebookNode) -> str:
+    """What stands under a cell, as labels.py names it."""
+    data = [output.get("data", {}) for output in cell.outputs]
+    html = "".join(one.get("text/html", "") for one in data)
+    return kind_shown(html, any("image/png" in one for one in data), bool(cell.outputs))
+
+
 def fold(cell: NotebookNode, solved: bool) -> None:
     """Hide the code, or code and output, that the book hides; a title says what stands there."""
     tags = set(cell.metadata.get("tags", []))
     asked = "covered" in tags
-    titles = {SETUP: "remove-cell" in tags, SOLUTION: solved, ANSWER: asked, SOURCE: tags & {"hide-input", "hide-cell"}}
+    titles = {SETUP: "remove-cell" in tags, SOLUTION: solved, ANSWER: asked}
     title = next((title for title, fits in titles.items() if fits), "")
+    if not title and tags & {"hide-input", "hide-cell"}:
+        title = what_it_does(cell.source, shown_by(cell)).replace("`", "")
     if not title:
         return
     cell.source = f"# @title {title}\n{cell.source}"

@@ -54,9 +54,18 @@
     for (const box of document.querySelectorAll("details.te-covered")) box.removeAttribute("open");
   }
 
+  /** The place that the address names; one that is no text (`#te-%`) names none. */
+  function placeNamed() {
+    try {
+      return decodeURIComponent(location.hash.slice(1));
+    } catch {
+      return "";
+    }
+  }
+
   /** Whoever follows a link to something folded finds it open. */
   function openTarget() {
-    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const target = document.getElementById(placeNamed());
     if (!target) return;
     let box = target.querySelector(":scope > details") ?? target.closest("details");
     while (box) {

@@ -36,7 +36,7 @@ def test_each_equation_and_each_picture_of_the_built_chapter_has_its_number(chap
     shown = page.select(".cell_output:has(.te-figure, .te-bertviz, img.only-light)")
     assert shown, "a chapter has figures"
     assert [one["id"] for one in shown] == [f"figure-{number}-{i}" for i in range(1, len(shown) + 1)]
-    assert [one.select_one(".book-number").get_text() for one in shown] == [
+    assert [one.get_text() for one in page.select(".book-caption > .book-number:first-child")] == [
         f"Figure {number}.{i}" for i in range(1, len(shown) + 1)
     ]
 

@@ -14,6 +14,7 @@ from tests.conftest import ROOT
 
 CHAPTERS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 LEFT = re.compile(r"^:::|^:\w+:|\{cite|\{doc\}|\]\((?:\.\./|#)", re.M)
+TITLE = re.compile(rf"# @title (Code that |{plain.SETUP}|{plain.ANSWER}|{plain.SOLUTION})")
 COLAB = "https://colab.research.google.com/github/someone/book/blob/colab/notebooks/"
 SITE = "https://someone.example/book/"
 
@@ -58,6 +59,9 @@ def test_what_the_book_hides_is_hidden_and_no_answer_stands_below_its_question(p
         if tags & {"hide-input", "hide-cell", "covered", "remove-cell"}:
             assert after.metadata["cellView"] == "form", before.id
             assert after.source.startswith("# @title "), before.id
+            assert not after.source.startswith(("# @title Source", "# @title \n")), (
+                "a bar that does not say what it hides"
+            )
         if "covered" in tags:
             assert after.outputs == [], before.id
         if "raises-exception" in tags:

@@ -1,8 +1,10 @@
 """Every page of the built book: no foreign request, no error, accessible, light and dark, at home on a phone."""
 
 import pytest
+from moved import MOVED
 
 from tests.browser.conftest import DESKTOP, PHONE, arrive, axe_problems, overflow
+from transformer_edu.plots.dark import PAPER
 
 # What lasts a hundredth of a millisecond, the theme's way of not moving, may still be listed.
 MOVES = "document.getAnimations().filter((one) => one.effect.getTiming().duration > 1).length"
@@ -76,7 +78,16 @@ FORMULAS = """() => [...document.querySelectorAll("div.math")].map((room) => {
 })"""
 
 
-def test_page_works_from_disk_with_every_figure_alive_and_every_formula_in_its_place(book_page, book_html, same_tab):
+# Printed text that is wider than its box: its longest line.
+CUT_OFF = """(selector) => [...document.querySelectorAll(`.bd-article ${selector}`)]
+    .filter((block) => block.checkVisibility() && block.scrollWidth > block.clientWidth + 1)
+    .map((block) => block.textContent.split("\\n").reduce((one, other) => other.length > one.length ? other : one))"""
+PRINTED, DIAGNOSIS = ".cell_output pre", "pre.te-diagnosis"
+
+
+def test_page_works_from_disk_with_every_figure_alive_and_no_formula_or_printed_line_cut_off(
+    book_page, book_html, same_tab
+):
     watched = same_tab()
     page = watched.open((book_html / book_page).as_uri())
     page.set_viewport_size(PHONE)
@@ -87,7 +98,9 @@ def test_page_works_from_disk_with_every_figure_alive_and_every_formula_in_its_p
     assert page.locator(".te-figure[data-ready=true]").count() == figures(page)
     assert not any(still.is_visible() for still in page.locator(".te-still").all())
     assert [wider for wider, _ in page.evaluate(FORMULAS) if wider > 0] == []
+    assert page.evaluate(CUT_OFF, PRINTED) == []
     page.set_viewport_size(PHONE)
+    assert page.evaluate(CUT_OFF, DIAGNOSIS) == []
     assert [hidden for _, hidden in page.evaluate(FORMULAS) if hidden] == []
     watched.assert_clean()
 
@@ -139,6 +152,68 @@ def test_answers_are_covered_until_asked_for_and_stand_open_without_javascript(b
     assert plain.locator("details.te-covered[open]").count() == answers.count()
     assert page.locator(".te-predict:visible").count()
     assert not plain.locator(".te-predict:visible").count(), "a line for a guess that nothing reads"
+
+
+def test_an_address_that_names_no_place_is_no_error(book_address, same_tab):
+    watched = same_tab()
+    watched.page.goto("about:blank")  # or else it would be a step on the same page
+    page = watched.open(f"{book_address}/{CHAPTER}#te-%")
+    assert page.locator("details.te-covered[open]").count() == 0
+    watched.assert_clean()
+
+
+def test_on_a_phone_the_header_names_the_page(book_address, same_tab):
+    page = on_a_phone(same_tab, f"{book_address}/{CHAPTER}")
+    title = page.locator(".house-title")
+    assert title.is_visible()
+    assert title.inner_text() == "Attention"
+    middle = "one => { const box = one.getBoundingClientRect(); return box.top + box.height / 2; }"
+    assert title.evaluate(middle) == pytest.approx(page.locator(".theme-switch-button").evaluate(middle), abs=3)
+    page.set_viewport_size(DESKTOP)
+    assert not title.is_visible()
+
+
+LOOK = "summary => { const look = getComputedStyle(summary, '::before'); return [look.content, look.color].join(); }"
+
+
+def test_everything_that_opens_has_one_mark(book_address, same_tab):
+    page = same_tab().open(f"{book_address}/{CHAPTER}")
+    folds = page.locator(".bd-article details:not(.te-figure *)")
+    kinds = {fold.get_attribute("class").split()[0] for fold in folds.all()}
+    assert kinds == {"te-code", "te-covered", "te-deeper", "te-hint"}
+    assert len({page.locator(f"details.{kind} > summary").first.evaluate(LOOK) for kind in kinds}) == 1
+    assert not page.locator(".bd-article .dropdown:not(details)").count()
+
+
+GROUND = "one => getComputedStyle(one).backgroundColor"
+
+
+def test_in_the_dark_a_page_has_the_ground_of_its_plots(book_address, same_tab):
+    watched = same_tab()
+    page = watched.open(f"{book_address}/{CHAPTER}")
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_selector("html[data-theme=dark]")
+    wanted = [int(PAPER[i : i + 2], 16) for i in (1, 3, 5)]
+    assert page.locator("body").evaluate(GROUND) == "rgb({}, {}, {})".format(*wanted)
+    page.emulate_media(color_scheme="light")
+
+
+def test_headings_weigh_as_much_as_those_below_them(book_address, same_tab):
+    page = same_tab().open(f"{book_address}/{CHAPTER}")
+    weights = [
+        page.locator(f".bd-article {tag}").first.evaluate("one => getComputedStyle(one).fontWeight")
+        for tag in ("h1", "h2", "h3")
+    ]
+    assert weights == ["600"] * 3, "the book's font has no weight between 400 and 600"
+
+
+@pytest.mark.parametrize("from_disk", [False, True])
+def test_an_address_of_the_first_edition_leads_to_the_chapter(from_disk, book_html, book_address, same_tab):
+    page = same_tab().page
+    base = book_html.as_uri() if from_disk else book_address
+    for old, new in MOVED.items():
+        page.goto(f"{base}/{old}.html")
+        page.wait_for_url(f"{base}/{new}.html")
 
 
 def test_a_link_opens_what_is_folded(book_address, same_tab):

@@ -1,5 +1,7 @@
 """The book's search finds the field's words, also those that other books use, over http and from disk."""
 
+from urllib.parse import quote_plus
+
 import pytest
 
 QUERIES = ("skip connection", "causal mask", "KV cache", "look-ahead mask", "teacher forcing")
@@ -15,3 +17,11 @@ def test_search_finds_the_glossary(query, from_disk, book_html, book_address, sa
     if from_disk:
         page.wait_for_function("/found/.test(document.querySelector('#search-progress, .search-summary').textContent)")
         assert not watched.errors, "from disk no page may be read for a quotation"
+
+
+@pytest.mark.parametrize("query", ["__proto__ constructor", "causal -constructor", "hasOwnProperty toString"])
+def test_words_that_every_object_knows_are_words_like_others(query, book_address, same_tab):
+    watched = same_tab()
+    page = watched.open(f"{book_address}/search.html?q={quote_plus(query)}")
+    page.wait_for_function("/found|did not match/.test(document.querySelector('.search-summary').textContent)")
+    watched.assert_clean()
