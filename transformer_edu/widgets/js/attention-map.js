@@ -96,7 +96,7 @@ function sentence({ queries, keys, verb }, weights, query) {
   return [...start, ...parts, ranked.length > told.length ? `, the others together ${format(rest)}.` : "."];
 }
 
-/** Beside each word that is new, the one in whose place it stands, and between two, what stood there: until the next. */
+/** Beside a word that is new, the one in whose place it stands; between two, what stood there: until the next. */
 function keepGone(buttons, words, before) {
   const same = (from) => words.findIndex((_, i) => words.at(from(i)) !== before.at(from(i)));
   const [begin, end] = [same((i) => i), same((i) => -1 - i)];
