@@ -196,3 +196,11 @@ def test_a_block_whose_numbers_are_not_there_yet_says_so(open_html):
     play(page, "Adds a fixed pattern", "! What comes out")
     act(page, "button Previous block")
     play(page, "What comes out")
+
+
+def test_on_a_phone_play_stands_in_one_view_with_the_boxes_it_goes_through(page):
+    page.set_viewport_size({"width": 390, "height": 844})
+    top = page.locator(".te-play").bounding_box()["y"]
+    boxes = [one.bounding_box() for one in page.locator(".te-root [data-block]").all()]
+    assert boxes
+    assert all(0 < one["y"] + one["height"] - top <= 844 for one in boxes)

@@ -109,3 +109,14 @@ def test_rows_of_decoder_self_attention_never_see_later_words(page):
     headers = page.locator("[data-matrix=weights] [role=columnheader]").all_text_contents()
     assert headers == ["start", *WRITTEN[:-1]]
     assert page.locator("[data-matrix=weights] [role=rowheader]").all_text_contents() == WRITTEN
+
+
+def test_a_word_that_is_gone_stays_beside_the_new_one(page):
+    gone = "all => Object.fromEntries(all.map((one) => [one.textContent, one.dataset.was]))"
+    act(page, "textbox English sentence = the small black cow does not sleep", "radio dort")
+    marked = page.locator(".te-link-queries [data-was]")
+    assert marked.evaluate_all(gone) == {"la": "le", "petite": "petit", "vache": "chat", "noire": "noir"}
+    act(page, "radio noire", "checkbox noire may not look at black = on")
+    assert marked.count() == 0
+    between = page.locator(".te-link-queries [data-gone]")
+    assert between.evaluate_all("all => all.map((one) => [one.dataset.gone, one.textContent])") == [["noire", "ne"]]

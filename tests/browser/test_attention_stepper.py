@@ -94,6 +94,14 @@ def test_every_step_mask_and_scaling_agrees_with_torch(page, mask, scale):
     assert_step(page, 7, reference(scale=scale, mask=mask))
 
 
+def test_the_first_play_begins_at_step_1_for_whoever_looks_and_goes_on_where_it_was_paused(page):
+    act(page, "radio black", "button Play")
+    step = page.locator(".te-steps-bar [aria-selected=true] .te-title")
+    assert step.text_content() == "Project"
+    act(page, "button Pause", "tab Step 5", "button Play")
+    assert step.text_content() == "Mix"
+
+
 def test_arrow_keys_walk_the_number_fields(page):
     act(page, "tab Step 1")
     cell(page, "x", 0, 0).locator("input").focus()
@@ -103,3 +111,13 @@ def test_arrow_keys_walk_the_number_fields(page):
     act(page, "key Enter")
     assert focused(page) == "row cat, column 2: 0"
     assert shown(page, "x")[1, 1] == 7
+
+
+def test_the_numbers_that_an_edit_changed_stay_marked_until_the_next_change(page):
+    act(page, "tab Step 1")
+    marked = "all => all.map((one) => [one.dataset.row, one.dataset.column, one.textContent, one.title])"
+    for value, query, was in (("-2", "−1", "was 2"), ("7", "8", "was −1")):
+        cell(page, "w_q", 0, 0).locator("input").fill(value)
+        act(page, "radio black", "radio cat")
+        found = page.locator("[data-matrix=q] .te-changed").evaluate_all(marked)
+        assert found == [["0", "0", query, was]]  # of the three tokens, only the first has a 1 there

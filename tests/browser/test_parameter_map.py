@@ -137,3 +137,12 @@ def test_what_grows_says_by_how_much_beside_it(page):
     assert page.locator(".te-pm-times").count() == 0
     page.get_by_role("button", name="double: d model").click()
     assert page.locator(".te-pm-times").all_inner_texts() == ["×\u00a02.00", "×\u00a04.00", "×\u00a04.00"]
+
+
+def test_the_outline_of_what_was_lies_behind_the_letters(page):
+    page.locator(".te-pm-field[data-field=d_model]").press("ArrowUp")
+    outline = "one => getComputedStyle(one, '::after').zIndex"
+    behind = page.locator(".te-pm-layer.te-pm-changed").first.evaluate(outline)
+    letters = page.locator(".te-pm-layer .te-pm-letter").evaluate_all("all => all.map(o => getComputedStyle(o).zIndex)")
+    assert len(letters) > 0
+    assert all(int(letter) > int(behind) for letter in letters)

@@ -91,6 +91,12 @@ def test_how_much_more_attention_costs_is_said(page):
         assert_shows(page, n, d, False, n)
 
 
+def test_the_first_play_begins_before_anything_is_heard(page):
+    act(page, "button Play")
+    heard = [attribute(page, lane, "heard").split() for lane in LANES]
+    assert max(map(len, heard)) <= 2, heard
+
+
 def test_a_finished_race_stays_finished_when_n_changes_and_it_can_be_played_and_stepped(page):
     act(page, "button Play")
     page.wait_for_selector("[data-lane=recurrent][data-done=true]")

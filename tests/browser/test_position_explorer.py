@@ -122,3 +122,15 @@ def test_a_smaller_base_and_a_shorter_table(show):
     assert_shows(page, 16, 10_000, 15, 16)
     act(page, "slider base = 2")
     assert_shows(page, 16, 100, 15, 16)
+
+
+def test_the_first_rows_number_never_stands_on_a_tick(page):
+    apart = """() => [...document.querySelectorAll('.te-pos-ticks span')].filter((tick) => {
+        const [a, b] = [tick, document.querySelector('.te-pos-mark')].map((one) => one.getBoundingClientRect());
+        return getComputedStyle(tick).visibility === 'visible' && a.top < b.bottom - 2 && b.top < a.bottom - 2;
+    }).map((tick) => tick.textContent)"""
+    for width in (720, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        for position in range(64):
+            act(page, f"slider first position, p = {position}")
+            assert page.evaluate(apart) == [], f"at p = {position}"

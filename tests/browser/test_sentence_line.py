@@ -92,3 +92,10 @@ def test_a_damaged_file_is_noticed(open_html):
     )
     page.get_by_label(LINE).fill("my cow sees the red house")
     expect(page.locator(".te-words")).to_contain_text("the file of weights is damaged: its checksum differs")
+
+
+def test_a_file_that_is_cut_is_told_in_words_for_readers(open_html):
+    page = open_html(Playground().html(), asleep=True).page
+    page.evaluate("for (const part in transformerModels) transformerModels[part] = 'A' + transformerModels[part]")
+    page.locator(".te-sentence-input").focus()
+    expect(page.locator(".te-words")).to_contain_text("could not be loaded (the file of weights is damaged)")

@@ -342,3 +342,18 @@ def test_bad_input_names_argument_value_and_expectation(as_readers_run_it, name,
     with pytest.raises((ValueError, TypeError), match=message):
         getattr(plots, f"plot_{name}")(*arguments)
     assert not plt.get_fignums()  # a refused picture leaves no half-drawn figure behind
+
+
+@pytest.mark.parametrize("falls", [True, False])
+def test_the_name_of_a_reference_stands_where_no_curve_runs_through_it(falls):
+    steps = np.arange(25, 501, 25)
+    losses = 0.82 + 4 * np.exp(-(steps if falls else 525 - steps) / 90)
+    figure = plots.plot_training({"training": losses}, steps=steps, reference_lines={"floor": 0.8})
+    figure.canvas.draw()
+    axes = figure.axes[0]
+    name = next(text for text in axes.texts if text.get_text() == "floor").get_window_extent()
+    curve = axes.transData.transform(
+        np.column_stack([np.linspace(25, 500, 400), np.interp(np.linspace(25, 500, 400), steps, losses)])
+    )
+    assert not any(name.contains(*point) for point in curve)
+    plt.close(figure)

@@ -5,12 +5,14 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
 from transformer_edu.plots.inputs import as_array, as_mapping
 from transformer_edu.plots.style import COLOURS, DASHES, MARKERS, QUIET
 from transformer_edu.support.validation import check_number
 
 CURVE = "curve"  # marks the lines that are data, apart from references and samples
+LETTER, LINE = 0.014, 0.08  # of a reference's name, as shares of the axes' width and height
 
 
 def check_log(name: str, values: np.ndarray, logarithmic: bool) -> None:
@@ -63,7 +65,30 @@ def check_references(values: Mapping[str, float | int] | None, y_log: bool) -> M
 
 
 def draw_references(axes: Axes, references: Mapping[str, float | int]) -> None:
-    """Horizontal dotted lines with their names above them."""
-    for name, height in references.items():
+    """Horizontal dotted lines with their names beside them, where no curve runs through the name."""
+    curves = [line for line in axes.lines if line.get_gid() == CURVE]
+    for height in references.values():
         axes.axhline(height, color=QUIET, linewidth=1.2, linestyle=(0, (2, 2)), zorder=1)
-        axes.annotate(name, (1, height), (-2, 3), axes.get_yaxis_transform(), "offset points", ha="right", color=QUIET)
+    axes.autoscale_view()  # now, for where the names find room depends on it
+    for name, height in references.items():
+        end, above = place_of_name(axes, height, len(name), curves)
+        away = (-2 if end else 2, 3 if above else -3)
+        ha, va = "right" if end else "left", "bottom" if above else "top"
+        where = axes.get_yaxis_transform()
+        axes.annotate(name, (end, height), away, where, "offset points", ha=ha, va=va, color=QUIET)
+
+
+def place_of_name(axes: Axes, height: float, letters: int, curves: Sequence[Line2D]) -> tuple[int, bool]:
+    """At which end of a line its name stands (1: right), and whether above it: the first place that is free."""
+    to_axes = (axes.transData + axes.transAxes.inverted()).transform
+    line = to_axes((1, height))[1]
+    runs = [to_axes(curve.get_xydata()).T for curve in curves]
+    wide, high = LETTER * letters, LINE
+    for above in (True, False):
+        low = line if above else line - high
+        for end in (1, 0):
+            xs = np.linspace(end - wide if end else 0, end or wide, 50)
+            ys = np.concatenate([np.interp(xs, *run, left=np.nan, right=np.nan) for run in runs] or [np.zeros(0)])
+            if low >= 0 and not ((ys > low) & (ys < low + high)).any():
+                return end, above
+    return 1, True

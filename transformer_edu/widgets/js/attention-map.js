@@ -96,6 +96,21 @@ function sentence({ queries, keys, verb }, weights, query) {
   return [...start, ...parts, ranked.length > told.length ? `, the others together ${format(rest)}.` : "."];
 }
 
+/** Beside a word that is new, the one in whose place it stands; between two, what stood there: until the next. */
+function keepGone(buttons, words, before) {
+  const same = (from) => words.findIndex((_, i) => words.at(from(i)) !== before.at(from(i)));
+  const [begin, end] = [same((i) => i), same((i) => -1 - i)];
+  if (begin < 0 || end < 0) return;
+  if (begin >= words.length - end) { // nothing new
+    if (buttons[begin]) buttons[begin].dataset.gone = before.slice(begin, before.length - end).map(readable).join(" ");
+    return;
+  }
+  buttons.slice(begin, words.length - end).forEach((button, i) => {
+    const gone = begin + i < before.length - end ? before[begin + i] : "";
+    if (gone !== words[begin + i]) button.dataset.was = readable(gone);
+  });
+}
+
 /** What stands at the row's place, in one plain line. */
 function note({ attention, target_tokens: target }, query) {
   if (attention === "encoder self") return ["Every word may look at every word, earlier or later."];
@@ -354,17 +369,19 @@ function render({ model: widget, el }) {
   }
 
   function rebuild() {
-    parts = sides(now());
+    const before = parts?.of === state.attention ? parts.queries : null;
+    parts = { ...sides(now()), of: state.attention };
     const layers = layersWith(answer.maps, state.attention);
     const heads = answer.maps[mapName(state.attention, state.layer)];
     const ofWords = JSON.stringify([state.attention, parts.queries, parts.keys]);
     const ofLists = JSON.stringify([state.attention, layers, heads.length]);
-    if (ofWords !== builtWords) buildWords();
+    if (ofWords !== builtWords) buildWords(before);
     if (ofLists !== builtLists) buildLists(layers, heads);
     [builtWords, builtLists] = [ofWords, ofLists];
   }
 
-  function buildWords() {
+  /** @param {string[] | null} before  the words that stood below, of the same kind of attention */
+  function buildWords(before) {
     const { queries, keys } = parts;
     picture = linkedWords(parts, {
       chosen: state.token,
@@ -383,6 +400,7 @@ function render({ model: widget, el }) {
       classList.toggle("te-map-crowded", tooWide(row, SMALL));
       classList.toggle("te-map-small", tooWide(row, LETTER));
     }
+    if (before) keepGone(picture.written, parts.queries, before);
     matrix = heatmap(parts, state.attention, choose, hover);
     matrix.element.classList.toggle("te-map-narrow", tooWide(keys, LETTER) || longest(queries) > FITS);
     matrixBox.style.setProperty("--rows", String(queries.length));
@@ -444,10 +462,14 @@ function render({ model: widget, el }) {
     figure.says(...finding(weights, row));
     picture.update(weights, chosen, row);
     matrix.update(weights, row, blockedHere());
-    fill(words, ...(running?.instead(trouble, !isOpened()) ?? sentence(parts, weights[row], row)));
-    fill(remark, ...(isChanged() && running.model
-      ? ["With all its parts: ", h("i", {}, textOf(whole).join(" ")), "."] : note(now(), row)));
-    fill(likely, ...candidateLine(now(), row));
+    figure.rest(() => {
+      fill(words, ...(running?.instead(trouble, !isOpened()) ?? sentence(parts, weights[row], row)));
+      fill(remark, ...(isChanged() && running.model
+        ? ["With all its parts: ", h("i", {}, textOf(whole).join(" ")), "."] : note(now(), row)));
+      fill(likely, ...candidateLine(now(), row));
+      if (runs) drawChanges();
+      if (hovered === null) tell();
+    });
   }
 
   let trouble = null; // with what the reader typed
@@ -459,7 +481,9 @@ function render({ model: widget, el }) {
     kindList?.set(state.attention);
     lists[0].set(String(state.layer));
     lists[1].set(String(state.head));
-    if (runs) drawChanges();
+  }
+
+  function tell() {
     const text = `${KINDS[state.attention]} attention, layer ${state.layer + 1}, ` +
       `${state.head === null ? "mean of heads" : `head ${state.head + 1}`}. ${words.textContent}`;
     const title = isChanged() ? `${figure.root.querySelector(".te-says").textContent}. ` : "";

@@ -410,12 +410,12 @@ function render({ model: widget, el }) {
     const { words, wrong } = line.read(state.sentence);
     answer = (wrong ? null : answerFor(words, state.heads)) ?? answer;
     const found = measures();
+    arrange(found); // first: it asks where the tiles stand, before anything else has to be laid out
     if (painted !== answer) tiles.forEach((tile, name) => tile.paint(answer.maps[name]));
     painted = answer;
     tiles.forEach((tile, name) => {
       tile.show(answer.heads[name], found[name], state.sort, isNeeded(name), isFree(name));
     });
-    arrange(found);
     large();
     fill(title, span("te-atlas-sign", KINDS[partsOf(state.chosen).kind].sign), ` ${inWords(state.chosen)}`);
     title.dataset.kind = partsOf(state.chosen).kind;

@@ -26,12 +26,20 @@
       const name = `${sha256.slice(0, 12)}-${part}`;
       if (!(name in models)) await run(new URL(`model-${name}.js`, here || document.baseURI).href);
       if (!(name in models)) throw new Error("its weights could not be loaded");
-      const text = atob(models[name]);
+      const text = decoded(models[name]);
       for (let i = 0; i < text.length; i += 1) whole[filled + i] = text.charCodeAt(i);
       filled += text.length;
       progress(filled / bytes);
     }
     return whole;
+  }
+
+  function decoded(base64) {
+    try {
+      return atob(base64);
+    } catch {
+      throw new Error("the file of weights is damaged"); // the browser's own words are for programmers
+    }
   }
 
   /** Run a script; whoever waits finds out by what it left whether it could be loaded. */

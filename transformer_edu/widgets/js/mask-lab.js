@@ -397,8 +397,10 @@ function render({ model, el }) {
     const [good, text] = finding(state, values);
     figure.root.dataset.good = String(good);
     figure.says(span("te-verdict", good ? "✓ " : "✗ "), text);
-    fill(words, reason(chosen(state), state, values), " ", ...sentence(state, values, row));
-    figure.tell(`${text}. ${words.textContent}`);
+    figure.rest(() => {
+      fill(words, reason(chosen(state), state, values), " ", ...sentence(state, values, row));
+      figure.tell(`${text}. ${words.textContent}`);
+    });
   }
 
   draw();

@@ -164,7 +164,7 @@ const option = (id, kind, text) => h("div", {
   tabindex: -1,
   dataset: { part: id },
   ...KEYS,
-}, text);
+}, span("te-pm-letter", text));
 
 function layerBox(stack, index) {
   const place = `${stack}.${index}`;
@@ -370,8 +370,6 @@ function render({ model, el }) {
     sizes = sizesOf(shown, parts);
     map.update(shown, parts, sizes, before && sizesOf(before).groups);
     if (width) map.layout(shown, before, width);
-    fill(key, ...legend(sizes));
-    fill(ways, ...counted(sizes));
     figure.says(KINDS[Object.keys(KINDS).find(largest)][1]);
   }
   const largest = (kind) => sizes.kinds[kind] === Math.max(...Object.values(sizes.kinds));
@@ -396,10 +394,14 @@ function render({ model, el }) {
     tie.set(state.tie_embeddings);
     follow.set(state.keep_ratio);
     words.classList.toggle("te-pm-fault", fault !== null);
-    fill(words, ...(fault
-      ? [bold("No such model. "), ...fault, " The map shows the last one."]
-      : told ?? sentence(part, sizes.total)));
-    figure.tell(words.textContent);
+    figure.rest(() => {
+      fill(key, ...legend(sizes));
+      fill(ways, ...counted(sizes));
+      fill(words, ...(fault
+        ? [bold("No such model. "), ...fault, " The map shows the last one."]
+        : told ?? sentence(part, sizes.total)));
+      figure.tell(words.textContent);
+    });
   }
 
   map.element.addEventListener("click", (event) => event.target.closest("[role=option]")?.focus());

@@ -8,6 +8,7 @@ const MOST_CLOCKS = 6;
 const ELSEWHERE = 30; // how far away the same distance is shown once more
 const TURN = 2 * Math.PI;
 const ROOM = 0.007; // between a marked row and its frame, as a share of the table's height
+const LETTER = 0.09; // the height of a number beside it, as a share of the table's on a phone
 const SHADES = Array.from({ length: 256 }, (_, i) => diverging(i / 127.5 - 1));
 
 /** θ_i, in radians per position, for each pair of columns. */
@@ -70,7 +71,7 @@ function tableOf(onPick) {
   });
   canvas.addEventListener("pointermove", (event) => event.buttons && pick(event));
 
-  let painted = "";
+  let [painted, numbers] = ["", []]; // beside the table: its ticks
 
   function paint({ d_model, positions, base }, thetas) {
     if (painted === `${d_model} ${positions} ${base}`) return;
@@ -85,9 +86,8 @@ function tableOf(onPick) {
       ));
     }
     canvas.getContext("2d").putImageData(picture, 0, 0);
-    fill(ticks, ...[0, 1, 2, 3, 4].map((n) => Math.min((n * positions) / 4, positions - 1)).map(
-      (tick) => h("span", { style: { top: `${(100 * (tick + 0.5)) / positions}%` } }, tick)
-    ));
+    numbers = [0, 1, 2, 3, 4].map((n) => Math.min((n * positions) / 4, positions - 1));
+    fill(ticks, ...numbers.map((tick) => h("span", { style: { top: `${(100 * (tick + 0.5)) / positions}%` } }, tick)));
     set(frames, { viewBox: `0 0 ${d_model} ${positions}` });
     rows.flat().forEach((one) => set(one, { x: 0, width: d_model, height: 1 + 2 * ROOM * positions }));
   }
@@ -110,6 +110,9 @@ function tableOf(onPick) {
       places.forEach((at, i) => {
         rows[i].forEach((one) => one.setAttribute("y", at - ROOM * size[0]));
         marks[i].style.top = `${(100 * (at + 0.5)) / size[0]}%`;
+      });
+      numbers.forEach((tick, i) => { // the first row's own number stands among them
+        ticks.children[i].style.visibility = Math.abs(tick - places[0]) < LETTER * size[0] ? "hidden" : "";
       });
     },
   };

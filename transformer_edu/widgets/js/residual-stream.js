@@ -293,7 +293,15 @@ function render({ model: widget, el }) {
     ];
   }
 
+  /** What a control says at once; the rest after the next frame, if the model has to compute it. */
   function draw() {
+    const { words, wrong } = line.read(state.sentence);
+    silence.set(state.silent);
+    if (wrong || !running.model || streams.has(keyOf(words, state.silent))) drawStream();
+    else figure.rest(drawStream);
+  }
+
+  function drawStream() {
     const { words, wrong } = line.read(state.sentence);
     stream = (wrong ? null : streamFor(words, state.silent)) ?? stream;
     rebuild();
@@ -305,7 +313,6 @@ function render({ model: widget, el }) {
       : "Before the first layer, it would write:");
     figure.says(...finding());
     line.update(state.sentence, Boolean(wrong), isOpened());
-    silence.set(state.silent);
     const instead = running.instead(wrong, !isOpened());
     figure.rest(() => {
       fill(words_, ...(instead ?? story()));

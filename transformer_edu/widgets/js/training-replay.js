@@ -297,18 +297,9 @@ function render({ model, el }) {
     panel(kind, (i === 1 ? matrix : pictures[i / 2]).element, target));
   const sure = sureness(target.map(shown));
   const [rateNow, more] = [span(""), paragraph("")];
-  let [fresh, compared, folded] = [false, "", null];
+  let [compared, folded] = ["", null];
 
-  const play = player({
-    figure: figure.root,
-    at: () => (fresh ? last : place()),
-    last: () => last,
-    go: (at) => {
-      fresh = false;
-      go(at);
-    },
-    wait: 600,
-  });
+  const play = player({ figure: figure.root, at: place, last: () => last, go, wait: 600 });
   const back = button("Back", () => go(place() - 1));
   const forward = button("Forward", () => go(place() + 1), { class: "te-button te-primary" });
   const bar = slider({
@@ -381,7 +372,6 @@ function render({ model, el }) {
     const [at, looks] = [place(), runs[state.run].moments];
     const look = looks[at];
     const { cell, words: story, more: rest } = changes(state, looks, at);
-    fresh = false;
     plans.set(state.run);
     bar.set(at);
     setOff(back, at === 0);
@@ -399,7 +389,6 @@ function render({ model, el }) {
     });
   }
   draw();
-  fresh = true; // the first Play begins at step 0, wherever the figure opens
   figure.ask(tasks(state));
   folded = figure.details("Other heads, probabilities, how it was measured",
     list.element, more,
@@ -412,11 +401,7 @@ function render({ model, el }) {
       `${format(Math.log(size))}; label smoothing does not let it below ${format(floor)}. A row of the map asks for ` +
       "its word, given the right words before it. Underlined: words of the right sentence, in order.",
     ));
-  folded.addEventListener("toggle", () => {
-    const was = fresh;
-    draw();
-    fresh = was;
-  });
+  folded.addEventListener("toggle", draw);
   return state.dispose;
 }
 

@@ -37,6 +37,8 @@ export function matrixGrid(options) {
   }, ...lines);
 
   let stop = [0, 0];
+  let marked = ""; // what is highlighted
+  let changed = []; // cells whose number is another than before
 
   function setStop(r, c) {
     cells[stop[0]][stop[1]].target.tabIndex = -1;
@@ -55,6 +57,14 @@ export function matrixGrid(options) {
   })));
   setStop(0, 0);
 
+  /** What a change made another number stays marked until the next; of most of them, none would stand out. */
+  function keepMarked(others) {
+    changed.forEach((cell) => cell.mark(false));
+    others.forEach((cell) => cell.mark(true));
+    element.classList.toggle("te-has-changed", others.length > 0);
+    changed = others;
+  }
+
   return {
     element,
     /**
@@ -64,10 +74,15 @@ export function matrixGrid(options) {
      */
     update(values, look = {}) {
       const decimals = look.decimals ?? decimalsFor(values);
-      cells.forEach((line, r) => line.forEach((cell, c) => cell.show(values[r][c], decimals, look)));
+      const others = cells.flatMap((line, r) => line.filter((cell, c) => cell.show(values[r][c], decimals, look)));
+      if (others.length) keepMarked(2 * others.length > rows.length * columns.length ? [] : others);
     },
     /** Mark a row, a column and one cell (any may be null or missing); Tab then leads to the marked place. */
     highlight({ row = null, column = null, cell = null } = {}) {
+      const next = JSON.stringify([row, column, cell]);
+      if (!focusedIn(element)) setStop(cell?.[0] ?? row ?? stop[0], cell?.[1] ?? column ?? stop[1]);
+      if (next === marked) return;
+      marked = next;
       cells.forEach((line, r) => line.forEach((one, c) => {
         one.element.classList.toggle("te-in-row", r === row);
         one.element.classList.toggle("te-in-column", c === column);
@@ -79,7 +94,6 @@ export function matrixGrid(options) {
       );
       if (showRows && row !== null) lines[row + (showColumns ? 1 : 0)].firstChild.classList.add("te-marked");
       if (showColumns && column !== null) lines[0].children[column + (showRows ? 1 : 0)].classList.add("te-marked");
-      if (!focusedIn(element)) setStop(cell?.[0] ?? row ?? stop[0], cell?.[1] ?? column ?? stop[1]);
     },
   };
 }
@@ -98,7 +112,10 @@ function neighbour(key, r, c, rowCount, columnCount) {
   return to ? [clamp(to[0], 0, rowCount - 1), clamp(to[1], 0, columnCount - 1)] : null;
 }
 
-/** One cell: its element, the node that takes focus, and `show(value, decimals, look)`. */
+/**
+ * One cell: its element, the node that takes focus, `show(value, decimals, look)`, which says whether it prints another
+ * number than before, and `mark(on)` for that.
+ */
 function gridCell(options, r, c, step) {
   const place = `row ${options.rows[r]}, column ${options.columns[c]}`;
   const element = h("div", { role: "gridcell", class: "te-cell", dataset: { row: r, column: c } });
@@ -111,13 +128,16 @@ function gridCell(options, r, c, step) {
     });
   }
   target.tabIndex = -1;
-  let painted = "";
+  let [painted, shown, was] = ["", null, ""];
 
   function show(value, decimals, { colour, quiet = 0 }) {
     const text = format(value, decimals);
     element.dataset.value = String(value);
     target.setAttribute("aria-label", `${place}: ${value === -Infinity ? "minus infinity, blocked" : text}`);
     const printed = Math.abs(value) < quiet ? "" : text;
+    const isOther = !options.editable && shown !== null && shown !== printed && !element.childElementCount;
+    if (isOther) was = shown;
+    shown = printed;
     if (!options.editable && (element.childElementCount || element.textContent !== printed)) {
       element.textContent = printed;
     }
@@ -131,8 +151,15 @@ function gridCell(options, r, c, step) {
       element.classList.toggle("te-coloured", Boolean(rgb));
     }
     element.classList.toggle("te-blocked", value === -Infinity);
+    return isOther;
   }
-  return { element, target, show };
+
+  function mark(on) {
+    element.classList.toggle("te-changed", on);
+    if (on) element.title = `was ${was || "near 0"}`;
+    else element.removeAttribute("title");
+  }
+  return { element, target, show, mark };
 }
 
 /** A cell to type in. Up and Down always leave it; Left and Right leave it at the end of its text. */

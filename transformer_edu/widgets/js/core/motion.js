@@ -130,13 +130,14 @@ const TO_PLAY = "▶ Play";
 
 /**
  * Play and pause for a figure that has steps. Nothing plays by itself: it begins when pressed, from the start if it is
- * at the end, and ends at the last step, when pressed again, when the reader does something else in the figure, or when
- * the page is hidden.
+ * at the end or, the first time, where the figure opened; and ends at the last step, when pressed again, when the
+ * reader does something else in the figure, or when the page is hidden.
  * @param {{figure: HTMLElement, at: () => number, last: () => number, go: (step: number) => void, first?: number,
  *   wait?: number}} options  `wait`: milliseconds from one step to the next
  */
 export function player({ figure, at, last, go, first = 0, wait = 700 }) {
-  let timer = 0;
+  let [timer, played, opened] = [0, false, first];
+  queueMicrotask(() => (opened = at())); // once it stands: where it says most, which may be somewhere on the way
   const control = button(TO_PLAY, () => (timer ? stop() : start()), { class: "te-button te-play" });
 
   function stop() {
@@ -154,7 +155,9 @@ export function player({ figure, at, last, go, first = 0, wait = 700 }) {
 
   function start() {
     control.textContent = "❚❚ Pause";
-    if (at() < last()) return tick();
+    const whole = at() >= last() || (!played && at() === opened && opened > first);
+    played = true;
+    if (!whole) return tick();
     go(first);
     timer = setTimeout(tick, wait);
   }
