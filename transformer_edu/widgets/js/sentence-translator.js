@@ -319,7 +319,8 @@ function render({ model: widget, el }) {
       const rest = answer.steps.slice(answer.begun.length).filter(({ token }) => token !== "<eos>");
       const words = rest.map(({ token }) => token.replace("·", " ")).join(isFree() ? "" : " ").trim();
       const { token } = answer.steps[answer.begun.length - 1];
-      return ["After ", named(plainly(token)), " it goes on: ", h("i", {}, shortened(words, `After  it goes on: ${token}`))];
+      const after = h("i", {}, shortened(words, `After  it goes on: ${token}`));
+      return ["After ", named(plainly(token)), " it goes on: ", after];
     }
     const greedy = textOf(other({ search: "greedy" }));
     if (answer.search === "beam" && greedy !== undefined) {
