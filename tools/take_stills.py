@@ -150,7 +150,7 @@ def page_figures(root: Path = ROOT) -> dict[str, str]:
         for name, block in DIRECTIVE.findall(page.read_text(encoding="utf-8")):
             options = dict(re.findall(r"^:(\w+): *(.*?) *$", block, re.MULTILINE))
             figure = figure_from_file(name, root / options["state"] if options.get("state") else None)
-            html = assets.figure_html(name, figure.state(), options.get("alt") or figure.alt_text())
+            html = figure.html(options.get("alt", ""))
             figures[f"{name}-{assets.digest(html)}.png"] = html
     return figures
 

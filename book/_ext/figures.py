@@ -40,7 +40,7 @@ OWN_STILL = re.compile(
     r'(<img class="te-still"[^>]* width="(\d+)" height="(\d+)"[^>]*>)'
 )
 EMPTY = "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'%20viewBox='0%200%20{}%20{}'/%3E"
-MODEL = re.compile(r'<div class="te-figure" data-widget="[\w-]+" data-model="([\w-]+)"')
+MODELS = re.compile(r'<div class="te-figure" data-widget="[\w-]+" data-model="([\w -]+)"')
 
 
 class Interactive(SphinxDirective):
@@ -62,7 +62,7 @@ class Interactive(SphinxDirective):
         except (OSError, TypeError, ValueError) as error:
             raise self.error(f"interactive figure {self.arguments[0]!r}: {error}") from error
         alt = self.options.get("alt") or figure.alt_text()
-        html = assets.figure_html(figure.figure_name, figure.state(), alt)
+        html = figure.html(alt)
         return [nodes.raw("", with_still(html, alt, figure.figure_name, root / "book" / "stills"), format="html")]
 
 
@@ -117,7 +117,7 @@ def prepare_page(app: Sphinx, pagename: str, templatename: str, context: dict[st
         logger.warning("there is no figure called %r", name, location=pagename)
     if NO_STILL in body:
         logger.warning("an interactive figure has no still picture: run `make outputs`", location=pagename)
-    for model in set(MODEL.findall(body)):
+    for model in {name for found in MODELS.findall(body) for name in found.split()}:
         write_weights(app, model)
     context["body"] = OWN_STILL.sub(without_fetching, stills_as_files(app, context, body))
     context["metatags"] = context.get("metatags", "") + head_tags(app, context, names)

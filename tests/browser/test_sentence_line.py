@@ -35,8 +35,9 @@ HOSTILE = ["😀", "مرحبا", "<script>alert(1)</script>", "</b><img src=x on
 PASTED = "Home\tAbout\nThe cat (see <b>below</b>) sleeps.\n" * 5
 PICTURE = """() => {
     const copy = document.querySelector(".te-stage").cloneNode(true);
-    copy.querySelectorAll(".te-sentence-box, .te-words").forEach((one) => one.remove());
-    return document.querySelector(".te-says").textContent + copy.innerHTML;
+    copy.querySelectorAll(".te-sentence-box, .te-words, .te-play-note").forEach((one) => one.remove());
+    const isFront = document.querySelector(".te-playground"); // it says there what is wrong
+    return (isFront ? "" : document.querySelector(".te-says").textContent) + copy.innerHTML;
 }"""
 
 every_figure = pytest.mark.parametrize("make", FIGURES.values(), ids=FIGURES)

@@ -81,10 +81,10 @@ def test_it_teaches_before_any_weight_is_loaded(open_html):
     page = open_html(SentenceTranslator().html()).page
     play(
         page,
-        "Here it wavers: . 32 %, ·in 23 %",
+        "Here it wavers: . 32 %, in 23 %",
         "A cyclist is riding through the city.−1.62",
         "> click .te-trans-rival >> nth=1",
-        "After ·in it goes on: the rain.",
+        "After in it goes on: the rain.",
         "~ A cyclist is riding through the city in the rain.",
         "> button Let it choose",
         "! in the rain.",
@@ -100,6 +100,15 @@ def test_it_teaches_before_any_weight_is_loaded(open_html):
         "for all that is greyed, and sentences of your own",
     )
     assert page.locator(".te-root").get_attribute("data-engine") == "asked"
+
+
+def test_before_the_model_is_there_no_other_sentences_numbers_are_told(open_html):
+    page = open_html(SentenceTranslator().html()).page
+    act(page, "click .te-trans-chips button >> nth=3")
+    page.locator(LINE).fill("ein Hund läuft")
+    told = page.locator(".te-root > [aria-live]")
+    expect(told).to_have_text("ein Hund läuft, greedy search. This needs the model: load it first.")
+    expect(page.locator(".te-root")).to_contain_text("Step 4: likeliest next tokens")
 
 
 def test_what_needs_the_model_looks_so_until_it_is_there(open_html):

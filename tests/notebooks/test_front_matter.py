@@ -38,7 +38,7 @@ def test_the_page_s_check_says_what_stands_there(intro):
     place = {"torch": torch}
     exec(code, place)
     with pytest.raises(checks.CheckFailed) as failure:
-        checks.check_layer_norm(place["layer_norm"])
+        checks.check_shift(place["shift"])
     assert str(failure.value) == said
 
 

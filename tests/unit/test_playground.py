@@ -3,12 +3,14 @@
 import pytest
 import torch
 
-from transformer_edu import RUNNING_SENTENCE, build_transformer, record_attention
+from transformer_edu import build_transformer, record_attention
 from transformer_edu.data.vocabulary import BOS_ID, EOS_ID, Vocabulary
 from transformer_edu.decoding.greedy import greedy_search
 from transformer_edu.engine.page_file import read_page_file
 from transformer_edu.engine.shipped import shipped_file
-from transformer_edu.widgets import Playground
+from transformer_edu.widgets import Playground, assets
+from transformer_edu.widgets.playground import SEEN
+from transformer_edu.widgets.playground_data import PARTS, translated
 
 WORDS = Vocabulary(["a", "b"]), Vocabulary(["x", "y", "z"])
 EXAMPLE = {"sentence": "these foxes want a hat", "taken": ["order", "own"], "token": 1}
@@ -25,7 +27,7 @@ BAD = [
     (ValueError, "got vocabularies=", {"vocabularies": WORDS}),
 ]
 SAYS = [
-    ({}, RUNNING_SENTENCE, "le petit chat noir ne dort pas", "for noir at black 1.00"),
+    ({}, SEEN, "le petit chat noir voit le renard", "for chat at cat 0.86"),
     ({"sentence": "These foxes want a hat.", "taken": ["order"]}, "un chapeau veut un chapeau", "Without word order."),
     ({"taken": ["cross"]}, "mes renards blancs rêvent", "at no word"),
 ]
@@ -33,7 +35,7 @@ SAYS = [
 
 def test_what_it_opens_with_is_what_the_pages_weights_compute():
     model, (english, french) = read_page_file(shipped_file("grammar"))
-    source = torch.tensor([english.encode(RUNNING_SENTENCE)])
+    source = torch.tensor([english.encode(SEEN)])
     ids = greedy_search(model, source, BOS_ID, EOS_ID)
     with record_attention(model) as maps:
         model(source, ids[:, :-1])
@@ -44,9 +46,33 @@ def test_what_it_opens_with_is_what_the_pages_weights_compute():
     )
 
 
-def test_a_model_of_ones_own_brings_its_words_and_its_weights():
+def _small():
     torch.manual_seed(0)
-    model = build_transformer(6, 7, d_model=8, num_heads=2, d_ff=8, num_layers=1, max_len=20)
+    return build_transformer(6, 7, d_model=8, num_heads=2, d_ff=8, num_layers=1, max_len=20)
+
+
+@pytest.mark.parametrize("sentence", [SEEN, SEEN.replace("cat", "cow")])
+@pytest.mark.parametrize("part", PARTS)
+def test_each_part_taken_away_changes_the_french_of_what_the_page_invites_to_try(sentence, part):
+    model, words = read_page_file(shipped_file("grammar"))
+    without, whole = (translated(model, words, sentence.split(), taken)["written"] for taken in ([part], []))
+    assert without != whole
+
+
+def test_behind_the_door_is_the_translator_of_any_german_sentence():
+    html = Playground().html()
+    assert 'data-model="grammar multi30k-de-en" data-opens="sentence-translator"' in html
+    assert "data-opens" not in Playground("a b", model=_small(), vocabularies=WORDS).html()
+
+
+def test_what_lies_behind_the_door_makes_no_still_old():
+    html = Playground().html()
+    assert assets.digest(html) == assets.digest(html.replace("Radfahrer", "Radler"))
+    assert assets.digest(html) != assets.digest(html.replace("petit", "grand"))
+
+
+def test_a_model_of_ones_own_brings_its_words_and_its_weights():
+    model = _small()
     figure = Playground("a b a", model=model, vocabularies=WORDS)
     assert figure.line == {"kinds": {"word": ["a", "b"]}, "most": 12}
     assert figure.model_file["name"] == ""

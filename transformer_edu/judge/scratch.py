@@ -53,9 +53,9 @@ def held(process: int, path: Path, largest: int) -> int:
     """
     sizes, start = {}, f"{path}/"
     with suppress(OSError):
-        for name in os.listdir(f"/proc/{process}/fd"):
+        for descriptor in os.listdir(f"/proc/{process}/fd"):
             with suppress(OSError):
-                found = os.stat(f"/proc/{process}/fd/{name}")
+                found = os.stat(f"/proc/{process}/fd/{descriptor}")
                 if stat.S_ISREG(found.st_mode) and found.st_nlink == 0:
                     sizes[found.st_ino] = _on_disk(found)
         for line in Path(f"/proc/{process}/maps").read_text("utf-8", "replace").splitlines():

@@ -14,6 +14,7 @@ import zlib
 from functools import cache
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from transformer_edu.engine.source import engine_source
 from transformer_edu.engine.weights import KNOWN, weight_scripts
@@ -23,6 +24,8 @@ FOLDER = Path(__file__).parent
 PNG_END = b"IEND\xaeB`\x82"
 PHONE = "height on a phone"  # the text in a still that says how high the figure is there, in CSS pixels
 ENGINE = 'from "../../engine/js/engine.js";'
+BEHIND = '<script type="application/json" data-behind>'  # of a figure that can be opened in another one's place
+MODELS = re.compile(r'data-model="([\w -]+)"')  # names of the shipped models that a figure runs
 PART = re.compile(r'from "\./([\w-]+/[\w-]+\.js)";')  # of a figure that is more than one idea: js/NAME/*.js
 
 
@@ -92,19 +95,29 @@ def script_json(value: object) -> str:
     return re.sub("[<>&\u2028\u2029]", lambda found: escapes[found.group()], text)
 
 
-def figure_html(name: str, state: dict[str, object], alt: str) -> str:
-    """The element that a published page holds: state as JSON, and the place of the still picture."""
-    file = state.get("model_file")
-    model = f' data-model="{file["name"]}"' if isinstance(file, dict) and file.get("name") else ""
+def figure_html(name: str, state: dict[str, Any], alt: str, behind: tuple[str, dict[str, Any]] | None = None) -> str:
+    """The element that a published page holds: state as JSON, the place of the still picture.
+
+    Args:
+        name, state, alt: of the figure.
+        behind: name and state of a figure that a reader can open in its place.
+    """
+    figures = [(name, state), *([behind] if behind else [])]
+    files = [one.get("model_file") or {} for _, one in figures]
+    models = " ".join(file["name"] for file in files if file.get("name"))
+    model = f' data-model="{models}"' if models else ""
+    door = f' data-opens="{check_figure_name(behind[0])}"' if behind else ""
+    more = f"{BEHIND}{script_json(behind[1])}</script>" if behind else ""
     return (
-        f'<div class="te-figure" data-widget="{check_figure_name(name)}"{model} data-alt="{escape(alt)}">'
-        f'<script type="application/json">{script_json(state)}</script><!--still--></div>'
+        f'<div class="te-figure" data-widget="{check_figure_name(name)}"{model}{door} data-alt="{escape(alt)}">'
+        f'<script type="application/json">{script_json(state)}</script><!--still-->{more}</div>'
     )
 
 
 def digest(html: str) -> str:
     """Twelve hex digits that change when the figure's state, module or styles do: is its still picture up to date?"""
     names = sorted(set(re.findall(r'data-widget="([\w-]+)"', html)))
+    html = re.sub(f"{BEHIND}[^<]*</script>", "", html)  # which no still shows
     text = "\0".join([html, stylesheet(*names), *(module_source(name) for name in names)])
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -146,8 +159,8 @@ def phone_height(png: bytes) -> int:
 
 def standalone_page(*figures: str, title: str = "Figure") -> str:
     """One HTML file with everything in it that these figures (their HTML) need; it opens from disk, offline."""
-    names = sorted({name for html in figures for name in re.findall(r'data-widget="([\w-]+)"', html)})
-    models = sorted({name for html in figures for name in re.findall(r'data-model="([\w-]+)"', html)})
+    names = sorted({name for html in figures for name in re.findall(r'data-(?:widget|opens)="([\w-]+)"', html)})
+    models = sorted({name for html in figures for found in re.findall(MODELS, html) for name in found.split()})
     weights = [text for name in models if name in KNOWN for text in weight_scripts(KNOWN[name]).values()]
     scripts = "".join(f"<script>{text}</script>\n" for text in [*weights, *map(figure_script, names), host_script()])
     return (

@@ -50,9 +50,18 @@ class Figure(anywidget.AnyWidget):
         names = [name for name in self.trait_names(sync=True) if name not in INHERITED_TRAITS and name[0] != "_"]
         return {name: getattr(self, name) for name in sorted(names)}
 
-    def html(self) -> str:
-        """The figure's element for a published page: its state as JSON, no ids, the same on every run."""
-        return assets.figure_html(self.figure_name, self.state(), self.alt_text())
+    def behind(self) -> "Figure | None":
+        """A figure that a reader of a published page can open in this one's place."""
+        return None
+
+    def html(self, alt: str = "") -> str:
+        """The figure's element for a published page: its state as JSON, no ids, the same on every run.
+
+        `alt` takes the place of `alt_text()`.
+        """
+        other = self.behind()
+        behind = (other.figure_name, other.state()) if other else None
+        return assets.figure_html(self.figure_name, self.state(), alt or self.alt_text(), behind)
 
     def save(self, path: str | Path) -> Path:
         """Write one HTML file that shows the figure anywhere: from disk, offline, without Python."""

@@ -33,12 +33,12 @@ class ModelFigure(Figure):
         if content.get("ask") == "weights":
             self.send({"weights": self.model_file["sha256"]}, buffers=[self._content])
 
-    def html(self) -> str:
+    def html(self, alt: str = "") -> str:
         """As every figure's; with the weights in it unless they are a shipped model's."""
         if not self._content or self.model_file["name"]:
-            return super().html()
+            return super().html(alt)
         scripts = "".join(f"<script>{text}</script>" for text in weight_scripts(self._content).values())
-        return super().html() + scripts
+        return super().html(alt) + scripts
 
 
 def file_of(shipped: str, model: Transformer | None, vocabularies: Vocabularies | None) -> tuple[bytes, str]:

@@ -5,15 +5,17 @@ from typing import ClassVar
 
 import traitlets
 
-from transformer_edu.data.examples import RUNNING_SENTENCE
 from transformer_edu.data.vocabulary import Vocabulary
 from transformer_edu.support.validation import check_choice
 from transformer_edu.transformer import Transformer
-from transformer_edu.widgets.base import spoken
+from transformer_edu.widgets.base import Figure, spoken
 from transformer_edu.widgets.inputs import check_index, check_words
 from transformer_edu.widgets.model_figure import ModelFigure
 from transformer_edu.widgets.playground_data import PARTS, parts_of, translated
 from transformer_edu.widgets.sentence_data import MOST, opening
+from transformer_edu.widgets.sentence_translator import SentenceTranslator
+
+SEEN = "the small black cat sees the fox"  # which is another in French without any of the parts
 
 
 class Playground(ModelFigure):
@@ -40,7 +42,7 @@ class Playground(ModelFigure):
 
     def __init__(
         self,
-        sentence: str = RUNNING_SENTENCE,
+        sentence: str = SEEN,
         taken: Sequence[str] = (),
         token: int | None = None,
         *,
@@ -51,7 +53,7 @@ class Playground(ModelFigure):
             check_choice("taken", part, tuple(PARTS))
         opened = opening(sentence, model, vocabularies)
         answer = translated(opened.model, opened.vocabularies, opened.words, taken)
-        crossing = next((i for i, row in enumerate(answer["weights"]) if row.index(max(row)) < i), 0)
+        crossing = next((i for i, row in enumerate(answer["weights"]) if row.index(max(row)) != i), 0)
         super().__init__(
             opened.content,
             opened.name,
@@ -62,6 +64,10 @@ class Playground(ModelFigure):
             line=opened.line,
             parts=parts_of(opened.model.config.num_layers),
         )
+
+    def behind(self) -> Figure | None:
+        """The translator of any German sentence, for who has words that the grammar's model does not know."""
+        return SentenceTranslator() if self.model_file["name"] else None
 
     def alt_text(self) -> str:
         """The two sentences, and where the chosen word looks."""

@@ -28,6 +28,7 @@ from transformer_edu.widgets.sentence_translator_data import (
 
 FOXES = "these foxes want a hat"  # who wants whom stands in the order alone
 RAIN = "Ein Radfahrer fährt bei Regen durch die Stadt."  # which greedy search loses
+TO_TRY = ["Zwei Hunde spielen im Schnee.", "Eine Frau liest ein Buch."]  # for who writes no German
 NAMES = {GRAMMAR: ["English", "French"], TRANSLATOR: ["German", "English"], "": ["", ""]}
 
 
@@ -87,7 +88,7 @@ class SentenceTranslator(ModelFigure):
             search=search,
             step=least_sure(answers[0]) if step is None else check_index("step", step, len(answers[0]["steps"])),
             recorded=answers,
-            line=line,
+            line=line | ({"examples": TO_TRY} if name == TRANSLATOR else {}),
             parts=parts_of(languages.model.config.num_layers),
             languages=NAMES[name],
         )

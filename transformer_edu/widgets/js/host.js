@@ -55,8 +55,25 @@
     });
   }
 
+  /** The figure that a reader can open in another one's place: its script and styles come only now. */
+  async function open(name, state, el) {
+    const beside = (kind) => {
+      const address = new URL(`figure-${name}.${kind}`, here || document.baseURI);
+      address.search = new URL(here || document.baseURI).search; // the version of the book
+      return address.href;
+    };
+    if (!(name in sources)) {
+      const styles = document.createElement("link");
+      Object.assign(styles, { rel: "stylesheet", href: beside("css") });
+      document.head.append(styles);
+      await run(beside("js"));
+    }
+    const module = await load(name);
+    return module.render({ model: standIn(state), el });
+  }
+
   /** What a module expects of an anywidget model, with nobody at the other end. */
-  function standIn(state) {
+  function standIn(state, behind = {}) {
     const listeners = new Map();
     const heard = (event) => listeners.get(event) ?? listeners.set(event, new Set()).get(event);
     return {
@@ -74,7 +91,16 @@
       save_changes() {},
       send() {},
       weights,
+      ...behind,
     };
+  }
+
+  /** For a figure with a door: what is behind it, to be opened in its place. */
+  function behindOf(figure) {
+    const name = figure.dataset.opens;
+    if (!name) return {};
+    const state = JSON.parse(figure.querySelector("script[data-behind]").textContent);
+    return { behind: { state, open: (el) => open(name, state, el) } };
   }
 
   async function show(figure) {
@@ -85,7 +111,7 @@
     try {
       const state = JSON.parse(figure.querySelector('script[type="application/json"]').textContent);
       const module = await load(figure.dataset.widget);
-      const model = standIn(state);
+      const model = standIn(state, behindOf(figure));
       await module.initialize?.({ model });
       await module.render({ model, el });
       el.hidden = false;

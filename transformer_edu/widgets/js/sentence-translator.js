@@ -74,6 +74,8 @@ function* translation(engine, model, { sentence, search, begun, changes, limits 
 }
 
 const keyOf = ({ sentence, taken, search, begun }) => JSON.stringify([sentence, taken, search, begun]);
+/** A token without the mark of a word's beginning. */
+const plainly = (token) => token.replace(/^·(?=.)/, "");
 const textOf = (answer) => answer?.ends[0].text;
 const percent = (share) => `${Math.round(100 * share)} %`;
 /** As many words as fit into the title beside some others. */
@@ -98,6 +100,7 @@ function render({ model: widget, el }) {
   const answers = new Map(state.recorded.map((one) => [keyOf(one), { ...one, done: true }]));
   let [answer, asked, trouble, built, lastChosen] = [answers.get(keyOf(opened)), "", "", "", ""];
   let [chips, shownEnds] = [null, ""]; // `chips`: of the written tokens
+  let [isStale, shownStep] = [false, 0]; // the answer is none to what is asked; at which step it is shown
 
   const running = modelOf(figure.root, async () => {
     showProgress(0);
@@ -120,6 +123,8 @@ function render({ model: widget, el }) {
   const range = { "aria-valuemin": 0, "aria-valuemax": 100 };
   const bar = h("div", { role: "progressbar", "aria-label": "Loading the model", ...range }, div("te-glide"));
   const status = span("te-trans-status");
+  const examples = (state.line.examples ?? []).map((sentence) =>
+    button(sentence, () => change({ sentence, begun: [], step: LEAST_SURE })));
   const readBox = h("div", { class: "te-trans-read", role: "img" });
   const readNote = paragraph("te-note");
   const writtenBox = div(`te-trans-written${isFree() ? " te-trans-pieces" : ""}`);
@@ -198,11 +203,11 @@ function render({ model: widget, el }) {
     if (known || wrong) asked = "";
     if (known?.count !== undefined) {
       const most = `At most ${state.line.most} tokens, please: it is cut into ${known.count}.`;
-      return { wrong: [known.count ? most : "Type a sentence."], waits: false };
+      return { wrong: [known.count ? most : "Type a sentence."], waits: false, key: "" };
     }
     if (known) answer = known;
     else if (key && running.model && asked !== key) ask(request, key);
-    return { wrong, waits: !wrong && !known };
+    return { wrong, waits: !wrong && !known, key };
   }
 
   function ask(request, key) {
@@ -221,7 +226,7 @@ function render({ model: widget, el }) {
   const least = () => answer.steps.reduce((least, { best }, i, all) =>
     (best.length && best[0][2] < all[least].best[0][2] ? i : least), 0);
   const chosen = () => (state.step >= 0 ? Math.min(state.step, answer.steps.length - 1)
-    : answer.done ? least() : answer.steps.length - 1);
+    : isStale ? Math.min(shownStep, answer.steps.length - 1) : answer.done ? least() : answer.steps.length - 1);
   /** Another answer to the same sentence, if it is known. */
   const other = (changes) => answers.get(keyOf({ ...answer, begun: [], ...changes }));
 
@@ -314,7 +319,8 @@ function render({ model: widget, el }) {
       const rest = answer.steps.slice(answer.begun.length).filter(({ token }) => token !== "<eos>");
       const words = rest.map(({ token }) => token.replace("·", " ")).join(isFree() ? "" : " ").trim();
       const { token } = answer.steps[answer.begun.length - 1];
-      return ["After ", named(token), " it goes on: ", h("i", {}, shortened(words, `After  it goes on: ${token}`))];
+      const after = h("i", {}, shortened(words, `After  it goes on: ${token}`));
+      return ["After ", named(plainly(token)), " it goes on: ", after];
     }
     const greedy = textOf(other({ search: "greedy" }));
     if (answer.search === "beam" && greedy !== undefined) {
@@ -325,13 +331,11 @@ function render({ model: widget, el }) {
     const [
       [, first, chance],
       [, second, next]
-    ] = step.best;
-    if (chance < UNSURE) {
-      return ["Here it wavers: ", named(first), ` ${percent(chance)}, `, named(second), ` ${percent(next)}`];
-    }
+    ] = step.best.map(([id, token, share]) => [id, named(plainly(token)), share]);
+    if (chance < UNSURE) return ["Here it wavers: ", first, ` ${percent(chance)}, `, second, ` ${percent(next)}`];
     const looks = seen(step)[0];
-    if (chosen() === least()) return ["Sure of every token: even ", named(first), ` has ${percent(chance)}`];
-    return [named(first), ` has ${percent(chance)}`, ...looks ? ["; it looks at ", named(looks[0])] : []];
+    if (chosen() === least()) return ["Sure of every token: even ", first, ` has ${percent(chance)}`];
+    return [first, ` has ${percent(chance)}`, ...looks ? ["; it looks at ", named(plainly(looks[0]))] : []];
   }
 
   function story(step) {
@@ -348,7 +352,7 @@ function render({ model: widget, el }) {
     if (running.trouble) return [`The model could not be loaded (${running.trouble}). Everything else stays as it is.`];
     if (trouble) return [`This could not be computed (${trouble}).`];
     if (wrong) return wrong;
-    if (running.model) return [waits ? "Translating …" : big ? "It runs in this page: type, choose, take away." : ""];
+    if (running.model) return [waits ? "Translating …" : big ? "It runs in this page." : ""];
     if (figure.root.dataset.engine === "loading") return ["The model is being loaded …"];
     return [big ? (waits ? "This needs the model: load it first." : "for all that is greyed, and sentences of your own")
       : ""
@@ -356,9 +360,11 @@ function render({ model: widget, el }) {
   }
 
   function draw() {
-    const { wrong, waits } = compute();
+    const { wrong, waits, key } = compute();
+    isStale = keyOf(answer) !== key;
+    shownStep = chosen();
     rebuild();
-    const step = answer.steps[chosen()];
+    const step = answer.steps[shownStep];
     chips.set(chosen());
     drawRead(step);
     drawRivals(step);
@@ -370,13 +376,15 @@ function render({ model: widget, el }) {
     markWaiting();
     line.update(state.sentence, Boolean(wrong), keyOf(state) === keyOf(opened));
     const stage = figure.root.dataset.engine;
-    load.textContent = stage === "ready" ? "Model loaded"
-      : `${stage === "failed" ? "Try again" : "Load the model"} (${size})`;
-    setOff(load, stage === "ready" || stage === "loading");
+    load.textContent = `${stage === "failed" ? "Try again" : "Load the model"} (${size})`;
+    setOff(load, stage === "loading");
+    load.hidden = stage === "ready";
+    examples.forEach((one) => (one.hidden = stage !== "ready"));
     bar.hidden = stage !== "loading";
     fill(status, ...situation(wrong, waits));
     figure.root.setAttribute("aria-busy", String(Boolean(asked)));
-    figure.tell(`${waits ? wanted() : textOf(answer)}. ${words.textContent} ${status.textContent}`);
+    figure.tell(isStale ? `${waits ? `${wanted()}. ` : ""}${status.textContent}`
+      : `${textOf(answer)}. ${words.textContent} ${status.textContent}`);
   }
 
   /** Show of each control whether its answer is there: recorded, or to be computed by a model that is. */
@@ -401,7 +409,7 @@ function render({ model: widget, el }) {
   ].join(", ");
 
   const without = paragraph("te-note");
-  if (big) line.element.append(div("te-trans-model", load, bar, status));
+  if (big) line.element.append(div("te-trans-model", load, bar, status, ...examples));
   else line.element.append(div("te-trans-model", status));
   figure.stage.append(line.element,
     div("te-trans-row", span("te-trans-heading", `It reads${from ? `, ${from}` : ""}`), readBox), readNote,
@@ -414,7 +422,7 @@ function render({ model: widget, el }) {
   const words = figure.words(1);
   const [, second] = (opened.steps[state.step] ?? opened.steps[least()]).best;
   fill(figure.root.querySelector(".te-invite"), h("b", {}, "Try: "), big ? "load the model, then choose " : "choose ",
-    named(second[1]), big ? "" : ", the second likeliest,", " and see what follows. Or type a sentence.");
+    named(plainly(second[1])), big ? "" : ", the second likeliest,", " and see what follows. Or type a sentence.");
   draw();
   figure.ask(questions());
   figure.details("What runs here", paragraph("te-note",

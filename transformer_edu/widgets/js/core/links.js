@@ -1,7 +1,26 @@
 import { choice } from "./controls.js";
 import { div, fill, h, span, svg } from "./dom.js";
 import { format } from "./format.js";
-import { wordSpan } from "./words.js";
+import { readable, wordSpan } from "./words.js";
+
+/** Shares of a row's width for words: a long one gets more than a short one. */
+const widthsOf = (words) => words.map((word) => Math.max(2, [...readable(word)].length) + 1.5);
+
+/** A grid for words. @param {string[]} words */
+const rowStyle = (words) => ({
+  "--count": words.length,
+  "grid-template-columns": widthsOf(words).map((width) => `minmax(0, ${width}fr)`).join(" "),
+});
+
+/** Where the middles of parts stand, in percent of their sum. @param {number[]} widths */
+function middles(widths) {
+  const whole = widths.reduce((sum, width) => sum + width, 0);
+  let before = 0;
+  return widths.map((width) => {
+    before += width;
+    return (100 * (before - width / 2)) / whole;
+  });
+}
 
 /** Weights below this print as 0.00: no line, no number, no mention. */
 export const VISIBLE = 0.005;
@@ -15,7 +34,7 @@ export const VISIBLE = 0.005;
  */
 export function linkedWords({ queries, keys, above, below }, { chosen: first, onChoose, onHover = () => {}, onKey }) {
   const shares = keys.map(() => span("te-share"));
-  const top = h("div", { class: "te-link-keys", "aria-hidden": "true", style: { "--count": keys.length } },
+  const top = h("div", { class: "te-link-keys", "aria-hidden": "true", style: rowStyle(keys) },
     ...keys.map((word, j) =>
       h("span", { class: "te-link-key", on: { click: () => onKey(j) } }, shares[j], wordSpan("te-word", word))));
   const rows = choice({
@@ -25,7 +44,7 @@ export function linkedWords({ queries, keys, above, below }, { chosen: first, on
     onChange: onChoose,
     options: queries.map((word, i) => ({ value: i, content: [wordSpan("te-word", word)] })),
   });
-  rows.element.style.setProperty("--count", String(queries.length));
+  Object.entries(rowStyle(queries)).forEach(([name, value]) => rows.element.style.setProperty(name, String(value)));
   rows.buttons.forEach((one, i) => {
     one.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && onHover(i));
     one.addEventListener("pointerleave", () => onHover(null));
@@ -37,8 +56,9 @@ export function linkedWords({ queries, keys, above, below }, { chosen: first, on
     "aria-hidden": "true",
     focusable: "false",
   });
+  const [starts, ends] = [queries, keys].map((words) => middles(widthsOf(words)));
   const path = (i, j) => {
-    const [from, to] = [(100 * (i + 0.5)) / queries.length, (100 * (j + 0.5)) / keys.length];
+    const [from, to] = [starts[i], ends[j]];
     return `M ${from} 100 C ${from} 45, ${to} 55, ${to} 0`;
   };
   const paths = queries.map((_, i) => keys.map((__, j) => svg("path", {
@@ -48,9 +68,10 @@ export function linkedWords({ queries, keys, above, below }, { chosen: first, on
   })));
   fill(lines, ...paths.flat());
   return {
-    /** What stands below, word by word. */
+    /** What stands below, and above, word by word. */
     written: rows.buttons,
-    element: div("te-link", div("te-label", above), top, lines, rows.element, div("te-label", below)),
+    read: /** @type {HTMLElement[]} */ ([...top.children]),
+    element: div("te-link", above ? div("te-label", above) : "", top, lines, rows.element, div("te-label", below)),
     /** @param {number[][]} weights (queries, keys) @param {number} chosen @param {number}[marked] strong lines */
     update(weights, chosen, marked = chosen) {
       rows.set(chosen);

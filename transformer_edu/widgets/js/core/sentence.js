@@ -88,7 +88,17 @@ export function sentenceLine(options) {
     on: { input: () => onChange(input.value), keyup: offer, click: offer },
   });
   const offers = Array.from({ length: OFFERS }, (_, i) => button("", () => take(offered[i])));
-  const again = button("Start again", () => again.ariaDisabled !== "true" && onAgain());
+  const again = button("Start again", () => {
+    if (again.ariaDisabled === "true") return;
+    begin();
+    onAgain();
+  });
+
+  /** The opened sentence, and what is offered beside it at first. */
+  function begin() {
+    input.value = opened.join(" ");
+    if (opened.length) input.setSelectionRange(...placeOf(opened, nounOf(kinds, opened)));
+  }
 
   /** Put a word where the caret is. */
   function take(word) {
@@ -114,8 +124,7 @@ export function sentenceLine(options) {
       one.hidden = i >= offered.length;
     });
   }
-  input.value = opened.join(" ");
-  if (opened.length) input.setSelectionRange(...placeOf(opened, nounOf(kinds, opened)));
+  begin();
   const own = {
     element: div("te-sentence-box", div("te-sentence-line", input, again), known.size
       ? h("div", { class: "te-sentence-offers", role: "group", "aria-label": "words to put there" }, ...offers) : null),
