@@ -42,7 +42,7 @@ CUT_SHORT = {
     "query-start": partial(query_start.record_query_start, (0,), steps=2, sentences=4, processes=1),
     "recurrent-start": partial(recurrent_start.record_recurrent_start, (0,), (0.003,), steps=1, patient_steps=2),
     "step-times": partial(step_times.record_step_times, (2, 4)),
-    "symptoms": partial(symptoms.record_symptoms, symptoms.BUGS[:1], steps=2, sentences=60),
+    "symptoms": partial(symptoms.record_symptoms, symptoms.BUGS[:1], 2, 60, (1,), (1,)),
     "translator-heads": partial(translator_heads.heads_of, [("ein Mann", "a man"), ("ein Hund bellt", "a dog barks")]),
     "two-steps": partial(two_steps.record_two_steps, (0,), (2, 3)),
     "wrong-merge": partial(wrong_merge.record_wrong_merge, (0,), steps=2, sentences=4, places=("encoder",)),
