@@ -8,6 +8,7 @@ from transformer_edu.widgets.symptom_finder_data import SYMPTOMS, cases, picture
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
 DATA = recordings.load("symptoms")["data"]
+AGAIN = recordings.load("symptom-seeds")["data"]
 FOUND = [verdicts(DATA, bug["values"]) for bug in DATA["bugs"]]
 BUGS = {bug.name: bug for bug in bugs.BUGS}
 
@@ -44,8 +45,20 @@ def test_the_named_mistakes_are_in_the_catalogue():
             assert mistake in [one.name for one in checks.catalogue(piece)], bug.name
 
 
-def test_the_healthy_model_is_healthy_in_every_experiment():
-    assert set(verdicts(DATA, DATA["healthy"]["values"])) == {"as healthy"}
+def test_the_healthy_model_is_healthy_in_every_experiment_from_every_seed():
+    runs = [DATA["healthy"], *AGAIN["healthy"]]
+    assert len(runs) == 3
+    for run in runs:
+        assert set(verdicts(DATA, run["values"])) == {"as healthy"}
+
+
+def test_what_holds_for_any_weights_says_the_same_of_a_bug_from_another_seed():
+    first = {bug["name"]: verdicts(DATA, bug["values"]) for bug in DATA["bugs"]}
+    exact = [place for place, one in enumerate(DATA["experiments"]) if one["high"] - one["low"] < 0.01]
+    assert len(exact) == 14
+    for run in AGAIN["bugs"]:
+        said = verdicts(DATA, run["values"])
+        assert [said[place] for place in exact] == [first[run["name"]][place] for place in exact], run["name"]
 
 
 def test_every_bug_has_a_symptom_and_every_symptom_several_suspects():

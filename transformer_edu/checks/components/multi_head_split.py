@@ -94,7 +94,7 @@ mistake(
 )((_split_dealt, merge_heads))
 mistake(
     "merge lacks the transpose: the numbers stay in the order of heads",
-    symptom="shapes are right, a copy task is learned, but early outputs depend on later tokens",
+    symptom="shapes are right and the loss falls, but early outputs depend on later tokens",
     why="(batch, heads, seq, d_head) viewed as (batch, seq, d_model) puts pieces of different tokens into one row.",
     hint="Which dimension must stand beside d_head before the two can become d_model?",
 )((split_heads, _merge_as_view))
