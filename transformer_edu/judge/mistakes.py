@@ -435,15 +435,6 @@ def of_machine() -> Iterator[Wrong]:
     """Embeddings, positions, masks, how the stacks are joined, and all that the layers can do wrong."""
     yield (
         named(
-            "the embeddings are not multiplied by √d_model",
-            "section 3.4 of the paper: beside positions of length √(d_model / 2), small embeddings hardly count.",
-            "What stands between your nn.Embedding and the positions?",
-            "slower learning at first: positions drown the words",
-        ),
-        Steps(embed=lambda table, ids: table[ids]),
-    )
-    yield (
-        named(
             "the embeddings are multiplied by d_model, not by its root",
             "√d_model is meant.",
             "With d_model 16 the factor is 4. What is yours?",

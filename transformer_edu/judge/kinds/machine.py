@@ -28,6 +28,7 @@ from transformer_edu.masks import causal_mask, padding_mask
 D_MODEL, HEADS, D_FF = 12, 3, 20
 IN_ENCODER, IN_DECODER = 4 * D_MODEL**2 + 2 * D_MODEL * D_FF, 8 * D_MODEL**2 + 2 * D_MODEL * D_FF
 LAYER = {"d_model": D_MODEL, "num_heads": HEADS, "d_ff": D_FF, "dropout": 0.0}
+UNSCALED = "embeddings are not multiplied by √d_model, as the paper does; it gives no reason"
 PRE = "the norms stand before the parts (pre-norm); the paper has them after the sums"
 X, MEMORY = drawn(2, 5, D_MODEL, seed=1), drawn(2, 5, D_MODEL, seed=2)
 WIDER = {"d_model": 30, "num_heads": 5, "d_ff": 44}
@@ -231,8 +232,12 @@ def _machine_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
             for mask in (steps.target_mask, causal_only):
                 chosen = replace(steps, target_mask=mask)
                 yield remark, _real(chosen, one, parameters.sizes["num_heads"])
+    unscaled = [
+        ("; ".join(filter(None, [remark, UNSCALED])), replace(steps, embed=lambda table, ids: table[ids]))
+        for remark, steps in list(_arrangements())[:2]
+    ]
     for machine in islice(_machines(parameters), 6):
-        for remark, steps in list(_arrangements())[2:]:
+        for remark, steps in [*unscaled, *list(_arrangements())[2:]]:
             for one in (machine, replace(machine, final=())):
                 yield remark, _real(steps, one, parameters.sizes["num_heads"])
 
