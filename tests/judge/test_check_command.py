@@ -54,11 +54,11 @@ def test_a_fault_has_a_name_a_reason_and_a_hint(check):
 
 
 def test_an_adapter_makes_of_it_what_is_asked_for(check, tmp_path):
-    other = "def adapt(owner):\n    return lambda size: ~owner(size)\n"
+    other = "def adapt(owner):\n    return lambda size: owner(size).T\n"
     (tmp_path / "fit.py").write_text(other)
-    blocked = MASK.replace("tril()", "triu(1)")
-    assert check(blocked, "--as", "causal_mask")[0] == 1
-    assert check(blocked, "--as", "causal_mask", "--adapter", "fit.py:adapt")[0] == 0
+    turned = MASK.replace("tril", "triu")
+    assert check(turned, "--as", "causal_mask")[0] == 1
+    assert check(turned, "--as", "causal_mask", "--adapter", "fit.py:adapt")[0] == 0
 
 
 BODY = "\ndef causal_mask(size):\n    {}\n    return torch.ones(size, size).tril().bool()\n"
