@@ -103,5 +103,6 @@ def test_the_page_shows_every_line_once_and_in_order():
         start, end = (re.search(rf":{name}: (.*)", options) for name in ("start-at", "end-before"))
         shown += text[text.index(start[1]) if start else 0 : text.index(end[1]) if end else None]
     assert shown == text
-    assert 180 <= len([line for line in text.splitlines() if line.strip()]) <= 220
+    assert 200 <= len([line for line in text.splitlines() if line.strip()]) <= 240
+    assert max(map(len, text.splitlines())) <= 80, "what is wider is cut off in its box"
     assert len(set(re.findall(r"/notebooks/(\d\d)-", page))) >= 10
