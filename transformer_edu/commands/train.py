@@ -52,7 +52,7 @@ def _argument(setting: Any) -> dict[str, Any]:
     if setting.name in ("train", "valid"):
         return {**given, "nargs": "+", "metavar": "FILE"}
     if choices := setting.metadata.get("choices"):
-        return {**given, "choices": choices}
+        return {**given, "metavar": "{" + ",".join(choices) + "}"}
     kind = next((kind for kind in get_args(setting.type) if kind is not type(None)), setting.type)
     return {**given, "type": kind, "metavar": {int: "N", float: "X", str: "FOLDER"}[kind]}
 

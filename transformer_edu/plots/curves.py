@@ -88,7 +88,7 @@ def place_of_name(axes: Axes, height: float, letters: int, curves: Sequence[Line
         low = line if above else line - high
         for end in (1, 0):
             xs = np.linspace(end - wide if end else 0, end or wide, 50)
-            ys = np.concatenate([np.interp(xs, *run, left=np.nan, right=np.nan) for run in runs] or [np.zeros(0)])
+            ys = np.concatenate([np.interp(xs, *run, left=np.nan, right=np.nan) for run in runs] or [np.zeros(0)])  # type: ignore[call-overload]
             if low >= 0 and not ((ys > low) & (ys < low + high)).any():
                 return end, above
     return 1, True

@@ -120,7 +120,8 @@ class Component:
     def diagnose(self, index: int, got: list[Any]) -> tuple[Mistake | None, bool]:
         """The known mistake that gives the same answer in trial `index`, and whether it does so in every trial.
 
-        Where several fit, the one that agrees in most trials. One that would fail where `got` is right is not made.
+        Where several fit, the one that agrees in most trials. One that would fail where `got` is right is not made,
+        unless that is all in which the two differ: a part may be called once more, and the mistake be the same.
         """
         best, most = None, 0
         with laboratory():
@@ -129,7 +130,8 @@ class Component:
             for mistake in self.mistakes:
                 seen = self._seen(mistake.name, mistake.wrong)
                 same, harmless = self._agreeing(seen, got), self._agreeing(seen, right)
-                made = same[index] and all(fine or not good for fine, good in zip(harmless, passed, strict=True))
+                fits = all(fine or not good for fine, good in zip(harmless, passed, strict=True))
+                made = same[index] and (fits or sum(same) == len(same) - 1)
                 if made and sum(same) > most:
                     best, most = mistake, sum(same)
         return best, most == len(self.trials)

@@ -160,7 +160,7 @@ function render({ model: widget, el }) {
     pictureBox.style.setProperty("--most", String(Math.max(answer.source.length, queries.length)));
     fresh.forEach((i) => picture.written[i].append(span("te-hidden", ", new")));
     [...fresh.map((i) => picture.written[i]), ...changed.map((j) => picture.read[j])]
-      .forEach((one) => one.classList.add("te-play-new"));
+    .forEach((one) => one.classList.add("te-play-new"));
     queries.forEach((word, i) => word !== earlier[i] && appear(picture.written[i]));
   }
 
@@ -261,7 +261,6 @@ function render({ model: widget, el }) {
     }, { class: "te-button te-play-door" });
     return door;
   }
-
 
   const nearestNote = span("te-note");
   const nearest = button("", () => show({ sentence: nearest.textContent }));

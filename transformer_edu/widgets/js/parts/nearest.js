@@ -41,4 +41,3 @@ export function nearestOf(kinds) {
     return [...subject.words, ...acts, ...object];
   };
 }
-
