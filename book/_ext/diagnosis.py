@@ -1,7 +1,8 @@
-"""Sphinx extension: what a check says is never cut off, however narrow the page.
+"""Sphinx extension: what a check says is never cut off, however narrow the page; nor is a wide output at a desk.
 
-Printed text scrolls sideways where it is too wide, since a table that wraps cannot be read. A diagnosis is prose: each
-of its lines wraps in the page, under its own beginning, and what the check has wrapped already is one line again.
+Printed text scrolls sideways on a phone, since a table that wraps cannot be read. A diagnosis is prose: each of its
+lines wraps in the page, under its own beginning, and what the check has wrapped already is one line again. An output
+with a line of more than 72 columns wraps that line in the same way.
 """
 
 import re
@@ -41,11 +42,14 @@ def indent_of(line: str) -> int:
     return len(line) - len(line.lstrip(" "))
 
 
-def in_html(text: str, classes: list[str]) -> str:
-    """A diagnosis as the page shows it: a block for each line, with its newline in it, so that copies are the same."""
-    lines = "".join(
-        f'<span style="--te-hang:{hang}ch">{escape(line, quote=False)}\n</span>' for line, hang in lines_of(text)
-    )
+def wide_lines_of(text: str) -> list[tuple[str, int]]:
+    """The lines of an output as they are, and where each goes on if it wraps."""
+    return [(line, indent_of(line) + FURTHER) for line in text.rstrip("\n").split("\n")]
+
+
+def in_html(found: list[tuple[str, int]], classes: list[str]) -> str:
+    """Lines as the page shows them: a block for each, with its newline in it, so that copies are the same."""
+    lines = "".join(f'<span style="--te-hang:{hang}ch">{escape(line, quote=False)}\n</span>' for line, hang in found)
     names = escape(" ".join([*classes, "highlight-text", "notranslate"]))
     return f'<div class="{names}"><div class="highlight"><pre class="te-diagnosis">{lines}</pre></div></div>'
 
@@ -59,8 +63,21 @@ class WrapDiagnoses(SphinxPostTransform):
     def run(self, **kwargs: Any) -> None:
         """Look through the blocks of printed text."""
         for block in list(self.document.findall(nodes.literal_block)):
-            if SAID.search(block.astext()):
-                block.parent.replace(block, nodes.raw("", in_html(block.astext(), block["classes"]), format="html"))
+            text = block.astext()
+            said, wide = SAID.search(text), max(map(len, text.split("\n"))) > WIDTH
+            if said or (wide and is_output(block)):
+                found = lines_of(text) if said else wide_lines_of(text)
+                block.parent.replace(block, nodes.raw("", in_html(found, block["classes"]), format="html"))
+
+
+def is_output(block: nodes.Node) -> bool:
+    """Tell whether a cell has printed this."""
+    place = block.parent
+    while place is not None and not isinstance(place, nodes.document):
+        if "cell_output" in place.get("classes", []):
+            return True
+        place = place.parent
+    return False
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

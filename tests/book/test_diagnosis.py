@@ -41,7 +41,7 @@ def test_what_the_check_has_wrapped_is_one_line_again_and_rows_of_numbers_keep_t
 
 
 def test_what_is_copied_from_the_page_is_what_the_check_said():
-    html = diagnosis.in_html(SAID, ["output", "traceback"])
+    html = diagnosis.in_html(diagnosis.lines_of(SAID), ["output", "traceback"])
     assert "<b>" not in html
     text = unescape(re.sub(r"<[^>]*>", "", html))
     assert text.split() == SAID.split()
@@ -61,3 +61,8 @@ def test_every_diagnosis_of_the_book_wraps(book_html):
     blocks = [block for path in pages for block in built.page(path).select("pre") if "Diagnosis: " in block.get_text()]
     assert len(blocks) > 17
     assert all("te-diagnosis" in block.get("class", []) for block in blocks)
+
+
+def test_a_wide_output_wraps_each_line_under_its_own_beginning_and_joins_none():
+    text = "  name " + "1.00 " * 20 + "\n  next"
+    assert diagnosis.wide_lines_of(text) == [(text.split("\n")[0], 6), ("  next", 6)]

@@ -17,7 +17,9 @@ DRAWN = [".te-live"]  # figures are checked alone, in both themes
 SCREEN = 800  # pixels: the height of a laptop's window, 1,280 wide
 FIRST_FIGURE = """() => {
     const top = document.querySelector(".bd-article").getBoundingClientRect().top;
-    const shown = [...document.querySelectorAll(".te-figure")].filter((figure) => figure.checkVisibility());
+    const shown = [...document.querySelectorAll(".te-figure")]
+        .map((figure) => figure.closest(".te-covered:not([open])") ?? figure)  // a guess uncovers it
+        .filter((figure) => figure.checkVisibility());
     return Math.min(...shown.map((figure) => figure.getBoundingClientRect().top - top));
 }"""
 # How high each figure is on a phone, and how high its still says that it will be.
