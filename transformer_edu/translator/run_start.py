@@ -164,7 +164,6 @@ def claim(
 ) -> None:
     """Write what the run is, and its tokenizer, or raise a ValueError that says what is there and does not fit."""
     path, saved = folder.path / RUN, folder.path / TOKENIZER
-    whole = {**description, GIVEN: dict(given or {})}
     if path.exists():
         then = _read(path)
         differing = differences({part: then[part] for part in then if part != GIVEN}, description)
@@ -175,7 +174,8 @@ def claim(
             f"out must be a new folder, but {saved} is another tokenizer than this run's: "
             "delete it, or name another folder"
         )
-    if not path.exists() or then != whole:
+    else:
+        whole = {**description, GIVEN: dict(given or {})}
         write_atomically(path, (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode())
     folder.clear_halves()
     if not saved.exists():
