@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from transformer_edu.judge import sandbox
+from transformer_edu.judge import sandbox, scratch
 from transformer_edu.judge.sandbox import Limits
 
 pytestmark = pytest.mark.long
@@ -487,7 +487,7 @@ def test_an_interrupt_of_the_parent_ends_the_child(monkeypatch):
     def interrupted(path, limit):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sandbox.scratch, "holds_more", interrupted)  # it is asked while the parent waits
+    monkeypatch.setattr(scratch, "holds_more", interrupted)  # it is asked while the parent waits
     with pytest.raises(KeyboardInterrupt):
         act("while True: pass")
 
@@ -519,3 +519,8 @@ def eventually(condition):
     while not condition() and time.monotonic() < until:
         time.sleep(0.05)
     return condition()
+
+
+def test_an_empty_folder_is_too_much_where_more_than_the_limit_is_held_elsewhere(tmp_path):
+    assert scratch.holds_more(tmp_path, -1)
+    assert not scratch.holds_more(tmp_path, 0)

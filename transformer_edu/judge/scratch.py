@@ -29,6 +29,8 @@ def holds_more(path: Path, limit: int) -> bool:
     """
     total = 0
     waiting = [os.fspath(path)]
+    if limit < 0:
+        return True  # what is held elsewhere is too much already, and the folder may be empty
     while waiting:
         try:
             with os.scandir(waiting.pop()) as entries:
