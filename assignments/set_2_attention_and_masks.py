@@ -2,7 +2,7 @@
 
 import torch
 
-from transformer_edu.classroom.problems import Mistake, Problem, ProblemSet
+from transformer_edu.book.exercises.classroom.problems import Mistake, Problem, ProblemSet
 
 
 def softmax_cases(numbers, choices):

@@ -1,6 +1,6 @@
 """Problem set 3: encoder and decoder (chapters 5, 8, 9, 10 and 11)."""
 
-from transformer_edu.classroom.problems import Mistake, Problem, ProblemSet
+from transformer_edu.book.exercises.classroom.problems import Mistake, Problem, ProblemSet
 
 MATRICES = ("query", "key", "value", "output")
 GIVEN = """

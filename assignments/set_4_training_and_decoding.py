@@ -1,6 +1,6 @@
 """Problem set 4: training and decoding (chapters 12, 13 and 14)."""
 
-from transformer_edu.classroom.problems import Mistake, Problem, ProblemSet
+from transformer_edu.book.exercises.classroom.problems import Mistake, Problem, ProblemSet
 
 
 def batch_cases(numbers, choices):

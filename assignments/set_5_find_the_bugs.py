@@ -1,6 +1,6 @@
 """Problem set 5: find the bugs (chapter 17). Each function has one bug, drawn by the term's key."""
 
-from transformer_edu.classroom.problems import Mistake, Problem, ProblemSet
+from transformer_edu.book.exercises.classroom.problems import Mistake, Problem, ProblemSet
 
 ONE_BUG = "This function runs without an error, and one line of it is wrong. Mend it."
 

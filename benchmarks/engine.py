@@ -18,15 +18,15 @@ from pathlib import Path
 import torch
 from playwright.sync_api import Page, sync_playwright
 
+from transformer_edu.book.engine.page_file import read_page_file
+from transformer_edu.book.engine.shipped import SHIPPED, shipped_file
+from transformer_edu.book.engine.source import engine_source
+from transformer_edu.book.figures import SentenceTranslator, headless
 from transformer_edu.data.examples import RUNNING_SENTENCE
 from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.data.vocabulary import BOS_ID, EOS_ID
 from transformer_edu.decoding.beam import beam_search
 from transformer_edu.decoding.greedy import greedy_search
-from transformer_edu.engine.page_file import read_page_file
-from transformer_edu.engine.shipped import SHIPPED, shipped_file
-from transformer_edu.engine.source import engine_source
-from transformer_edu.widgets import SentenceTranslator, headless
 
 ROUNDS = 9
 GERMAN = "Zwei junge Männer spielen mit einem großen Hund am Strand im Sommer."  # twelve words

@@ -33,11 +33,11 @@ from playwright.sync_api import Page, sync_playwright
 from shared.onnx_export import BEAM, export
 from shared.report import arguments, save, table
 
+from transformer_edu.book.engine.page_file import read_page_file
+from transformer_edu.book.engine.shipped import SHIPPED, shipped_file
+from transformer_edu.book.engine.source import engine_source
+from transformer_edu.book.figures import headless
 from transformer_edu.data.examples import RUNNING_SENTENCE
-from transformer_edu.engine.page_file import read_page_file
-from transformer_edu.engine.shipped import SHIPPED, shipped_file
-from transformer_edu.engine.source import engine_source
-from transformer_edu.widgets import headless
 
 PYTHON_PACKAGES = ("onnx", "onnxscript", "onnx_ir", "ml_dtypes", "protobuf")
 RUNTIME = "node_modules/onnxruntime-web"

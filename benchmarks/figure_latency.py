@@ -23,7 +23,7 @@ from typing import Any
 
 from playwright.sync_api import CDPSession, Page, Route, sync_playwright
 
-from transformer_edu.widgets import Figure, assets, font, headless
+from transformer_edu.book.figures import Figure, assets, font, headless
 
 ROOT = Path(__file__).resolve().parent.parent
 GOAL = 50  # milliseconds

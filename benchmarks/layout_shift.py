@@ -15,7 +15,7 @@ from typing import Any
 from playwright.sync_api import Browser, sync_playwright
 from shared.pages import built_pages, served
 
-from transformer_edu.widgets import headless
+from transformer_edu.book.figures import headless
 
 ROOT = Path(__file__).resolve().parent.parent
 GOAL = 0.05

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Page, Response, sync_playwright
 from shared.pages import PACKED, built_pages, served
 
-from transformer_edu.widgets import headless
+from transformer_edu.book.figures import headless
 
 ROOT = Path(__file__).resolve().parent.parent
 KINDS = {".js": "scripts", ".css": "styles", ".html": "text", **dict.fromkeys(PACKED, "pictures, fonts")}

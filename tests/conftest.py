@@ -16,9 +16,12 @@ ROOT = Path(__file__).resolve().parent.parent
 # check` does without (JAXTYPING_DISABLE=1): it has mypy, and half the time goes to these checks. So do the judge,
 # which defines functions in functions by the ten thousand (each definition would be compiled anew), and the classroom.
 if not jaxtyping.config.jaxtyping_disable:
-    rooms = {path.stem for path in (ROOT / "transformer_edu").iterdir() if path.suffix in ("", ".py")}
-    checked = sorted(rooms - {"judge", "classroom"})
-    install_import_hook([f"transformer_edu.{room}" for room in checked], "beartype.beartype")
+    package = ROOT / "transformer_edu"
+    folders = (package, package / "book", package / "book" / "exercises")
+    rooms = [path for folder in folders for path in folder.iterdir() if path.suffix in ("", ".py")]
+    checked = [path for path in rooms if path.stem not in ("book", "exercises", "judge", "classroom")]
+    names = sorted(".".join(path.relative_to(ROOT).with_suffix("").parts) for path in checked)
+    install_import_hook(names, "beartype.beartype")
 
 # nbformat loads it by way of jsonschema, and it builds a parser for two seconds; no notebook needs it.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]

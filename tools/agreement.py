@@ -26,7 +26,7 @@ from typing import Any
 
 from nbformat import NotebookNode
 
-from transformer_edu.widgets.stills import without_stills
+from transformer_edu.book.figures.stills import without_stills
 
 NUMBER = re.compile(r"(?<![\w.])[-−+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d*)?(?:[eE][-+]?\d+)?")
 STATE = re.compile(r'(<script type="application/json">)(.*?)(?=</script>)', re.DOTALL)

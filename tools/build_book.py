@@ -23,12 +23,12 @@ FRAME = (
         "_toc.yml",
         "requirements.txt",
         "tools/build_book.py",
-        "transformer_edu/widgets",
+        "transformer_edu/book/figures",
         "transformer_edu/data/examples.py",
     ),
     *("book/_ext", "book/_static", "book/_templates", "book/dark", "book/references.bib"),
 )
-PAGES = ("book", "notebooks", "transformer_edu/recordings", "transformer_edu/checks")
+PAGES = ("book", "notebooks", "transformer_edu/book/recordings", "transformer_edu/book/exercises/checks")
 IGNORED = ("__pycache__", ".ipynb_checkpoints")
 
 

@@ -14,11 +14,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from transformer_edu.classroom import term
-from transformer_edu.classroom.batch import grade_folder
-from transformer_edu.classroom.drawing import draw
-from transformer_edu.classroom.fixtures import fixtures
-from transformer_edu.classroom.notebooks import student_notebook, written
+from transformer_edu.book.exercises.classroom import term
+from transformer_edu.book.exercises.classroom.batch import grade_folder
+from transformer_edu.book.exercises.classroom.drawing import draw
+from transformer_edu.book.exercises.classroom.fixtures import fixtures
+from transformer_edu.book.exercises.classroom.notebooks import student_notebook, written
 from transformer_edu.support.files import write_atomically
 
 ROOT = Path(__file__).resolve().parent.parent

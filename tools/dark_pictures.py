@@ -1,7 +1,7 @@
 """The dark twins of the chapters' pictures: book/dark/ holds one for each, named after the light one.
 
-A chapter runs with `transformer_edu.plots.dark`, which shows every figure on a dark ground too. That picture is not
-stored in the chapter, where nobody would see it: `write_twins` keeps it here, and the book shows it in its dark theme.
+A chapter runs with `transformer_edu.book.plots.dark`, which shows every figure on a dark ground too. That picture is
+not stored in the chapter, where nobody would see it: `write_twins` keeps it here, for the book's dark theme.
 """
 
 import base64
@@ -14,7 +14,7 @@ from agreement import same_picture
 from nbformat import NotebookNode
 from PIL import Image
 
-from transformer_edu.plots.dark import DARK_PNG
+from transformer_edu.book.plots.dark import DARK_PNG
 from transformer_edu.support.files import write_atomically
 
 FOLDER = Path("book", "dark")  # in the project's folder

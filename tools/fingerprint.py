@@ -41,6 +41,7 @@ class Sources:
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
             self.files[name] = path
             self.trees[name] = without_docstrings(ast.parse(path.read_text(encoding="utf-8")))
+        self.moved = lazily_imported(self.trees[PACKAGE])
         found = ((root / PACKAGE).rglob(f"*{suffix}") for suffix in DATA_SUFFIXES)
         self.data = [path for paths in found for path in paths if FRONT_END.isdisjoint(path.relative_to(root).parts)]
         # what a module uses, names and means is the same for every chapter: found out once
@@ -80,7 +81,7 @@ class Sources:
             elif isinstance(node, ast.ImportFrom):
                 origin = self.origin(node, module)
                 for item in node.names if origin else []:
-                    target = f"{origin}.{item.name}"
+                    target = self.moved.get(f"{origin}.{item.name}", f"{origin}.{item.name}")
                     if target in self.files and self.is_package(target):
                         aliases[item.asname or item.name] = target
                     else:
@@ -161,9 +162,9 @@ class Sources:
         A recording may be named without its suffix, and a folder that holds nothing but data stands for all of it.
         """
         words = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
-        recordings, found = self.root / PACKAGE / "recordings", set[Path]()
+        found = set[Path]()
         for path in self.data:
-            recorded = path.parent == recordings
+            recorded = path.parent.name == "recordings"
             if recorded or path.is_relative_to(folder):
                 named = any(path.name in word for word in words) or (recorded and path.stem in words)
                 of_folder = path.parent.name in words and not (path.parent / "__init__.py").exists()
@@ -177,6 +178,14 @@ def without_docstrings(tree: ast.Module) -> ast.Module:
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             del node.body[0]
     return tree
+
+
+def lazily_imported(tree: ast.Module) -> dict[str, str]:
+    """What the package hands out under another name when it is asked for (its LATER): both as dotted names."""
+    values = (n.value for n in tree.body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "LATER")
+    return {
+        f"{PACKAGE}.{name}": f"{PACKAGE}.{place}" for value in values for name, place in ast.literal_eval(value).items()
+    }
 
 
 def walks_when_imported(tree: ast.AST) -> bool:

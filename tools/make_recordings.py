@@ -3,8 +3,8 @@
 python tools/make_recordings.py                              # all of them, about two hours on two cores
 python tools/make_recordings.py --only running-sentence      # one of them
 
-transformer_edu/experiments/NAME.py makes transformer_edu/recordings/NAME.json: {name, command, commit, machine, date,
-data}.
+tools/experiments/NAME.py, or transformer_edu/book/experiments/NAME.py where a chapter uses it too, makes
+transformer_edu/book/recordings/NAME.json: {name, command, commit, machine, date, data}.
 """
 
 import argparse
@@ -12,13 +12,15 @@ import json
 from pathlib import Path
 from typing import Any
 
-from transformer_edu.experiments import all_experiments
+import experiments
+
+from transformer_edu.book.experiments import all_experiments
 from transformer_edu.support.files import check_writable, write_atomically
 from transformer_edu.support.provenance import provenance
 from transformer_edu.support.threads import one_thread
 
-FOLDER = Path(__file__).resolve().parents[1] / "transformer_edu" / "recordings"
-EXPERIMENTS = all_experiments()
+FOLDER = Path(__file__).resolve().parents[1] / "transformer_edu" / "book" / "recordings"
+EXPERIMENTS = all_experiments(experiments)
 
 
 def as_text(recording: dict[str, Any]) -> str:

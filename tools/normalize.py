@@ -10,7 +10,7 @@ import struct
 
 from nbformat import NotebookNode
 
-from transformer_edu.widgets.bertviz_script import without_script
+from transformer_edu.book.figures.bertviz_script import without_script
 
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
 PROGRESS = re.compile(r"\d+%\||\d+(\.\d+)?\s?(it|s|B|ex|batch|step)\w*/(s|it)\b|\r")

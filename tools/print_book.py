@@ -21,8 +21,8 @@ from pypdf import PdfReader, PdfWriter
 from pypdf.generic import ArrayObject, DictionaryObject, NameObject
 from release import ROOT, versions
 
+from transformer_edu.book.figures import headless
 from transformer_edu.support.files import write_atomically
-from transformer_edu.widgets import headless
 
 BOOK = ROOT / "_build" / "html"
 READY = "[...document.querySelectorAll('[data-widget]')].every((figure) => figure.dataset.ready)"

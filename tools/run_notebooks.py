@@ -32,12 +32,12 @@ from nbformat import NotebookNode
 from normalize import normalize
 from traitlets.config import Config
 
+from transformer_edu.book.figures.stills import NO_STILL
 from transformer_edu.support.files import write_atomically
-from transformer_edu.widgets.stills import NO_STILL
 
 ROOT = Path(__file__).resolve().parent.parent
 FINGERPRINTS = "outputs.json"  # beside the chapters: one line for each
-TWICE = ["--IPKernelApp.extra_extensions=transformer_edu.plots.dark"]  # pictures are shown light and dark
+TWICE = ["--IPKernelApp.extra_extensions=transformer_edu.book.plots.dark"]  # pictures are shown light and dark
 PARSING = threading.Lock()  # Python 3.11 miscounts when two threads build syntax trees
 HANG = 3600  # seconds; no busy machine takes that long to start a kernel
 ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")

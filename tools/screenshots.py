@@ -7,8 +7,8 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
+from transformer_edu.book.figures import headless
 from transformer_edu.support.files import write_atomically
-from transformer_edu.widgets import headless
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "book" / "_static" / "readme"

@@ -23,9 +23,9 @@ from nbformat import NotebookNode
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
+from transformer_edu.book.figures import assets, bertviz_page, bertviz_script, figure_from_file, font, headless
+from transformer_edu.book.figures.stills import NO_STILL, STILL, png_of, without_stills
 from transformer_edu.support.files import write_atomically
-from transformer_edu.widgets import assets, bertviz_page, bertviz_script, figure_from_file, font, headless
-from transformer_edu.widgets.stills import NO_STILL, STILL, png_of, without_stills
 
 ROOT = Path(__file__).resolve().parent.parent
 STILLS = ROOT / "book" / "stills"

@@ -16,9 +16,9 @@ from transformer_edu.decoding.sampling import sample
 from transformer_edu.embedding import InputEmbedding, ProjectionLayer
 from transformer_edu.encoder import Encoder, EncoderLayer
 from transformer_edu.feedforward import PositionwiseFeedForward
-from transformer_edu.inspection.from_torch_nn import copy_weights
-from transformer_edu.inspection.mask_positions import mask_position
-from transformer_edu.inspection.record import record_activations, record_attention
+from transformer_edu.inspect.from_torch_nn import copy_weights
+from transformer_edu.inspect.mask_positions import mask_position
+from transformer_edu.inspect.record import record_activations, record_attention
 from transformer_edu.masks import causal_mask, padding_mask
 from transformer_edu.normalization import LayerNorm, RMSNorm
 from transformer_edu.positional import LearnedPositionalEncoding, PositionalEncoding, sinusoidal_table
@@ -31,12 +31,19 @@ from transformer_edu.transformer import Transformer, TransformerConfig, build_tr
 
 __version__ = "0.1.0"
 
-LATER = ("checks", "fast", "plots", "pretrained", "recordings", "widgets")  # loaded when somebody asks for them
+LATER = {  # loaded when somebody asks for them
+    "checks": "book.exercises.checks",
+    "fast": "fast",
+    "plots": "book.plots",
+    "pretrained": "translate.pretrained",
+    "recordings": "book.recordings",
+    "widgets": "book.figures",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name in LATER:
-        return import_module(f"{__name__}.{name}")
+        return import_module(f"{__name__}.{LATER[name]}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,6 +1,6 @@
 """`python -m transformer_edu` is `transformer-edu`."""
 
-from transformer_edu.commands.main import main
+from transformer_edu.book.commands.main import main
 
 if __name__ == "__main__":
     main()

@@ -2,7 +2,7 @@
 
 bertviz draws with d3 and jQuery. Both, and bertviz's own scripts, are taken from installed packages when the book is
 built. A stored view has no script of bertviz's (tools/normalize.py): its page gets a file that holds it, and a line
-that says where the libraries lie (transformer_edu/widgets/bertviz/view.js loads them from there).
+that says where the libraries lie (transformer_edu/book/figures/bertviz/view.js loads them from there).
 """
 
 import shutil
@@ -15,8 +15,8 @@ from figures import stills_as_files
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-from transformer_edu.widgets import bertviz_script
-from transformer_edu.widgets.stills import NO_STILL
+from transformer_edu.book.figures import bertviz_script
+from transformer_edu.book.figures.stills import NO_STILL
 
 logger = logging.getLogger(__name__)
 FOLDER = "_static/bertviz/"

@@ -7,7 +7,7 @@ Stills, stored as data in the notebooks, become files in _images.
 In a Markdown page (`:state:` is a JSON file, relative to the repository; both options may be left out):
 
     ```{interactive} attention-stepper
-    :state: transformer_edu/recordings/example.json
+    :state: transformer_edu/book/recordings/example.json
     :alt: What the picture shows.
     ```
 """
@@ -25,11 +25,11 @@ from sphinx.config import Config
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from transformer_edu.engine.shipped import shipped_file
-from transformer_edu.engine.weights import weight_scripts
+from transformer_edu.book.engine.shipped import shipped_file
+from transformer_edu.book.engine.weights import weight_scripts
+from transformer_edu.book.figures import assets
+from transformer_edu.book.figures.stills import NO_STILL, SOURCE, STILL, png_of
 from transformer_edu.support.files import write_atomically
-from transformer_edu.widgets import assets
-from transformer_edu.widgets.stills import NO_STILL, SOURCE, STILL, png_of
 
 logger = logging.getLogger(__name__)
 WIDGET = re.compile(r'<div class="te-figure" data-widget="([\w-]+)"')
@@ -51,7 +51,7 @@ class Interactive(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the figure's HTML: its state, and its still if there is one."""
-        from transformer_edu.widgets import figure_from_file
+        from transformer_edu.book.figures import figure_from_file
 
         root = Path(self.env.srcdir)
         state = self.options.get("state")

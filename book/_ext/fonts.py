@@ -12,8 +12,8 @@ from typing import Any
 from fontTools import subset
 from sphinx.application import Sphinx
 
+from transformer_edu.book.figures import font
 from transformer_edu.support.files import write_atomically
-from transformer_edu.widgets import font
 
 FIRST_SHEET, LATER_SHEET = "fonts/book-sans.css", "fonts/book-sans-more.css"
 # Attributes of a link to a style sheet that no page waits for; where no script runs, it counts from the start.

@@ -21,7 +21,7 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
-from transformer_edu.widgets import bertviz_script, font
+from transformer_edu.book.figures import bertviz_script, font
 
 logger = logging.getLogger(__name__)
 RENDERER = "mathml"

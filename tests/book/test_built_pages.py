@@ -201,7 +201,7 @@ def test_pages_and_figures_name_their_styles_apart():
     figures = [
         path.read_text()
         for kind in ("css", "js")
-        for path in (root / "transformer_edu/widgets" / kind).rglob(f"*.{kind}")
+        for path in (root / "transformer_edu/book/figures" / kind).rglob(f"*.{kind}")
     ]
     theirs = set(re.findall(r"(?<![\w-])te-[\w-]+", "".join(figures)))
     assert own & theirs == set()

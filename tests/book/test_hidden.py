@@ -14,7 +14,7 @@ from tests.book import built
     ("source", "shown", "words"),
     [
         ("import math\nimport torch", labels.NOTHING, "imports"),
-        ("from transformer_edu.widgets import MaskLab\n\nMaskLab()", labels.FIGURE, "calls this figure"),
+        ("from transformer_edu.book.figures import MaskLab\n\nMaskLab()", labels.FIGURE, "calls this figure"),
         ("import math\nimport torch\nMaskLab()", labels.FIGURE, "imports and calls this figure"),
         ("def split(x): ...\nclass Heads: ...", labels.NOTHING, "defines `split`, `Heads`"),
         ("def f(x): ...\nplt.show()", labels.PLOT, "defines `f` and draws this plot"),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from transformer_edu.widgets import Figure, MergeStepper, NormPlacement, TokenBudgetBatches, assets
+from transformer_edu.book.figures import Figure, MergeStepper, NormPlacement, TokenBudgetBatches, assets
 
 HOSTILE = "</b><img src=x onerror=alert(1)>&lt;"  # a token that tries to be markup
 WRITTEN = assets.script_json(HOSTILE)[1:-1]  # as the state in a page holds it

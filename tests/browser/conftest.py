@@ -22,7 +22,7 @@ from playwright.sync_api import (
 
 from tests.browser.cases import CASES
 from tests.browser.engines import DRIVEN_BY_PLAYWRIGHT, PATIENCE
-from transformer_edu.widgets import assets, font
+from transformer_edu.book.figures import assets, font
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = ROOT / "_build" / "html"

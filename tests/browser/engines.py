@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from transformer_edu.widgets import headless
+from transformer_edu.book.figures import headless
 
 PATIENCE = 180_000  # milliseconds until a browser counts as hung; a machine busy tenfold stays far below
 FIREFOX = ("firefox-esr", "firefox")

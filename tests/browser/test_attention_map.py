@@ -6,11 +6,11 @@ import torch
 from tests.browser.figure_page import act, close, numbers, play, shown
 from tests.browser.test_engine import greedily
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, record_attention
-from transformer_edu.engine.page_file import read_page_file
-from transformer_edu.engine.shipped import shipped_file
-from transformer_edu.inspection.changes import changed
-from transformer_edu.widgets.attention_map_data import attention_of
-from transformer_edu.widgets.sentence_data import opening
+from transformer_edu.book.engine.page_file import read_page_file
+from transformer_edu.book.engine.shipped import shipped_file
+from transformer_edu.book.figures.attention_map_data import attention_of
+from transformer_edu.book.figures.sentence_data import opening
+from transformer_edu.inspect.changes import changed
 
 WRITTEN = [*RUNNING_TRANSLATION.split(), "end"]
 HEADS = [f"decoder.1.cross.{head}" for head in range(4)]

@@ -13,8 +13,8 @@ from tests.browser.conftest import ROOT, axe_problems, overflow
 from tests.browser.figure_page import close
 from tests.browser.keyboard import tab_to
 from transformer_edu import recordings
-from transformer_edu.widgets import bertviz_head_view, bertviz_model_view
-from transformer_edu.widgets.bertviz_script import without_script
+from transformer_edu.book.figures import bertviz_head_view, bertviz_model_view
+from transformer_edu.book.figures.bertviz_script import without_script
 
 OPACITIES = "lines => lines.map((line) => line.getAttribute('stroke-opacity'))"
 HOSTILE = "<img src=x onerror=alert(1)>"

@@ -5,10 +5,10 @@ from torch.nn.functional import cosine_similarity
 
 from tests.browser.figure_page import act, close, numbers, play, values
 from transformer_edu import RUNNING_SENTENCE
-from transformer_edu.engine.page_file import read_page_file
-from transformer_edu.engine.shipped import shipped_file
-from transformer_edu.widgets import ContextExplorer
-from transformer_edu.widgets.context_explorer_data import SENTENCES
+from transformer_edu.book.engine.page_file import read_page_file
+from transformer_edu.book.engine.shipped import shipped_file
+from transformer_edu.book.figures import ContextExplorer
+from transformer_edu.book.figures.context_explorer_data import SENTENCES
 
 MODEL, (ENGLISH, _) = read_page_file(shipped_file("grammar"))
 COW = "the small black cow does not sleep"

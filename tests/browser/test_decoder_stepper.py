@@ -6,11 +6,11 @@ import torch
 from tests.browser.conftest import wake
 from tests.browser.figure_page import act, close, numbers, play
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION
+from transformer_edu.book.figures import DecoderStepper
+from transformer_edu.book.figures.sentence_data import opening
 from transformer_edu.data.vocabulary import BOS_ID, PAD_ID
-from transformer_edu.inspection.changes import changed
-from transformer_edu.inspection.record import record_attention
-from transformer_edu.widgets import DecoderStepper
-from transformer_edu.widgets.sentence_data import opening
+from transformer_edu.inspect.changes import changed
+from transformer_edu.inspect.record import record_attention
 
 OTHER = "these foxes want a hat"
 OF = {sentence: opening(sentence) for sentence in (RUNNING_SENTENCE, OTHER)}

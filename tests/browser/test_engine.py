@@ -12,6 +12,10 @@ import torch
 
 from tests.browser.engines import ENGINES, tab
 from transformer_edu import build_transformer, record_activations, record_attention
+from transformer_edu.book.engine.page_file import page_file, read_page_file
+from transformer_edu.book.engine.shipped import shipped_file
+from transformer_edu.book.engine.source import engine_source
+from transformer_edu.book.engine.weights import description
 from transformer_edu.data.batching import pad_sequences
 from transformer_edu.data.corpus import held_out_pairs
 from transformer_edu.data.multi30k import multi30k_pairs
@@ -19,11 +23,7 @@ from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.data.vocabulary import BOS_ID, EOS_ID
 from transformer_edu.decoding.beam import beam_search
 from transformer_edu.decoding.greedy import greedy_search
-from transformer_edu.engine.page_file import page_file, read_page_file
-from transformer_edu.engine.shipped import shipped_file
-from transformer_edu.engine.source import engine_source
-from transformer_edu.engine.weights import description
-from transformer_edu.inspection.changes import Changes, changed
+from transformer_edu.inspect.changes import Changes, changed
 
 # 200 for a proof. Of the translator's sentences, one takes a core about 1.5 s in Chromium, 2.5 in WebKit, 4 in Firefox
 # (most of it for the beam): 200 of them 5, 8 and 14 minutes.

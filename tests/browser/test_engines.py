@@ -13,7 +13,7 @@ import torch
 from tests.browser.cases import CASES
 from tests.browser.conftest import THERE, TWO_FRAMES, built_pages
 from tests.browser.engines import ENGINES, tab
-from transformer_edu.widgets import assets, font
+from transformer_edu.book.figures import assets, font
 
 # What a page reports, in whichever engine, from before its first script on; what is drawn by lot is the same in all.
 REPORT = """<script>

@@ -9,7 +9,7 @@ from PIL.PngImagePlugin import PngInfo
 from tests.browser.cases import CASES, HOSTILE, NUMBERS_ALONE, WRITTEN
 from tests.browser.conftest import axe_problems, overflow
 from tests.browser.keyboard import silent_controls
-from transformer_edu.widgets import assets
+from transformer_edu.book.figures import assets
 
 LONG = "x" * 5_000  # a word longer than any page is wide
 TEXTUAL = sorted(CASES.keys() - NUMBERS_ALONE)

@@ -7,13 +7,13 @@ from playwright.sync_api import expect
 from tests.browser.conftest import wake
 from tests.browser.figure_page import act, close, number, numbers, play, shown
 from transformer_edu import build_transformer
+from transformer_edu.book.engine.page_file import read_page_file
+from transformer_edu.book.engine.shipped import shipped_file
+from transformer_edu.book.figures import HeadAtlas
+from transformer_edu.book.figures.head_atlas_data import REDUNDANT, atlas
 from transformer_edu.data.vocabulary import Vocabulary
-from transformer_edu.engine.page_file import read_page_file
-from transformer_edu.engine.shipped import shipped_file
-from transformer_edu.inspection.heads import attention_distance, attention_entropy
+from transformer_edu.inspect.heads import attention_distance, attention_entropy
 from transformer_edu.masks import causal_mask
-from transformer_edu.widgets import HeadAtlas
-from transformer_edu.widgets.head_atlas_data import REDUNDANT, atlas
 
 LINE = "English sentence"
 TILES = ".te-atlas-tile"

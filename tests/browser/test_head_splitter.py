@@ -7,7 +7,7 @@ import torch
 
 from tests.browser.figure_page import act, close, matrix, play, shown
 from transformer_edu import MultiHeadAttention, hand_example
-from transformer_edu.widgets import HeadSplitter
+from transformer_edu.book.figures import HeadSplitter
 
 TOKENS = hand_example().tokens
 STEPS = {1: ("q", "k", "v"), 2: ("q", "wrong-split"), 3: ("out", "v"), 4: ("out", "right", "wrong")}

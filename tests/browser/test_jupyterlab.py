@@ -19,11 +19,11 @@ from tests.browser.conftest import PATIENCE
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
-FIGURE = "from transformer_edu.widgets import AttentionStepper\nfigure = AttentionStepper(step=1)\nfigure"
+FIGURE = "from transformer_edu.book.figures import AttentionStepper\nfigure = AttentionStepper(step=1)\nfigure"
 # A bare slider of the shared core, with a trait behind it: do the arrow keys reach it?
 SLIDER = """
 import traitlets
-from transformer_edu.widgets import assets
+from transformer_edu.book.figures import assets
 import anywidget
 
 class Probe(anywidget.AnyWidget):
@@ -41,7 +41,7 @@ probe = Probe()
 probe
 """
 HEAD_VIEW = """from transformer_edu import recordings
-from transformer_edu.widgets import bertviz_head_view, bertviz_model_view
+from transformer_edu.book.figures import bertviz_head_view, bertviz_model_view
 data = recordings.load("running-sentence")["data"]
 words = data["source_tokens"], data["predicted_tokens"]
 bertviz_head_view(data["attention"], *words, attention="cross", layer=1)"""
@@ -50,7 +50,7 @@ MODEL_VIEW = 'bertviz_model_view(data["attention"], *words)'
 ENGINE = """import torch
 from IPython.display import display
 from transformer_edu import widgets
-from transformer_edu.pretrained import load_grammar
+from transformer_edu.translate.pretrained import load_grammar
 own = load_grammar()
 with torch.no_grad():
     own.model.decoder.layers[1].cross_attention.output_projection.weight.mul_(0.99)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from tests.browser.figure_page import act, number, play
+from transformer_edu.book.figures.merge_stepper import TEXT
 from transformer_edu.data.byte_pairs import END, count_pairs, merge
-from transformer_edu.widgets.merge_stepper import TEXT
 
 TEXTS = st.lists(st.text("abcé😀", min_size=1, max_size=7), min_size=1, max_size=9).map(" ".join)
 ROW = "node => [node.dataset.left, node.dataset.right]"

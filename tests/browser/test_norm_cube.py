@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from tests.browser.figure_page import act, close, number, numbers, play, shown
-from transformer_edu.widgets import NormCube
+from transformer_edu.book.figures import NormCube
 
 SENTENCES = [torch.tensor(one["x"], dtype=torch.float64) for one in NormCube().sentences]
 EPS = 1e-5

@@ -4,7 +4,7 @@ import pytest
 from moved import MOVED
 
 from tests.browser.conftest import DESKTOP, PHONE, arrive, axe_problems, overflow
-from transformer_edu.plots.dark import PAPER
+from transformer_edu.book.plots.dark import PAPER
 
 # What lasts a hundredth of a millisecond, the theme's way of not moving, may still be listed.
 MOVES = "document.getAnimations().filter((one) => one.effect.getTiming().duration > 1).length"

@@ -7,8 +7,8 @@ import torch
 
 from tests.browser.figure_page import act, number
 from transformer_edu import Transformer, TransformerConfig
-from transformer_edu.widgets import ParameterMap
-from transformer_edu.widgets.parameter_map import group_sizes, part_names
+from transformer_edu.book.figures import ParameterMap
+from transformer_edu.book.figures.parameter_map import group_sizes, part_names
 
 PAPER = {"source_vocab_size": 37_000, "target_vocab_size": 37_000, "d_model": 512, "num_heads": 8, "d_ff": 2048}
 PAPER |= {"num_layers": 6}

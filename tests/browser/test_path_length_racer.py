@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.browser.figure_page import act, numbers, play
-from transformer_edu.widgets.path_length_racer import attention_price, multiply_adds, path_lengths
+from transformer_edu.book.figures.path_length_racer import attention_price, multiply_adds, path_lengths
 
 LANES = ("recurrent", "convolution", "attention")
 

@@ -8,13 +8,13 @@ from tests.browser.conftest import axe_problems, overflow, wake
 from tests.browser.figure_page import act, play
 from tests.browser.test_template import CUT
 from transformer_edu import build_transformer
+from transformer_edu.book.engine.page_file import read_page_file
+from transformer_edu.book.engine.shipped import shipped_file
+from transformer_edu.book.figures import Playground, assets
+from transformer_edu.book.figures.playground_data import PARTS, translated
 from transformer_edu.data.corpus import sentence_pairs
 from transformer_edu.data.vocabulary import Vocabulary
-from transformer_edu.engine.page_file import read_page_file
-from transformer_edu.engine.shipped import shipped_file
 from transformer_edu.support.javascript import bare
-from transformer_edu.widgets import Playground, assets
-from transformer_edu.widgets.playground_data import PARTS, translated
 
 LINE = "English sentence"
 OTHERS = """([text, kinds, sentences]) => {

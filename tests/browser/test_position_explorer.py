@@ -8,7 +8,7 @@ import torch
 
 from tests.browser.figure_page import act, close, number, numbers, shown
 from transformer_edu import sinusoidal_table
-from transformer_edu.widgets import PositionExplorer
+from transformer_edu.book.figures import PositionExplorer
 
 PRODUCT, FOLDED = "[data-name=product]", "click summary"
 

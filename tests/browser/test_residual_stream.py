@@ -7,11 +7,11 @@ from playwright.sync_api import expect
 from tests.browser.conftest import wake
 from tests.browser.figure_page import act, close, number, numbers, play, shown
 from transformer_edu import build_transformer
+from transformer_edu.book.engine.page_file import read_page_file
+from transformer_edu.book.engine.shipped import shipped_file
+from transformer_edu.book.figures import ResidualStream
+from transformer_edu.book.figures.residual_stream_data import stream
 from transformer_edu.data.vocabulary import Vocabulary
-from transformer_edu.engine.page_file import read_page_file
-from transformer_edu.engine.shipped import shipped_file
-from transformer_edu.widgets import ResidualStream
-from transformer_edu.widgets.residual_stream_data import stream
 
 LINE = "English sentence"
 CELL = "[data-matrix=stream] [data-row='{}'][data-column='{}']"

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import overflow
-from transformer_edu.widgets import (
+from transformer_edu.book.figures import (
     ArchitectureMap,
     AttentionMap,
     CacheStepper,

@@ -10,10 +10,10 @@ from playwright.sync_api import expect
 from tests.browser.conftest import overflow
 from tests.browser.figure_page import act, number, numbers, play
 from transformer_edu import build_transformer
+from transformer_edu.book.engine.shipped import shipped_file
+from transformer_edu.book.figures import SentenceTranslator
+from transformer_edu.book.figures.sentence_translator_data import PARTS, answered, languages_of
 from transformer_edu.data.tokenizer import Tokenizer
-from transformer_edu.engine.shipped import shipped_file
-from transformer_edu.widgets import SentenceTranslator
-from transformer_edu.widgets.sentence_translator_data import PARTS, answered, languages_of
 
 LINE = ".te-sentence-input"
 DOG = "Ein Hund wartet im Regen auf sein Herrchen."

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.browser.figure_page import act, close, number, shown, values
-from transformer_edu.widgets.softmax_lab_data import DRAWS
+from transformer_edu.book.figures.softmax_lab_data import DRAWS
 
 
 def assert_agrees(page, scores, d_k, temperature):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from transformer_edu.widgets import font
+from transformer_edu.book.figures import font
 
 WITHIN = 0.02  # of the width of a line
 TEXT = (

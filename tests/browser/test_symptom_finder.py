@@ -4,8 +4,8 @@ import pytest
 
 from tests.browser.figure_page import act, play
 from transformer_edu import recordings
-from transformer_edu.widgets import SymptomFinder
-from transformer_edu.widgets.symptom_finder_data import cases, verdicts
+from transformer_edu.book.figures import SymptomFinder
+from transformer_edu.book.figures.symptom_finder_data import cases, verdicts
 
 DATA = recordings.load("symptoms")["data"]
 CASES = cases(DATA)

@@ -7,10 +7,10 @@ import torch
 
 from tests.browser.conftest import overflow
 from tests.browser.figure_page import act, close, play
+from transformer_edu.book.figures import TokenBudgetBatches
+from transformer_edu.book.figures.token_budget_batches import LIMITS
+from transformer_edu.book.figures.token_budget_batches_data import ORDERS, cells_of, plan, token_counts
 from transformer_edu.data.token_budget import epoch_batches
-from transformer_edu.widgets import TokenBudgetBatches
-from transformer_edu.widgets.token_budget_batches import LIMITS
-from transformer_edu.widgets.token_budget_batches_data import ORDERS, cells_of, plan, token_counts
 
 FIGURE = TokenBudgetBatches()
 LENGTHS = token_counts(FIGURE.sentences)

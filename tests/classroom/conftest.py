@@ -2,7 +2,7 @@
 
 import pytest
 
-from transformer_edu.classroom import term
+from transformer_edu.book.exercises.classroom import term
 
 
 @pytest.fixture(scope="session")

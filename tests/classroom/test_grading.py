@@ -21,13 +21,20 @@ import torch
 from filelock import FileLock
 from IPython.core.inputtransformer2 import TransformerManager
 
-from transformer_edu.classroom import batch, gradescope, grading, term, worker
-from transformer_edu.classroom.fixtures import fixtures
-from transformer_edu.classroom.grading import Graded, Marks, Material, feedback_on, mistakes_in, run_cells
-from transformer_edu.classroom.notebooks import student_notebook, written
-from transformer_edu.classroom.problems import EXAMPLES
-from transformer_edu.classroom.submission import code_cells
-from transformer_edu.commands.main import main
+from transformer_edu.book.commands.main import main
+from transformer_edu.book.exercises.classroom import batch, gradescope, grading, term, worker
+from transformer_edu.book.exercises.classroom.fixtures import fixtures
+from transformer_edu.book.exercises.classroom.grading import (
+    Graded,
+    Marks,
+    Material,
+    feedback_on,
+    mistakes_in,
+    run_cells,
+)
+from transformer_edu.book.exercises.classroom.notebooks import student_notebook, written
+from transformer_edu.book.exercises.classroom.problems import EXAMPLES
+from transformer_edu.book.exercises.classroom.submission import code_cells
 
 LOUD = "print('x' * 100_000, flush=True)"  # more than is kept of what is printed
 

@@ -10,11 +10,11 @@ import torch
 from classroom import practice
 
 import transformer_edu as te
-from transformer_edu.classroom.comparing import difference
-from transformer_edu.classroom.diagnosing import diagnosis
-from transformer_edu.classroom.drawing import draw
-from transformer_edu.classroom.notebooks import solution_notebook, student_notebook
-from transformer_edu.classroom.observing import from_plain, plain
+from transformer_edu.book.exercises.classroom.comparing import difference
+from transformer_edu.book.exercises.classroom.diagnosing import diagnosis
+from transformer_edu.book.exercises.classroom.drawing import draw
+from transformer_edu.book.exercises.classroom.notebooks import solution_notebook, student_notebook
+from transformer_edu.book.exercises.classroom.observing import from_plain, plain
 
 KEYS = [b"practice", b"a term"]
 

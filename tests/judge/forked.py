@@ -62,7 +62,7 @@ class Forked:
 
 def work(folder, environment, descriptors):
     """The worker's process: what Python does before it calls `main`."""
-    from transformer_edu.judge import worker
+    from transformer_edu.book.exercises.judge import worker
 
     os.setsid()
     for place, descriptor in enumerate(descriptors):
@@ -80,8 +80,8 @@ def work(folder, environment, descriptors):
 
 def answer(arguments):
     """What one command prints, as JSON; it runs in a process of its own."""
-    from transformer_edu.commands.main import main
-    from transformer_edu.judge import sandbox
+    from transformer_edu.book.commands.main import main
+    from transformer_edu.book.sandbox import sandbox
 
     read, write = os.pipe()
     if os.fork() == 0:
@@ -102,7 +102,7 @@ def answer(arguments):
 
 
 if __name__ == "__main__":
-    import transformer_edu.commands.check
-    import transformer_edu.judge.worker  # noqa: F401 (what is imported here is imported once)
+    import transformer_edu.book.commands.check
+    import transformer_edu.book.exercises.judge.worker  # noqa: F401 (what is imported here is imported once)
 
     print(json.dumps([answer(arguments) for arguments in json.load(sys.stdin)]))

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from transformer_edu.checks.engine.laboratory import laboratory
-from transformer_edu.judge.kinds import KINDS
-from transformer_edu.judge.packing import pack, unpack
-from transformer_edu.judge.verdict import Unreadable, judge
+from transformer_edu.book.exercises.checks.engine.laboratory import laboratory
+from transformer_edu.book.exercises.judge.kinds import KINDS
+from transformer_edu.book.exercises.judge.packing import pack, unpack
+from transformer_edu.book.exercises.judge.verdict import Unreadable, judge
 
 COMPONENTS = Path(__file__).parent / "components"
 GAPS = json.loads((COMPONENTS / "gaps.json").read_text(encoding="utf-8"))

@@ -11,14 +11,14 @@ import pytest
 import torch
 from torch import nn
 
-from transformer_edu.commands import check as check_command
-from transformer_edu.commands.main import main
-from transformer_edu.judge import judging
-from transformer_edu.judge.judging import guess, judge_file
-from transformer_edu.judge.kinds import KINDS
-from transformer_edu.judge.packing import pack
-from transformer_edu.judge.sandbox import Limits, Outcome
-from transformer_edu.judge.verdict import ELSEWHERE, Verdict, beyond
+from transformer_edu.book.commands import check as check_command
+from transformer_edu.book.commands.main import main
+from transformer_edu.book.exercises.judge import judging
+from transformer_edu.book.exercises.judge.judging import guess, judge_file
+from transformer_edu.book.exercises.judge.kinds import KINDS
+from transformer_edu.book.exercises.judge.packing import pack
+from transformer_edu.book.exercises.judge.verdict import ELSEWHERE, Verdict, beyond
+from transformer_edu.book.sandbox.sandbox import Limits, Outcome
 
 MASK = "import torch\ndef causal_mask(size):\n    return torch.ones(size, size).tril().bool()\n"
 

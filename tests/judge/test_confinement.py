@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_edu.judge import inside, kernel, landlock, limits, sandbox, scratch, seccomp, wire
-from transformer_edu.judge.limits import Limits
+from transformer_edu.book.sandbox import inside, kernel, landlock, limits, sandbox, scratch, seccomp, wire
+from transformer_edu.book.sandbox.limits import Limits
 
 ALLOW = seccomp.ALLOW
 EPERM = seccomp.ERROR | errno.EPERM

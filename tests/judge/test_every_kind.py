@@ -7,7 +7,7 @@ import pytest
 
 from tests.judge.forked import check_all
 from tests.judge.reading import COMPONENTS, gaps, right_text
-from transformer_edu.judge.kinds import KINDS
+from transformer_edu.book.exercises.judge.kinds import KINDS
 
 OWN = {  # the page and the package of this book
     "input_embedding": "book/one_page.py:InputEmbedding",

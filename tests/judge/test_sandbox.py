@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from transformer_edu.judge import sandbox, scratch
-from transformer_edu.judge.sandbox import Limits
+from transformer_edu.book.sandbox import sandbox, scratch
+from transformer_edu.book.sandbox.sandbox import Limits
 
 pytestmark = pytest.mark.long
 LINUX = sys.platform == "linux"
@@ -199,7 +199,7 @@ def test_other_processes_get_no_signal():
 
 
 OLD_LANDLOCK = (  # as on Linux 6.7 to 6.11, whose Landlock knows nothing of signals
-    "from transformer_edu.judge import kernel\n"
+    "from transformer_edu.book.sandbox import kernel\n"
     "real = kernel.call\n"
     "kernel.call = lambda n, *given: min(5, real(n, *given)) if given == (None, 0, 1) else real(n, *given)\n"
 )
@@ -460,9 +460,8 @@ def test_what_foreign_code_writes_to_the_channel_is_trouble(written):
 
 
 def test_a_second_answer_is_trouble():
-    source = (
-        "from transformer_edu.judge import inside\ninside._exit = lambda status: None\nspeak = inside._channel[0][1]\n"
-    )
+    source = "from transformer_edu.book.sandbox import inside\ninside._exit = lambda status: None\n"
+    source += "speak = inside._channel[0][1]\n"
     outcome = act(source + "speak(b'one'); speak(b'two'); import os; os._exit(0)")
     assert (outcome.answer, outcome.trouble) == (None, "answered twice, or not whole")
 
@@ -497,7 +496,7 @@ def test_a_child_ends_with_its_parent(tmp_path):
     source = (
         f"import sys; sys.path[:0] = {[os.fspath(CHILDREN), *sys.path]}\n"
         "import bare\n"
-        "from transformer_edu.judge import sandbox\n"
+        "from transformer_edu.book.sandbox import sandbox\n"
         "sandbox.run('act', b'# locked\\nwhile True: pass\\n')"
     )
     environment = {**os.environ, "TMPDIR": str(tmp_path / "apart")}

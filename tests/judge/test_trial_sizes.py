@@ -5,7 +5,7 @@ from itertools import combinations
 
 import pytest
 
-from transformer_edu.judge.kinds import KINDS
+from transformer_edu.book.exercises.judge.kinds import KINDS
 
 SCALES = {
     "√d_head": lambda d, h, n, k, b: math.sqrt(d),

@@ -6,10 +6,10 @@ import sys
 import pytest
 import torch
 
-from transformer_edu.judge import worker
-from transformer_edu.judge.experiment import CONVENTIONS
-from transformer_edu.judge.kind import Kind
-from transformer_edu.judge.packing import unpack
+from transformer_edu.book.exercises.judge import worker
+from transformer_edu.book.exercises.judge.experiment import CONVENTIONS
+from transformer_edu.book.exercises.judge.kind import Kind
+from transformer_edu.book.exercises.judge.packing import unpack
 
 MASK = "import torch\ndef causal_mask(size):\n    return torch.ones(size, size).tril().bool()\n"
 SCALED = "import torch\ndef attention(query, key, value, mask=None):\n    return query @ key.mT @ value\n"
@@ -84,7 +84,7 @@ def test_what_belongs_to_everybody_may_not_be_changed(told):
 def test_what_observes_may_not_be_exchanged(told, monkeypatch):
     monkeypatch.setattr(Kind, "observe", Kind.observe)  # put back in the end
     forged = (
-        "from transformer_edu.judge.kind import Kind\nreal = Kind.observe\n"
+        "from transformer_edu.book.exercises.judge.kind import Kind\nreal = Kind.observe\n"
         "Kind.observe = lambda self, target, *given: real(self, next(self.rights(None))[1], *given)\n"
     )
     runs, remarks = told(forged + MASK.replace("tril", "triu"), "causal_mask")

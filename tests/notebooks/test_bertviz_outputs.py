@@ -9,8 +9,8 @@ from agreement import agree
 from normalize import normalize
 from PIL import Image
 
-from transformer_edu.widgets import bertviz_head_view, bertviz_model_view
-from transformer_edu.widgets.bertviz_script import drawing_script, with_script, without_script
+from transformer_edu.book.figures import bertviz_head_view, bertviz_model_view
+from transformer_edu.book.figures.bertviz_script import drawing_script, with_script, without_script
 
 DATA = {"encoder.0.self": [[[0.25, 0.75], [1.0, 0.0]]]}
 HOSTILE = "/*bertviz script: head*/"

@@ -4,12 +4,12 @@ import nbformat
 import pytest
 from fingerprint import Sources, fingerprint
 
-from transformer_edu.widgets import Figure
-from transformer_edu.widgets.model_figure import ModelFigure
+from transformer_edu.book.figures import Figure
+from transformer_edu.book.figures.model_figure import ModelFigure
 
 FILES = {
     "__init__.py": "from transformer_edu.attention import Attention\nfrom .masks import causal_mask as mask\n"
-    "from transformer_edu.positional import table\n__version__ = '1'\n",
+    "from transformer_edu.positional import table\n__version__ = '1'\nLATER = {'drawings': 'plots'}\n",
     "attention.py": "from transformer_edu.masks import causal_mask\nfrom transformer_edu import shapes\n"
     "class Attention: ...\n",
     "masks.py": '"""Masks."""\n\ndef causal_mask():\n    """See three-seeds."""\n    return 1\n',
@@ -70,6 +70,7 @@ def mark(house, code):
         ("import transformer_edu.masks", {"masks.py"}),
         ("from transformer_edu.plots import curve", {"plots/curves.py"}),
         ("from transformer_edu import plots\nplots.heatmap()", {"plots/heat.py", "masks.py"}),
+        ("from transformer_edu import drawings\ndrawings.heatmap()", {"plots/heat.py", "masks.py"}),
         (  # a package passed about whole
             "from transformer_edu import plots\nprint(plots)",
             {"plots/__init__.py", "plots/heat.py", "plots/curves.py", "masks.py"},

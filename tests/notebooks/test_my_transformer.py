@@ -9,7 +9,7 @@ import torch
 import transformer_edu as te
 from tests.cells import run_cell
 from transformer_edu import checks, pretrained
-from transformer_edu.checks.fit import PARTS
+from transformer_edu.book.exercises.checks.fit import PARTS
 
 
 def solutions(notebook):

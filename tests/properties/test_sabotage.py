@@ -34,8 +34,8 @@ from transformer_edu import (
     scaled_dot_product_attention,
     transformer,
 )
-from transformer_edu.checks.components.greedy_search import search
-from transformer_edu.inspection import record
+from transformer_edu.book.exercises.checks.components.greedy_search import search
+from transformer_edu.inspect import record
 
 pytestmark = [
     pytest.mark.usefixtures("as_readers_run_it"),

@@ -6,7 +6,7 @@ import pytest
 from torch import Tensor, nn
 
 from transformer_edu import checks
-from transformer_edu.checks import components as folder
+from transformer_edu.book.exercises.checks import components as folder
 
 MODULES = {module.COMPONENT.name: module for module in vars(folder).values() if isinstance(module, ModuleType)}
 COMPONENTS = {name: MODULES[name].COMPONENT for name in checks.component_names()}

@@ -58,7 +58,7 @@ def brief_answers():
     """For files about the files of runs: untrained models, whose answers never end, are stopped soon, and ask once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("transformer_edu.decoding.greedy.EXTRA", 2)
-        patch.setattr("transformer_edu.translator.export.LENGTH_PENALTIES", (0.6,))
+        patch.setattr("transformer_edu.translate.export.LENGTH_PENALTIES", (0.6,))
         yield
 
 

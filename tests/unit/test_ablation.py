@@ -4,11 +4,11 @@ import math
 
 import pytest
 import torch
+from experiments import ablations, multi30k_ablation
 
 from tests.unit.conftest import SMALL
 from transformer_edu import recordings
 from transformer_edu.attention import scaled_dot_product_attention
-from transformer_edu.experiments import ablations, multi30k_ablation
 from transformer_edu.normalization import LayerNorm
 from transformer_edu.residual import ResidualConnection
 from transformer_edu.training.grammar_model import WARMUP_STEPS, grammar_learning_rate, new_grammar_model

@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from transformer_edu import RUNNING_SENTENCE, record_attention
+from transformer_edu.book.engine.page_file import read_page_file
+from transformer_edu.book.engine.shipped import shipped_file
+from transformer_edu.book.figures import AttentionMap
+from transformer_edu.book.figures.attention_weights import first_crossing, mean_row
 from transformer_edu.data.vocabulary import BOS_ID, EOS_ID
 from transformer_edu.decoding.greedy import greedy_search
-from transformer_edu.engine.page_file import read_page_file
-from transformer_edu.engine.shipped import shipped_file
-from transformer_edu.widgets import AttentionMap
-from transformer_edu.widgets.attention_weights import first_crossing, mean_row
 
 SOURCE, TARGET = ["the", "cat"], ["le", "chat", "<eos>"]
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from transformer_edu import hand_example
-from transformer_edu.widgets import AttentionStepper
+from transformer_edu.book.figures import AttentionStepper
 
 EXAMPLE = {"tokens": ["a", "b", "c"], "step": 2, "part": "k", "query": 0, "key": 2, "scale": False, "mask": "causal"}
 BAD = [

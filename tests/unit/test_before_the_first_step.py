@@ -10,14 +10,14 @@ import torch
 
 from tests.unit.command import as_arguments
 from tests.unit.conftest import SMALL
-from transformer_edu.commands.main import main
-from transformer_edu.translator.distributed import Processes
-from transformer_edu.translator.evaluate import summed_loss
-from transformer_edu.translator.settings import TrainingSettings
-from transformer_edu.translator.steps import StepMaker, step_seed
-from transformer_edu.translator.task import prepare_task
-from transformer_edu.translator.trainer import new_model
-from transformer_edu.translator.translator import load_translator
+from transformer_edu.book.commands.main import main
+from transformer_edu.translate.distributed import Processes
+from transformer_edu.translate.evaluate import summed_loss
+from transformer_edu.translate.settings import TrainingSettings
+from transformer_edu.translate.steps import StepMaker, step_seed
+from transformer_edu.translate.task import prepare_task
+from transformer_edu.translate.trainer import new_model
+from transformer_edu.translate.translator import load_translator
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed", "brief_answers")
 SHORT = {**SMALL, "steps": 1}

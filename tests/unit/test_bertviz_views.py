@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from transformer_edu import build_transformer, record_attention
-from transformer_edu.widgets import bertviz_head_view, bertviz_model_view, bertviz_script
+from transformer_edu.book.figures import bertviz_head_view, bertviz_model_view, bertviz_script
 
 SOURCE, TARGET = ["the", "black", "cat"], ["le", "chat", "noir", "<eos>"]
 VIEWS = [bertviz_head_view, bertviz_model_view]

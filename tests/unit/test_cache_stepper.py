@@ -3,10 +3,10 @@
 import torch
 
 from transformer_edu import RUNNING_SENTENCE, build_transformer
+from transformer_edu.book.figures import CacheStepper
+from transformer_edu.book.figures.cache_stepper_data import cached_rows
+from transformer_edu.book.figures.sentence_data import opening, translate
 from transformer_edu.data.vocabulary import Vocabulary
-from transformer_edu.widgets import CacheStepper
-from transformer_edu.widgets.cache_stepper_data import cached_rows
-from transformer_edu.widgets.sentence_data import opening, translate
 
 EXAMPLE = {"sentence": "a red hen sings", "step": 1, "token": 0, "layer": 0, "masked": False, "length": 512}
 BAD = [(ValueError, "sentence must consist of words that the model knows, got ['zebra']", {"sentence": "a zebra"})]

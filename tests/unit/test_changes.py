@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from tests.properties.models import SOURCE, TARGET, small_model, traces
-from transformer_edu.inspection.changes import Changes, changed
+from transformer_edu.inspect.changes import Changes, changed
 
 
 def difference(model, build, **changes):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.unit.checked import failure, told
-from transformer_edu.checks.engine.compare import Change, Unfit, agree, as_number, as_tensor, change
+from transformer_edu.book.exercises.checks.engine.compare import Change, Unfit, agree, as_number, as_tensor, change
 
 pytestmark = pytest.mark.usefixtures("as_readers_run_it")
 

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.unit.checked import COMPONENTS
-from transformer_edu.checks.engine.compare import agree
-from transformer_edu.checks.engine.laboratory import laboratory
-from transformer_edu.checks.engine.trial import observe
+from transformer_edu.book.exercises.checks.engine.compare import agree
+from transformer_edu.book.exercises.checks.engine.laboratory import laboratory
+from transformer_edu.book.exercises.checks.engine.trial import observe
 
 pytestmark = [pytest.mark.usefixtures("as_readers_run_it"), pytest.mark.weekly]
 WIDTH = 78

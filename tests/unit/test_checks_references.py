@@ -8,8 +8,8 @@ import torch
 
 from tests.properties.models import BOS, EOS, PAD, SOURCE, lively_model
 from tests.unit.checked import COMPONENTS, OWN
-from transformer_edu.checks.components.beam_search import best_answer
-from transformer_edu.checks.engine.trial import observe
+from transformer_edu.book.exercises.checks.components.beam_search import best_answer
+from transformer_edu.book.exercises.checks.engine.trial import observe
 from transformer_edu.decoding.beam import beam_search
 
 pytestmark = pytest.mark.long

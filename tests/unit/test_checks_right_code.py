@@ -14,10 +14,10 @@ from torch import nn
 import transformer_edu as te
 from tests.unit.checked import COMPONENTS, diagnosis, failure, run, told
 from transformer_edu import checks
-from transformer_edu.checks import components
-from transformer_edu.checks.components.beam_search import best_answer
-from transformer_edu.inspection import contributions
-from transformer_edu.inspection.heads import attention_entropy
+from transformer_edu.book.exercises.checks import components
+from transformer_edu.book.exercises.checks.components.beam_search import best_answer
+from transformer_edu.inspect import contributions
+from transformer_edu.inspect.heads import attention_entropy
 
 pytestmark = pytest.mark.usefixtures("as_readers_run_it")
 

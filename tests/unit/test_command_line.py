@@ -12,9 +12,9 @@ import pytest
 from tests.conftest import ROOT
 from tests.unit.command import ENVIRONMENT
 from tests.unit.small_model import POSITIONS, make_model
-from transformer_edu.commands import evaluate as evaluate_command
-from transformer_edu.commands.main import main
+from transformer_edu.book.commands.main import main
 from transformer_edu.data.tokenizer import Tokenizer
+from transformer_edu.translate.commands import evaluate as evaluate_command
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
 
@@ -120,7 +120,7 @@ def test_an_answer_is_one_line_whatever_the_model_writes(command, model, monkeyp
 
 
 def test_more_lines_than_a_chunk_keep_their_places(command, model, monkeypatch):
-    monkeypatch.setattr("transformer_edu.commands.translate.CHUNK", 3)
+    monkeypatch.setattr("transformer_edu.translate.commands.translate.CHUNK", 3)
     words = [b"cat", b"dog", b"", b"Hund", LONG.encode(), b"small", b"the", b"a"]
     alone = [command(*translate(model), given=word + b"\n")[1] for word in words]
     status, answers, errors = command(*translate(model), given=b"\n".join(words))

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from transformer_edu import RUNNING_SENTENCE, build_transformer, pretrained
-from transformer_edu.widgets import ContextExplorer
-from transformer_edu.widgets.context_explorer_data import SENTENCES, shared_pairs
+from transformer_edu.book.figures import ContextExplorer
+from transformer_edu.book.figures.context_explorer_data import SENTENCES, shared_pairs
 
 EXAMPLE = {"sentence": SENTENCES[3], "other": SENTENCES[4], "also": [SENTENCES[0]], "word": "black", "level": 2}
 BAD = [

@@ -11,7 +11,7 @@ from PIL import Image
 
 from tests.unit.test_plots import HEADS, PICTURES, SOURCE, contrast, drawn_once
 from transformer_edu import plots
-from transformer_edu.plots import dark
+from transformer_edu.book.plots import dark
 
 pytestmark = pytest.mark.filterwarnings("ignore:More than 20 figures")
 FUNCTIONS = sorted({picture.function for picture in PICTURES})
@@ -56,7 +56,7 @@ def test_a_dark_picture_is_dark_and_all_else_stands_where_it_does_in_the_light_o
 
 
 def test_the_dark_theme_of_plots_is_that_of_the_figures(root):
-    styles = root / "transformer_edu" / "widgets" / "css"
+    styles = root / "transformer_edu" / "book" / "figures" / "css"
     css = dict(re.findall(r"(--te-[\w-]+):([^;]+);", (styles / "figures.css").read_text(encoding="utf-8")))
 
     def night(name):

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, build_transformer
+from transformer_edu.book.figures import DecoderStepper
 from transformer_edu.data.vocabulary import Vocabulary
-from transformer_edu.widgets import DecoderStepper
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
 EXAMPLE = {"sentence": "a red hen sings", "path": ["une", "rouge"], "layer": 0, "masked": False}

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
+from experiments import depth
 
 from transformer_edu import recordings
-from transformer_edu.experiments import depth
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
 

@@ -2,10 +2,10 @@
 
 import pytest
 import torch
+from experiments import embedding_scale
+from experiments.embedding_scale import TYINGS, balance, new_model
 
 from transformer_edu import recordings
-from transformer_edu.experiments import embedding_scale
-from transformer_edu.experiments.embedding_scale import TYINGS, balance, new_model
 from transformer_edu.training.grammar_model import new_grammar_model
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")

@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from transformer_edu import build_transformer
+from transformer_edu.book.engine.page_file import page_file, quantize, read_page_file
+from transformer_edu.book.engine.shipped import shipped_file
+from transformer_edu.book.engine.source import engine_source
+from transformer_edu.book.engine.weights import description, weight_scripts
 from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.data.vocabulary import Vocabulary
-from transformer_edu.engine.page_file import page_file, quantize, read_page_file
-from transformer_edu.engine.shipped import shipped_file
-from transformer_edu.engine.source import engine_source
-from transformer_edu.engine.weights import description, weight_scripts
-from transformer_edu.pretrained import load_grammar
+from transformer_edu.translate.pretrained import load_grammar
 
 WORDS = Vocabulary(["a", "b"]), Vocabulary(["x", "y", "z"])
 
@@ -63,7 +63,7 @@ def test_the_shipped_files_are_the_same_every_time_and_lose_nothing():
 
 
 def test_scripts_hold_the_file_part_by_part(monkeypatch):
-    monkeypatch.setattr("transformer_edu.engine.weights.PART", 1_000)
+    monkeypatch.setattr("transformer_edu.book.engine.weights.PART", 1_000)
     content = page_file(small(), WORDS)
     scripts = weight_scripts(content)
     assert len(scripts) == description(content)["parts"] > 3

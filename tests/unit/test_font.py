@@ -8,7 +8,7 @@ import matplotlib
 import pytest
 from fontTools.ttLib import TTFont
 
-from transformer_edu.widgets import assets, font
+from transformer_edu.book.figures import assets, font
 
 pytestmark = pytest.mark.long
 MOST_BYTES = 30_000
@@ -72,7 +72,7 @@ def test_the_width_of_a_stand_in_is_that_of_its_letters(style, file):
         assert font.mean_width(one) == pytest.approx(font.WIDTHS["DejaVu"][style], abs=5e-5)
 
 
-@pytest.mark.parametrize("sheet", ["transformer_edu/widgets/css/figures.css", "book/_static/custom.css"])
+@pytest.mark.parametrize("sheet", ["transformer_edu/book/figures/css/figures.css", "book/_static/custom.css"])
 def test_what_stands_in_is_named_next_to_the_font_wherever_that_is_named(sheet):
     text = (ROOT / sheet).read_text(encoding="utf-8")
     families = ", ".join(f'"{name}"' for name in [font.FAMILY, *(f"{font.FAMILY} {one}" for one in font.STAND_INS)])

@@ -7,9 +7,11 @@ SOURCES = [path.relative_to(format_js.ROOT).as_posix() for path in format_js.sou
 
 
 def test_all_of_our_scripts_are_found():
-    assert {"transformer_edu/widgets/js/host.js", "transformer_edu/widgets/js/core/dom.js", "book/_static/page.js"} <= {
-        *SOURCES
-    }
+    assert {
+        "transformer_edu/book/figures/js/host.js",
+        "transformer_edu/book/figures/js/core/dom.js",
+        "book/_static/page.js",
+    } <= {*SOURCES}
 
 
 @pytest.mark.parametrize("name", SOURCES)

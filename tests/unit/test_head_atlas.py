@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from transformer_edu import build_transformer
+from transformer_edu.book.engine.page_file import read_page_file
+from transformer_edu.book.engine.shipped import shipped_file
+from transformer_edu.book.figures import HeadAtlas
+from transformer_edu.book.figures.head_atlas_data import REDUNDANT, SENTENCE, atlas
 from transformer_edu.data.vocabulary import Vocabulary
-from transformer_edu.engine.page_file import read_page_file
-from transformer_edu.engine.shipped import shipped_file
-from transformer_edu.inspection.head_effects import head_effects
-from transformer_edu.widgets import HeadAtlas
-from transformer_edu.widgets.head_atlas_data import REDUNDANT, SENTENCE, atlas
+from transformer_edu.inspect.head_effects import head_effects
 
 OFF = dict.fromkeys(REDUNDANT, "off")
 EXAMPLE = {

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from transformer_edu import MultiHeadAttention, hand_example
-from transformer_edu.widgets import HeadSplitter
+from transformer_edu.book.figures import HeadSplitter
 
 EXAMPLE = {"num_heads": 4, "step": 3, "token": 1}
 BAD = [

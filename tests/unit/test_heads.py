@@ -8,10 +8,10 @@ import torch
 
 from tests.properties.models import SOURCE, TARGET, small_model
 from transformer_edu import causal_mask, record_attention
-from transformer_edu.inspection.changes import changed
-from transformer_edu.inspection.contributions import contributions, rollout
-from transformer_edu.inspection.head_effects import head_effects, mean_outputs, token_losses, without_heads
-from transformer_edu.inspection.heads import (
+from transformer_edu.inspect.changes import changed
+from transformer_edu.inspect.contributions import contributions, rollout
+from transformer_edu.inspect.head_effects import head_effects, mean_outputs, token_losses, without_heads
+from transformer_edu.inspect.heads import (
     attention_distance,
     attention_entropy,
     attentions,
@@ -19,7 +19,7 @@ from transformer_edu.inspection.heads import (
     head_names,
     offset_share,
 )
-from transformer_edu.inspection.lens import stream_logits
+from transformer_edu.inspect.lens import stream_logits
 
 EVEN, BACK = torch.full((3, 3), 1 / 3), torch.tensor([[1.0, 0, 0], [1, 0, 0], [0, 1, 0]])
 CAUSAL = torch.tensor([[1.0, 0, 0], [0.5, 0.5, 0], [1, 0, 0]])

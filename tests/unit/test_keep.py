@@ -12,7 +12,7 @@ import transformer_edu as te
 from tests.cells import run_cell
 from tests.unit.checked import told
 from transformer_edu import checks
-from transformer_edu.checks.fit import CLASSES, PARTS
+from transformer_edu.book.exercises.checks.fit import CLASSES, PARTS
 
 RIGHT = {
     "LayerNorm": """

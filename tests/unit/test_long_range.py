@@ -7,7 +7,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from transformer_edu import recordings
-from transformer_edu.experiments.long_range import (
+from transformer_edu.book.experiments.long_range import (
     CONTENDERS,
     DISTANCES,
     VOCAB_SIZE,

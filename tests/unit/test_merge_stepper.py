@@ -1,6 +1,6 @@
 """The merge stepper's Python side: its default state and its alt text."""
 
-from transformer_edu.widgets.merge_stepper import TEXT
+from transformer_edu.book.figures.merge_stepper import TEXT
 
 EXAMPLE = {"text": "low low lower", "step": 2, "new_word": "slow"}
 BAD = [

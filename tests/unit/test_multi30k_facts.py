@@ -1,9 +1,9 @@
 """What chapters 14 and 15 say about real text: counted rightly, and in agreement with what is shipped."""
 
 import pytest
+from experiments import multi30k_facts, search_settings
 
 from transformer_edu import pretrained, recordings
-from transformer_edu.experiments import multi30k_facts, search_settings
 
 PAIRS = [
     ("Ein Mann repariert ein Dach.", "A man is fixing a roof."),

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from transformer_edu import hand_example
-from transformer_edu.widgets import NormCube
-from transformer_edu.widgets.norm_cube import NORMS
+from transformer_edu.book.figures import NormCube
+from transformer_edu.book.figures.norm_cube import NORMS
 
 TWO = [{"tokens": ["a", "b"], "x": [[1.0, 2.0], [3.0, 5.0]]}, {"tokens": ["c", "d"], "x": [[10.0, 0.0], [7.0, 1.0]]}]
 EXAMPLE = {

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from transformer_edu import ResidualConnection
-from transformer_edu.widgets import NormPlacement
-from transformer_edu.widgets.norm_placement_data import (
+from transformer_edu.book.figures import NormPlacement
+from transformer_edu.book.figures.norm_placement_data import (
     BLACK,
     CAT,
     D_FF,

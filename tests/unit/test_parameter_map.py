@@ -1,8 +1,8 @@
 """The parameter map's Python side counts as the model does."""
 
 from transformer_edu import pretrained
-from transformer_edu.widgets import ParameterMap
-from transformer_edu.widgets.parameter_map import FIELDS, PRESETS, group_sizes
+from transformer_edu.book.figures import ParameterMap
+from transformer_edu.book.figures.parameter_map import FIELDS, PRESETS, group_sizes
 
 EXAMPLE = {
     "source_vocab_size": 100, "target_vocab_size": 90, "d_model": 64, "num_heads": 8, "d_ff": 128, "num_layers": 3,

@@ -6,7 +6,7 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from transformer_edu import MultiHeadAttention, record_attention
-from transformer_edu.widgets.path_length_racer import SIZES, attention_price, multiply_adds, path_lengths
+from transformer_edu.book.figures.path_length_racer import SIZES, attention_price, multiply_adds, path_lengths
 
 EXAMPLE = {"n": 20, "d": 128, "dilated": True, "step": 3}
 SAYS = [

@@ -4,13 +4,13 @@ import pytest
 import torch
 
 from transformer_edu import build_transformer, record_attention
+from transformer_edu.book.engine.page_file import read_page_file
+from transformer_edu.book.engine.shipped import shipped_file
+from transformer_edu.book.figures import Playground, assets
+from transformer_edu.book.figures.playground import SEEN
+from transformer_edu.book.figures.playground_data import PARTS, translated
 from transformer_edu.data.vocabulary import BOS_ID, EOS_ID, Vocabulary
 from transformer_edu.decoding.greedy import greedy_search
-from transformer_edu.engine.page_file import read_page_file
-from transformer_edu.engine.shipped import shipped_file
-from transformer_edu.widgets import Playground, assets
-from transformer_edu.widgets.playground import SEEN
-from transformer_edu.widgets.playground_data import PARTS, translated
 
 WORDS = Vocabulary(["a", "b"]), Vocabulary(["x", "y", "z"])
 EXAMPLE = {"sentence": "these foxes want a hat", "taken": ["order", "own"], "token": 1}

@@ -21,8 +21,8 @@ from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
 
 from transformer_edu import plots
-from transformer_edu.plots.style import COLOURS, PARTS, SIGNED, WASHES, ink_on, number, plain_number
-from transformer_edu.plots.style import HEADS as HEAD_COLOURS
+from transformer_edu.book.plots.style import COLOURS, PARTS, SIGNED, WASHES, ink_on, number, plain_number
+from transformer_edu.book.plots.style import HEADS as HEAD_COLOURS
 from transformer_edu.positional import sinusoidal_table
 
 SOURCE = ["the", "small", "black", "cat", "does", "not", "sleep"]
@@ -210,7 +210,7 @@ def light(variables, value):
 
 
 def test_plots_and_figures_have_one_colour_for_each_kind_of_part(root):
-    styles = root / "transformer_edu" / "widgets" / "css"
+    styles = root / "transformer_edu" / "book" / "figures" / "css"
     css = dict(re.findall(r"(--te-[\w-]+):([^;]+);", (styles / "figures.css").read_text(encoding="utf-8")))
     assert {name: light(css, css[f"--te-{name}"]) for name in PARTS} == PARTS
     assert {name: light(css, css[f"--te-{name}-wash"]) for name in WASHES} == WASHES

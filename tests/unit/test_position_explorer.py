@@ -5,7 +5,7 @@ import re
 import pytest
 
 from transformer_edu import sinusoidal_table
-from transformer_edu.widgets import PositionExplorer
+from transformer_edu.book.figures import PositionExplorer
 
 EXAMPLE = {"d_model": 8, "base": 100.0, "positions": 32, "position": 4, "offset": 2, "pair": 3}
 BAD = [

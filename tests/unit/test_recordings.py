@@ -6,27 +6,24 @@ from functools import partial
 import make_recordings
 import pytest
 import torch
-
-from transformer_edu import recordings
-from transformer_edu.experiments import (
+from experiments import (
     decoder_mistakes,
     depth,
     double_rate,
     embedding_scale,
     grammar_seeds,
     heads_over_seeds,
-    long_range,
     query_start,
-    recurrent_start,
     step_times,
     symptom_seeds,
-    symptoms,
     translator_heads,
-    two_steps,
     wrong_merge,
 )
-from transformer_edu.experiments.long_range import CONTENDERS
-from transformer_edu.experiments.running_sentence import record_running_sentence
+from experiments.running_sentence import record_running_sentence
+
+from transformer_edu import recordings
+from transformer_edu.book.experiments import long_range, recurrent_start, symptoms, two_steps
+from transformer_edu.book.experiments.long_range import CONTENDERS
 from transformer_edu.training.grammar_model import train_grammar_model
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
@@ -81,7 +78,7 @@ def without_ties(data):
 def test_every_recording_has_its_experiment_in_a_file_of_its_name():
     assert EXPERIMENTS.keys() == FILES.keys() == set(recordings.names())
     for name, record in EXPERIMENTS.items():
-        assert record.__module__ == f"transformer_edu.experiments.{name.replace('-', '_')}"
+        assert record.__module__.split(".")[-2:] == ["experiments", name.replace("-", "_")]
         assert record.__doc__
 
 

@@ -4,13 +4,13 @@ import pytest
 import torch
 
 from transformer_edu import RUNNING_SENTENCE, build_transformer
+from transformer_edu.book.engine.page_file import read_page_file
+from transformer_edu.book.engine.shipped import shipped_file
+from transformer_edu.book.figures import ResidualStream
+from transformer_edu.book.figures.residual_stream_data import stream
 from transformer_edu.data.vocabulary import BOS_ID, EOS_ID, Vocabulary
 from transformer_edu.decoding.greedy import greedy_search
-from transformer_edu.engine.page_file import read_page_file
-from transformer_edu.engine.shipped import shipped_file
-from transformer_edu.inspection.record import record_activations
-from transformer_edu.widgets import ResidualStream
-from transformer_edu.widgets.residual_stream_data import stream
+from transformer_edu.inspect.record import record_activations
 
 WORDS = Vocabulary(["a", "b"]), Vocabulary(["x", "y", "z"])
 EXAMPLE = {"sentence": "the cat sleeps", "silent": "decoder.1.cross", "place": 2, "token": 1}

@@ -12,14 +12,14 @@ from filelock import FileLock
 
 from tests.unit.command import as_arguments
 from tests.unit.conftest import SMALL
-from transformer_edu.commands.main import main
-from transformer_edu.commands.train import _folder
+from transformer_edu.book.commands.main import main
 from transformer_edu.data.tokenizer import Tokenizer
-from transformer_edu.saving.tensor_file import read_tensors, write_tensors
-from transformer_edu.translator.distributed import Processes
-from transformer_edu.translator.run_folder import CHECKPOINT, WEIGHTS, RunFolder
-from transformer_edu.translator.settings import TrainingSettings
-from transformer_edu.translator.translator import load_translator
+from transformer_edu.translate.commands.train import _folder
+from transformer_edu.translate.distributed import Processes
+from transformer_edu.translate.run_folder import CHECKPOINT, WEIGHTS, RunFolder
+from transformer_edu.translate.saving.tensor_file import read_tensors, write_tensors
+from transformer_edu.translate.settings import TrainingSettings
+from transformer_edu.translate.translator import load_translator
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("at_readers_speed", "brief_answers")]
 SHORT = {**SMALL, "steps": 4, "every": 2}  # two evaluations

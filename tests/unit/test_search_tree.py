@@ -7,14 +7,14 @@ import pytest
 import torch
 
 from transformer_edu import build_transformer
-from transformer_edu.decoding.beam import beam_search
-from transformer_edu.widgets import SearchTree
-from transformer_edu.widgets.search_tree import results, text_of
-from transformer_edu.widgets.search_tree_data import (
+from transformer_edu.book.figures import SearchTree
+from transformer_edu.book.figures.search_tree import results, text_of
+from transformer_edu.book.figures.search_tree_data import (
     ALPHAS,
     BEAM_SIZES,
     record_search_tree,
 )
+from transformer_edu.decoding.beam import beam_search
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
 TOKENS = ["<pad>", "<bos>", "<eos>", *"abcdefg"]

@@ -6,15 +6,15 @@ import pytest
 import torch
 
 from transformer_edu import build_transformer
+from transformer_edu.book.engine.shipped import shipped_file
+from transformer_edu.book.figures import SentenceTranslator
+from transformer_edu.book.figures.sentence_translator import RAIN
+from transformer_edu.book.figures.sentence_translator_data import answered, languages_of
 from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.data.vocabulary import BOS_ID, EOS_ID, Vocabulary
 from transformer_edu.decoding.beam import beam_search
 from transformer_edu.decoding.greedy import greedy_search
-from transformer_edu.engine.shipped import shipped_file
-from transformer_edu.pretrained import load_translator
-from transformer_edu.widgets import SentenceTranslator
-from transformer_edu.widgets.sentence_translator import RAIN
-from transformer_edu.widgets.sentence_translator_data import answered, languages_of
+from transformer_edu.translate.pretrained import load_translator
 
 DOG = "Ein Hund wartet im Regen auf sein Herrchen."
 WORDS = Vocabulary(["a", "b"]), Vocabulary(["x", "y", "z"])

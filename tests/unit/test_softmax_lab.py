@@ -6,8 +6,8 @@ import re
 import pytest
 import torch
 
-from transformer_edu.widgets import SoftmaxLab
-from transformer_edu.widgets.softmax_lab_data import DRAWS
+from transformer_edu.book.figures import SoftmaxLab
+from transformer_edu.book.figures.softmax_lab_data import DRAWS
 
 EXAMPLE = {"scores": [0.0, 1.0], "d_k": 256, "temperature": 2}
 BAD = [

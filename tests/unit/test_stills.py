@@ -12,7 +12,7 @@ import pytest
 import take_stills
 from PIL import Image
 
-from transformer_edu.widgets import AttentionStepper, assets
+from transformer_edu.book.figures import AttentionStepper, assets
 
 FIGURE, OTHER = AttentionStepper(), AttentionStepper(step=2)
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from transformer_edu.book.figures import TokenBudgetBatches
+from transformer_edu.book.figures.token_budget_batches import LARGEST, LIMITS
+from transformer_edu.book.figures.token_budget_batches_data import ORDERS, cells_of, plan, shuffle_draws, token_counts
 from transformer_edu.data import train_pairs
 from transformer_edu.data.token_budget import epoch_batches, token_budget_batches
-from transformer_edu.widgets import TokenBudgetBatches
-from transformer_edu.widgets.token_budget_batches import LARGEST, LIMITS
-from transformer_edu.widgets.token_budget_batches_data import ORDERS, cells_of, plan, shuffle_draws, token_counts
 
 LENGTHS = token_counts([english for english, _ in train_pairs(48)])
 PAIRS = [(length, length) for length in LENGTHS]

@@ -10,8 +10,8 @@ import pytest
 
 from tests.unit.command import ENVIRONMENT, as_arguments
 from tests.unit.conftest import SMALL
-from transformer_edu.commands.main import main
-from transformer_edu.commands.streams import lasting_streams
+from transformer_edu.book.commands.main import main
+from transformer_edu.translate.commands.streams import lasting_streams
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
 
@@ -20,7 +20,7 @@ COMPILED = """
 import sys
 from functools import partial
 import torch
-from transformer_edu.commands.main import main
+from transformer_edu.book.commands.main import main
 
 graphs = []
 
@@ -57,7 +57,7 @@ def test_out_of_memory_says_what_to_do(monkeypatch, brief_text, tmp_path, capsys
     def no_memory(*given):
         raise RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory")
 
-    monkeypatch.setattr("transformer_edu.translator.steps.StepMaker.take", no_memory)
+    monkeypatch.setattr("transformer_edu.translate.steps.StepMaker.take", no_memory)
     with pytest.raises(SystemExit):
         main(["train", "--quiet", "--out", str(tmp_path), *as_arguments({**SMALL, **brief_text})])
     assert "out of memory with batches of --max-tokens 200 in --accumulate 1" in capsys.readouterr().err

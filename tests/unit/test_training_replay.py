@@ -4,11 +4,11 @@ import base64
 
 import pytest
 import torch
+from experiments import training_replay
 
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, recordings
-from transformer_edu.experiments import training_replay
-from transformer_edu.widgets import TrainingReplay
-from transformer_edu.widgets.training_replay_data import turning_point, weights_at
+from transformer_edu.book.figures import TrainingReplay
+from transformer_edu.book.figures.training_replay_data import turning_point, weights_at
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
 STORED = recordings.load("training-replay")["data"]

@@ -5,7 +5,7 @@ import torch
 
 from tests.unit.small_model import POSITIONS, make_model
 from transformer_edu.data.tokenizer import Tokenizer
-from transformer_edu.translator.translator import Translator, load_translator
+from transformer_edu.translate.translator import Translator, load_translator
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
 TEXTS = ["the small cat sleeps", "a dog", "the red hen sees the big cat", "cats"]

@@ -84,7 +84,7 @@ def test_the_wheel_alone_is_enough(installed, tmp_path):
     command = ("-m", "transformer_edu")
     assert "check" in run(*command, "--help")
     assert "nothing wrong" in run(*command, "check", "mine.py:Norm", "--as", "layer_norm")
-    model = installed / "transformer_edu" / "pretrained" / "multi30k-de-en"
+    model = installed / "transformer_edu" / "translate" / "pretrained" / "multi30k-de-en"
     assert run(*command, "translate", "--model", str(model), given="Ein Hund läuft durch den Schnee.\n").startswith(
         "A dog"
     )

@@ -13,7 +13,7 @@ from importlib import import_module
 
 import pytest
 
-from transformer_edu.widgets import (
+from transformer_edu.book.figures import (
     AttentionStepper,
     Figure,
     assets,

@@ -5,7 +5,7 @@ import json
 if __name__ == "__main__":
     import bare  # noqa: F401 (before the package)
 
-    from transformer_edu.judge import sandbox
+    from transformer_edu.book.sandbox import sandbox
 
     before, _, after = sandbox.receive().decode().partition("# locked\n")
     place = {"sandbox": sandbox, "found": None}

@@ -1,0 +1,88 @@
+"""A trained model as one file for a page: weights of 16 or 8 bits, configuration and tokenizer, as safetensors."""
+
+import json
+from dataclasses import asdict
+
+import torch
+from torch import Tensor
+
+from transformer_edu.data.tokenizer import Tokenizer
+from transformer_edu.data.vocabulary import SPECIALS, Vocabulary
+from transformer_edu.support.arguments import check_is
+from transformer_edu.support.validation import check_choice
+from transformer_edu.transformer import Transformer, TransformerConfig
+from transformer_edu.translate.saving.checkpoint import distinct_weights, put_weights
+from transformer_edu.translate.saving.tensor_file import KEY, to_json
+
+LARGEST = 127  # of a signed byte
+SCALE = ".scale"
+
+Vocabularies = tuple[Vocabulary, Vocabulary] | Tokenizer
+
+
+def page_file(model: Transformer, vocabularies: Vocabularies, bits: int = 16) -> bytes:
+    """The model as a safetensors file.
+
+    Args:
+        model: any Transformer.
+        vocabularies: of source and target; or the tokenizer of both.
+        bits: 16 rounds each weight to eleven binary digits. 8 stores the weights of a matrix as whole numbers from
+            -127 to 127 and, under NAME.scale, a factor for each row.
+
+    Raises:
+        TypeError, ValueError: they do not belong together, or the number of bits is another.
+    """
+    from safetensors.torch import save  # here, so that importing the package stays light
+
+    check_is("model", model, Transformer)
+    check_choice("bits", bits, (16, 8))
+    tokenizer = _written(vocabularies, model.config)
+    tensors: dict[str, Tensor] = {}
+    for name, weight in distinct_weights(model).items():
+        weight = weight.detach().float().cpu()
+        if bits == 8 and weight.dim() == 2:
+            tensors[name], tensors[name + SCALE] = quantize(weight)
+        else:
+            tensors[name] = weight.half().contiguous()
+    header = to_json({"config": asdict(model.config), **tokenizer})
+    return bytes(save(tensors, metadata={KEY: header}))
+
+
+def read_page_file(content: bytes) -> tuple[Transformer, Vocabularies]:
+    """The model of such a file, in evaluation mode and float32, and its vocabularies: what the page computes with."""
+    from safetensors.torch import load
+
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][KEY])
+    tensors = load(content)
+    model = Transformer(TransformerConfig(**header["config"]))
+    scales = {name.removesuffix(SCALE): tensors.pop(name) for name in list(tensors) if name.endswith(SCALE)}
+    put_weights(model, {n: w.float() * scales[n][:, None] if n in scales else w.float() for n, w in tensors.items()})
+    if "tokenizer" in header:
+        return model.eval(), Tokenizer.from_str(json.dumps(header["tokenizer"]))
+    return model.eval(), (Vocabulary(header["source_words"]), Vocabulary(header["target_words"]))
+
+
+def quantize(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """A matrix (rows, columns) as int8, and a scale (rows) in float32: weight ≈ int8 · scale, row by row."""
+    scale = weight.abs().amax(dim=1) / LARGEST
+    scale = torch.where(scale > 0, scale, 1.0)  # a row of zeros stays one
+    return (weight / scale[:, None]).round().to(torch.int8), scale
+
+
+def _written(vocabularies: Vocabularies, config: TransformerConfig) -> dict[str, object]:
+    """The tokenizer as JSON can hold it; ValueError unless it has as many tokens as the model."""
+    if isinstance(vocabularies, Tokenizer):
+        sizes = (len(vocabularies),) * 2
+        written: dict[str, object] = {"tokenizer": json.loads(vocabularies.to_str())}
+    else:
+        source, target = vocabularies
+        check_is("vocabularies[0]", source, Vocabulary)
+        check_is("vocabularies[1]", target, Vocabulary)
+        sizes = len(source), len(target)
+        words = [list(one.words[len(SPECIALS) :]) for one in (source, target)]
+        written = {"source_words": words[0], "target_words": words[1]}
+    expected = config.source_vocab_size, config.target_vocab_size
+    if sizes != expected:
+        raise ValueError(f"vocabularies must have the model's {expected[0]} and {expected[1]} tokens, got {sizes}")
+    return written

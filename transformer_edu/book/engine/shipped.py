@@ -1,0 +1,26 @@
+"""The pages' files of the shipped models."""
+
+from functools import cache
+
+from transformer_edu.book.engine.page_file import page_file
+from transformer_edu.book.engine.weights import KNOWN
+from transformer_edu.support.validation import check_choice
+from transformer_edu.translate.pretrained.grammar import load_grammar
+from transformer_edu.translate.pretrained.translator import TRANSLATOR, load_translator
+
+GRAMMAR = "grammar"
+SHIPPED = (GRAMMAR, TRANSLATOR)
+
+
+@cache
+def shipped_file(name: str) -> bytes:
+    """The page's file of a shipped model: "grammar" with 16 bits a weight, the translator with 8."""
+    check_choice("name", name, SHIPPED)
+    if name == GRAMMAR:
+        grammar = load_grammar()
+        content = page_file(grammar.model, (grammar.source_vocabulary, grammar.target_vocabulary))
+    else:
+        translator = load_translator()
+        content = page_file(translator.model, translator.tokenizer, bits=8)
+    KNOWN[name] = content
+    return content

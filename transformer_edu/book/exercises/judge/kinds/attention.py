@@ -1,0 +1,423 @@
+"""Attention as a function, multi-head attention as a class, masks, and the cache of keys and values."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from transformer_edu.book.exercises.checks.engine import Mistake
+from transformer_edu.book.exercises.judge.experiment import (
+    FIXED,
+    KEPT,
+    LONG,
+    OVERFLOW,
+    TRAINING,
+    Experiment,
+    Masked,
+    tensor_of,
+)
+from transformer_edu.book.exercises.judge.kind import Function, Kind, Parameters, drawn, known
+from transformer_edu.book.exercises.judge.mistakes import named, of_attention, of_equation_one
+from transformer_edu.book.exercises.judge.model import Steps, attend, multi_head
+from transformer_edu.book.exercises.judge.weights import GUESSES, heads_of
+from transformer_edu.masks import causal_mask, padding_mask
+
+D_MODEL, HEADS, D_HEAD = 12, 3, 4
+WIDER = {"d_model": 30, "num_heads": 5}  # where √d_head, d_head / 2, log₂ d_head, 2 and all other sizes differ
+LATER = causal_mask(5)[None, None]
+PADDED = padding_mask(torch.tensor([[5, 5, 5, 5, 0, 0], [5, 5, 5, 0, 0, 0]]), 0).expand(2, 1, 4, 6).contiguous()
+BOTH = LATER & padding_mask(torch.tensor([[5, 5, 5, 5, 5], [5, 5, 5, 0, 0]]), 0)
+LEFT = LATER & padding_mask(torch.tensor([[5, 5, 5, 5, 5], [0, 0, 5, 5, 5]]), 0)
+SHARED = "what one cache holds turns up in another: they share one store"
+FAR = (torch.arange(150) < 130).expand(2, 1, 3, 150).contiguous()
+EACH_HEAD = torch.stack([causal_mask(5), causal_mask(5).T, torch.ones(5, 5, dtype=torch.bool)])
+TOO_LARGE = "large scores overflow: exp without the largest score taken away first, or a fill that is not small enough"
+
+
+def _three(*shape: int, q_len: int = 5, k_len: int = 5, scale: float = 1.0) -> tuple[Tensor, Tensor, Tensor]:
+    lead, last = shape[:-1], shape[-1]
+    return (
+        scale * drawn(*lead, q_len, last, seed=1),
+        drawn(*lead, k_len, last, seed=2),
+        drawn(*lead, k_len, last, seed=3),
+    )
+
+
+def _experiments(*shape: int) -> list[Experiment]:
+    """For both: shape is (batch, heads, d_head) or (batch, d_model)."""
+    self_input = _three(*shape)
+    across = _three(*shape, q_len=4, k_len=6)
+    long = _three(*shape, q_len=300, k_len=300)
+    keyed = _three(*shape, q_len=3, k_len=150)
+    return [
+        Experiment("two sentences of five tokens", self_input),
+        Experiment("four queries, six keys", across),
+        Experiment("a causal mask", (*self_input, Masked(LATER.expand(2, 1, 5, 5).contiguous()))),
+        Experiment("four queries, six keys, some of them padding", (*across, Masked(PADDED))),
+        Experiment("a causal mask and padding", (*self_input, Masked(BOTH))),
+        Experiment("very large scores", _three(*shape, scale=3e3), alone=TOO_LARGE),
+        Experiment(
+            "very large scores and a causal mask",
+            (*_three(*shape, scale=3e3), Masked(LATER.expand(2, 1, 5, 5).contiguous())),
+            alone=TOO_LARGE,
+        ),
+        Experiment("300 tokens", long, alone=LONG),
+        Experiment(
+            "150 keys, the last of them padding", (*keyed, Masked(FAR)), alone="masks are right up to a length only"
+        ),
+        Experiment("in training, with dropout 0", self_input, how="training", alone=TRAINING),
+        Experiment("dropout of one half", self_input, how="dropout"),
+        Experiment("half precision", (*across, Masked(PADDED)), how="half", alone=OVERFLOW, tolerance=3e-2),
+        Experiment(
+            "after a call with a mask",
+            self_input,
+            alone=KEPT,
+            options={"before": (*self_input, Masked(LATER.expand(2, 1, 5, 5).contiguous()))},
+        ),
+        Experiment(
+            "queries before any real token, as with padding on the left",
+            (*self_input, Masked(LEFT)),
+            remark=True,
+            alone="a query that may look at nothing does not get zeros, as it does in this book",
+        ),
+    ]
+
+
+def _attention_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
+    yield "", attend
+
+
+def _attention_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
+    yield from known("attention")
+    yield from of_equation_one()
+
+
+ATTENTION = Kind(
+    "attention",
+    "fn(query, key, value, mask=None) on (batch, heads, len, d_head) -> output, or (output, weights)",
+    [
+        *_experiments(2, HEADS, D_HEAD),
+        Experiment(
+            "a mask of its own for each head",
+            (*_three(2, HEADS, D_HEAD), Masked(EACH_HEAD.expand(2, HEADS, 5, 5).contiguous())),
+            alone="all heads get one head's mask",
+        ),
+        Experiment("four sentences, five heads of six features", _three(4, 5, 6, q_len=11, k_len=13), alone=FIXED),
+    ],
+    _attention_rights,
+    _attention_wrongs,
+    made=False,
+)
+
+
+def _heads(parameters: Parameters) -> Iterator[Any]:
+    sizes = parameters.sizes["d_model"], parameters.sizes["num_heads"]
+    for index, one in enumerate(heads_of(parameters.named, *sizes, set(parameters.linear))):
+        if index < GUESSES:
+            yield one
+
+
+DEALT = Steps(
+    split=lambda x, h: x.unflatten(-1, (-1, h)).permute(0, 3, 1, 2), merge=lambda x: x.permute(0, 2, 3, 1).flatten(-2)
+)
+
+
+def _multi_head_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
+    num_heads = parameters.sizes["num_heads"]
+    for heads in _heads(parameters):
+        if heads.output is not None:
+            yield "", partial(multi_head, Steps(), heads, num_heads)
+            yield (
+                "a head takes every h-th feature, where the book's takes a run of them",
+                partial(multi_head, DEALT, heads, num_heads),
+            )
+
+
+def _multi_head_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
+    num_heads = parameters.sizes["num_heads"]
+    for index, heads in enumerate(_heads(parameters)):
+        if index < 30:
+            for mistake, steps in of_attention():
+                yield mistake, partial(multi_head, steps, heads, num_heads)
+            if heads.output is None:
+                mistake = next(one for one, _ in of_attention() if one.name == "the output projection is missing")
+                yield mistake, partial(multi_head, Steps(), heads, num_heads)
+
+
+MULTI_HEAD = Kind(
+    "multi_head_attention",
+    "cls(d_model, num_heads, dropout=0.0); forward(query, key, value, mask=None) on (batch, len, d_model)",
+    [*_experiments(2, D_MODEL), Experiment("one sentence", (drawn(1, 5, D_MODEL, seed=9),) * 3)],
+    _multi_head_rights,
+    _multi_head_wrongs,
+    options={"d_model": D_MODEL, "num_heads": HEADS, "dropout": 0.0},
+    unbiased=True,
+    least=4 * D_MODEL**2,
+).at(
+    [
+        Experiment("three sentences of 30 features, five heads", (drawn(3, 11, 30),) * 3),
+        Experiment("eleven queries, 13 keys", _three(3, 30, q_len=11, k_len=13)),
+    ],
+    4 * 30**2,
+    **WIDER,
+)
+
+# ------------------------------------------------------------------ masks
+
+ADDITIVE = 2.0
+
+
+def _as_allowed(shape: tuple[int, int, int], fn: Any, inputs: tuple[Any, ...]) -> Tensor:
+    """What a mask lets through, (batch, 4 heads, q_len, k_len): 1, or ADDITIVE where it does so by adding zero."""
+    mask, through = tensor_of(fn(*inputs)), 1.0
+    if mask.is_floating_point() and float(mask.max()) <= 0:
+        mask, through = mask > -1e3, ADDITIVE
+    batch, q_len, k_len = shape
+    if mask.dim() == 3 and mask.shape[0] == batch != 1:
+        mask = mask[:, None]
+    return through * (mask != 0).expand(batch, 4, q_len, k_len).float()
+
+
+def _read_mask(fn: Any, inputs: tuple[Any, ...]) -> Tensor:
+    first = inputs[0]
+    shape = (1, first, first) if isinstance(first, int) else (first.shape[0], first.shape[1], first.shape[1])
+    return _as_allowed(shape, fn, inputs)
+
+
+def _through(fn: Function, through: float = 1.0) -> Function:
+    return lambda *inputs: through * _read_mask(fn, inputs)
+
+
+def _mask_rights(right: Function) -> Iterator[tuple[str, Function]]:
+    yield "", _through(right)
+    yield "it is to be added to the scores: 0 where a query may attend, −∞ where not", _through(right, ADDITIVE)
+    yield (
+        "True is blocked, as in torch.nn; in this book True may attend, as in scaled_dot_product_attention",
+        _through(lambda *inputs: ~right(*inputs)),
+    )
+
+
+def _without_last_row(size: int) -> Tensor:
+    mask = causal_mask(size)
+    mask[-1] = False
+    return mask
+
+
+def _past_only(size: int) -> Tensor:
+    mask = causal_mask(size).tril(-1)
+    mask[0, 0] = True
+    return mask
+
+
+def _mask_wrongs(component: str) -> Iterator[tuple[Mistake, Function]]:
+    if component == "causal mask":
+        yield (
+            named(
+                "the last token sees nothing",
+                "a loop or range ends one step too early.",
+                "How many rows does your loop fill?",
+                "the last token of every sentence gets zeros or NaN",
+            ),
+            _without_last_row,
+        )
+        yield (
+            named(
+                "a token does not see itself",
+                "position q may attend to 0 .. q, itself included: the first row is no exception.",
+                "Is the diagonal of your mask True?",
+                "each token has to guess what it is from the others",
+            ),
+            _past_only,
+        )
+    else:
+        for name, why, hint, wrong in (
+            (
+                "real tokens are counted, and that many first columns let through",
+                "the count says how many tokens are real, not where they stand: with padding on the left, or between, "
+                "it lets padding through.",
+                "What does your mask say for [0, 0, 5]?",
+                lambda ids, pad_id: _first((ids != pad_id).sum(1, keepdim=True), ids),
+            ),
+            (
+                "everything behind the first padding is blocked",
+                "the place of the first padding is no end: a sentence may begin with it, or have none (argmax of "
+                "zeros is 0).",
+                "What does your mask say for a sentence without padding, and for [0, 0, 5]?",
+                lambda ids, pad_id: _first((ids == pad_id).int().argmax(1, keepdim=True), ids),
+            ),
+            (
+                "all sentences are masked as the first one",
+                "each sentence of a batch has its own padding.",
+                "Which index of the batch does your loop read?",
+                lambda ids, pad_id: (ids[:1] != pad_id).expand(ids.shape)[:, None, None, :],
+            ),
+            (
+                "the last column is never filled",
+                "a loop or range ends one step too early.",
+                "How many columns does your loop fill?",
+                lambda ids, pad_id: _but_the_last(padding_mask(ids, pad_id)),
+            ),
+        ):
+            yield named(name, why, hint, "padding is attended to, or real tokens are not"), wrong
+    yield from known(component)
+
+
+def _first(count: Tensor, ids: Tensor) -> Tensor:
+    return (torch.arange(ids.shape[1]) < count)[:, None, None, :]
+
+
+def _but_the_last(mask: Tensor) -> Tensor:
+    mask = mask.clone()
+    mask[..., -1] = False
+    return mask
+
+
+def _mask_kind(name: str, is_called: str, right: Function, component: str, inputs: list[tuple[str, Any]]) -> Kind:
+    return Kind(
+        name,
+        is_called,
+        [Experiment(title, given, alone=LONG if "hundred" in title else None) for title, given in inputs],
+        lambda parameters: _mask_rights(right),
+        lambda parameters: (
+            (mistake, _through(wrong, how)) for how in (1.0, ADDITIVE) for mistake, wrong in _mask_wrongs(component)
+        ),
+        made=False,
+        plain=True,
+        call=_read_mask,
+    )
+
+
+CAUSAL = _mask_kind(
+    "causal_mask",
+    "fn(size) -> True where position q may attend to position k, (size, size) or with leading ones",
+    causal_mask,
+    "causal mask",
+    [
+        ("three tokens", (3,)),
+        ("one token", (1,)),
+        ("seven tokens", (7,)),
+        ("three hundred tokens", (300,)),
+        ("three tokens again", (3,)),
+    ],
+)
+PADDING = _mask_kind(
+    "padding_mask",
+    "fn(ids, pad_id) -> True where a key is a real token, broadcastable to (batch, heads, q_len, k_len)",
+    padding_mask,
+    "padding mask",
+    [
+        ("one sentence, its last token is padding", (torch.tensor([[5, 8, 0]]), 0)),
+        ("two sentences of different length", (torch.tensor([[5, 8, 9, 4], [7, 3, 0, 0]]), 0)),
+        ("a padding id other than 0", (torch.tensor([[5, 1, 0, 3], [3, 3, 2, 1]]), 3)),
+        ("padding on the left", (torch.tensor([[0, 0, 5], [0, 4, 7]]), 0)),
+        ("as many sentences as tokens", (torch.tensor([[5, 8, 9], [7, 0, 0], [6, 5, 0]]), 0)),
+        ("three hundred tokens", (torch.cat([torch.ones(2, 300), torch.zeros(2, 3)], 1).long(), 0)),
+    ],
+)
+
+# ------------------------------------------------------------------ cache
+
+
+def _steps_of_cache(make_cache: Any, inputs: tuple[Any, ...]) -> Tensor:
+    """Keys and values after each update, and what the first answer is at the end; "two" caches in turn, or one."""
+    caches = [make_cache(), make_cache()] if inputs[0] == "two" else [make_cache()]
+    rows = []
+    kept: list[tuple[Tensor, Tensor]] = []
+    for key, value in inputs[1:]:
+        for shift, cache in enumerate(caches):
+            answer = cache.update(key.clone() + shift, value.clone() - shift)
+            rows += [tensor_of(answer[0]).flatten(), tensor_of(answer[1]).flatten()]
+            kept.append((answer[0], tensor_of(answer[0]).clone()))
+    rows.append((tensor_of(kept[0][0]) - kept[0][1]).flatten())
+    return torch.cat(rows)
+
+
+class _Cache:
+    """The right one, or one with another way to join, to begin or to hand out."""
+
+    def __init__(
+        self,
+        dim: int = -2,
+        swap: bool = False,
+        last: bool = False,
+        front: bool = False,
+        same: bool = False,
+        mixed: bool = False,
+        replace: bool = False,
+        alone: bool = False,
+    ) -> None:
+        self.ways = dim, swap, last, front, same, mixed, replace, alone
+        self.key: Tensor | None = None
+        self.value: Tensor | None = None
+
+    def update(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """All keys and values so far."""
+        dim, swap, last, front, same, mixed, replace, alone = self.ways
+        key, value = (key[:1], value[:1]) if alone else (key, value)
+        value = key if same else value
+        if self.key is None or self.value is None or replace:
+            self.key, self.value = key, value
+        else:
+            value = key if mixed else value
+            pairs = [(key, self.key), (value, self.value)] if front else [(self.key, key), (self.value, value)]
+            self.key, self.value = (torch.cat(pair, dim) for pair in pairs)
+        if last:
+            return key, value
+        return (self.value, self.key) if swap else (self.key, self.value)
+
+
+def _cache_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
+    for name, why, ways in (
+        ("new keys replace the old ones", "what was kept is overwritten, not extended", {"replace": True}),
+        ("only the new keys are handed out", "update has to return all keys so far", {"last": True}),
+        ("new keys go in front of the old ones", "order is time: the new token is the last", {"front": True}),
+        ("keys and values are returned in the wrong order", "the contract is (keys, values)", {"swap": True}),
+        ("keys are kept as values", "one tensor is stored in both places", {"same": True}),
+        ("the values are joined from keys", "the new key is appended to the values", {"mixed": True}),
+        (
+            "only the first sentence is kept",
+            "the buffer has room for one sentence, whatever the batch",
+            {"alone": True},
+        ),
+        ("tokens are joined along the heads", "dimension 1 holds the heads", {"dim": 1}),
+        ("tokens are joined along the batch", "dimension 0 holds the sentences", {"dim": 0}),
+        ("tokens are joined along the features", "dimension -1 holds the features of a head", {"dim": -1}),
+    ):
+        mistake = named(
+            name,
+            f"{why}.",
+            "(batch, heads, len, d_head): which dimension grows with each token?",
+            "decoding with the cache writes other words than without it",
+        )
+        yield mistake, lambda *inputs, ways=ways: _steps_of_cache(partial(_Cache, **ways), inputs)
+
+
+def _updates(*lengths: int, batch: int = 2, caches: str = "one", sizes: tuple[int, int] = (3, 4)) -> tuple[Any, ...]:
+    heads, d_head = sizes
+    pairs = [
+        (drawn(batch, heads, n, d_head, seed=i), drawn(batch, heads, n, d_head, seed=50 + i))
+        for i, n in enumerate(lengths)
+    ]
+    return caches, *pairs
+
+
+CACHE = Kind(
+    "kv_cache",
+    "cls() with update(key, value) -> (all keys, all values) so far, tensors (batch, heads, new, d_head)",
+    [
+        Experiment("one token at a time", _updates(1, 1, 1)),
+        Experiment("three tokens, then two, then one", _updates(3, 2, 1), alone=SHARED),
+        Experiment("one sentence", _updates(2, 1, batch=1), alone=SHARED),
+        Experiment("two caches in turn", _updates(1, 2, caches="two"), alone=SHARED),
+        Experiment("five heads of six features", _updates(2, 1, batch=1, sizes=(5, 6)), alone=FIXED),
+        Experiment("three hundred tokens, one after another", _updates(*[1] * 300, batch=1), alone=LONG),
+    ],
+    lambda parameters: iter([("", lambda *inputs: _steps_of_cache(_Cache, inputs))]),
+    _cache_wrongs,
+    made=False,
+    plain=True,
+    call=_steps_of_cache,
+)
+KINDS = [ATTENTION, MULTI_HEAD, CAUSAL, PADDING, CACHE]

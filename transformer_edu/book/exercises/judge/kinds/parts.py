@@ -1,0 +1,625 @@
+"""Embeddings, positions, norms, the feed-forward network and the residual connection."""
+
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from transformer_edu.book.exercises.checks.components.input_embedding import _with_table as with_table
+from transformer_edu.book.exercises.checks.components.layer_norm import norm
+from transformer_edu.book.exercises.checks.components.residual import residual
+from transformer_edu.book.exercises.checks.engine import Mistake
+from transformer_edu.book.exercises.judge.experiment import FIXED, LONG, OVERFLOW, TRAINING, Experiment
+from transformer_edu.book.exercises.judge.kind import Function, Kind, Parameters, drawn, known
+from transformer_edu.book.exercises.judge.mistakes import named
+from transformer_edu.book.exercises.judge.model import FEED_FORWARDS, Affine, of_equation_two
+from transformer_edu.book.exercises.judge.weights import NotFound, gains, thinking
+from transformer_edu.positional import sinusoidal_table
+
+D_MODEL, D_FF, VOCAB = 12, 20, 10
+WIDER = 30  # d_model at the second sizes
+X = drawn(2, 5, D_MODEL)
+STILL = {"still": True}  # nothing may change from one pass to the next
+
+
+def _usual(*inputs: Any, long: Any = None) -> list[Experiment]:
+    return [
+        Experiment("two sentences", inputs),
+        Experiment("one sentence", tuple(one[:1] if isinstance(one, Tensor) else one for one in inputs)),
+        *([Experiment("300 tokens", (long,), alone=LONG)] if long is not None else []),
+        Experiment("in training, with dropout 0", inputs, how="training", alone=TRAINING),
+        Experiment("dropout of one half", inputs, how="dropout"),
+    ]
+
+
+# ------------------------------------------------------------------ embedding
+
+IDS = torch.tensor([[3, 1, 4, 1], [5, 8, 2, 6]])
+
+
+def _table(parameters: Parameters) -> Tensor:
+    vocab, d_model = parameters.sizes["vocab_size"], parameters.sizes["d_model"]
+    for one in parameters.named.values():
+        if sorted(one.shape) == sorted((vocab, d_model)):
+            return one if one.shape[0] == vocab else one.T
+    raise NotFound("no table of shape (vocab_size, d_model) among the parameters")
+
+
+def _embedding_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
+    table = _table(parameters)
+    yield "", lambda ids: table[ids] * math.sqrt(table.shape[1])
+
+
+def _embedding_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
+    table = _table(parameters)
+    yield (
+        named(
+            "the factor is the root of the sentence's length, not of d_model",
+            "x.size(-1) of ids (batch, seq) is the length; d_model is the last dimension of what the table gives.",
+            "By what is a word multiplied in a sentence of two tokens, and in one of ten?",
+            "a word's vector depends on how long its sentence is",
+        ),
+        lambda ids: table[ids] * math.sqrt(ids.shape[-1]),
+    )
+    yield (
+        named(
+            "the root is cut to a whole number",
+            "int(√512) is 22, not 22.63; a root is no integer.",
+            "Print your factor.",
+            "embeddings a little smaller than those of other implementations: their weights do not fit",
+        ),
+        lambda ids: table[ids] * int(math.sqrt(table.shape[1])),
+    )
+    yield (
+        named(
+            "the position in the sentence is added here too",
+            "positions are another module's work; here they are added twice in the end.",
+            "What does the same word give at two places?",
+            "the same word has different vectors",
+        ),
+        lambda ids: table[ids] * math.sqrt(table.shape[1]) + sinusoidal_table(ids.shape[1], table.shape[1]),
+    )
+    yield (
+        named(
+            "vectors are cut down to a largest length",
+            "max_norm shrinks, at each look-up, the rows of the table that are longer: what was learned is undone.",
+            "How long are the rows of your table before and after a call?",
+            "words differ only in direction, and training is slow",
+        ),
+        lambda ids: table.renorm(2, 0, 1.0)[ids] * math.sqrt(table.shape[1]),
+    )
+    for mistake, wrong in known("input embedding"):
+        yield mistake, lambda ids, wrong=wrong: with_table(wrong, table)[0](ids)
+
+
+EMBEDDING = Kind(
+    "input_embedding",
+    "cls(vocab_size, d_model); ids (batch, seq) -> (batch, seq, d_model), times √d_model",
+    [
+        Experiment("two sentences", (IDS,)),
+        Experiment("one sentence", (IDS[:1],)),
+        Experiment("300 tokens", (IDS.repeat(1, 75),), alone=LONG),
+        Experiment("in training", (IDS,), how="training"),
+    ],
+    _embedding_rights,
+    _embedding_wrongs,
+    options={"vocab_size": VOCAB, "d_model": D_MODEL},
+).at(
+    [Experiment("23 words, 30 features", (2 * IDS,)), Experiment("one of them", (IDS[:1],))],
+    vocab_size=23,
+    d_model=WIDER,
+)
+
+# ------------------------------------------------------------------ positions
+
+
+def _plus_table(table: Callable[[int, int], Tensor]) -> Function:
+    return lambda x: x + table(x.shape[1], x.shape[2])
+
+
+def _growing(seq: int, d_model: int) -> Tensor:
+    angles = torch.arange(seq)[:, None] * torch.exp(torch.arange(0, d_model, 2) * (math.log(10000.0) / d_model))
+    return torch.stack([angles.sin(), angles.cos()], -1).flatten(-2)
+
+
+def _position_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
+    for mistake, wrong in known("sinusoidal table"):
+        yield mistake, _plus_table(wrong)
+    yield (
+        named(
+            "the exponent's minus sign is missing: frequencies grow from pair to pair",
+            "10000^(−2i/d): the first pair turns fastest, the last slowest. Without the minus the last turns by "
+            "thousands of radians a token.",
+            "How far does the last pair turn from one position to the next?",
+            "neighbouring positions look as different as distant ones",
+        ),
+        lambda x: x + _growing(x.shape[1], x.shape[2]),
+    )
+    for mistake, wrong in known("positional encoding"):
+        yield mistake, lambda x, wrong=wrong: wrong(x.shape[-1], max_len=700, dropout=0.0)(x)
+    yield (
+        named(
+            "x is multiplied by √d_model here too",
+            "that factor belongs to the embedding; here it is applied twice in the end.",
+            "What comes out for x = 0, and what for x = 1?",
+            "words drown the positions",
+        ),
+        lambda x: x * x.shape[-1] ** 0.5 + sinusoidal_table(x.shape[1], x.shape[2]),
+    )
+    yield (
+        named(
+            "every token gets the row behind the sentence",
+            "pe[x.size(1)] is one row; pe[: x.size(1)] are as many as there are tokens.",
+            "Print the shape of what you add.",
+            "word order is lost",
+        ),
+        lambda x: x + sinusoidal_table(x.shape[1] + 1, x.shape[2])[-1],
+    )
+    yield (
+        named(
+            "the table alone is returned: x is not added",
+            "forward has to return x + P.",
+            "What does your output depend on?",
+            "all sentences look alike",
+        ),
+        lambda x: sinusoidal_table(x.shape[1], x.shape[2]).expand_as(x),
+    )
+    yield (
+        named(
+            "the table is indexed by the batch",
+            "dimension 0 of (batch, seq, d_model) is the batch; many tutorials have (seq, batch, d_model).",
+            "Print x.shape and pe[: x.size(0)].shape. Which dimension of x are the tokens?",
+            "all tokens of a sentence get one and the same position",
+        ),
+        lambda x: x + sinusoidal_table(x.shape[0], x.shape[2])[:, None],
+    )
+
+
+POSITIONS = Kind(
+    "positional_encoding",
+    "cls(d_model, max_len=5000, dropout=0.0); x (batch, seq, d_model) -> x + the sinusoidal table's rows",
+    [
+        *_usual(X, long=drawn(1, 600, D_MODEL)),
+        Experiment("30 features", (drawn(3, 4, WIDER),), alone=FIXED, options={"d_model": WIDER}),
+        Experiment(
+            "dropout, where the sum is zero", (-sinusoidal_table(5, D_MODEL)[None],), how="dropout", options=STILL
+        ),
+        Experiment(
+            "600 tokens in half precision",
+            (drawn(1, 600, D_MODEL),),
+            how="half",
+            alone="angles are computed in half precision, in which 600 radians are known to a quarter of a radian",
+            tolerance=3e-2,
+        ),
+        Experiment("on another device", (X,), how="moved"),
+    ],
+    lambda parameters: iter([("", _plus_table(sinusoidal_table))]),
+    _position_wrongs,
+    options={"d_model": D_MODEL, "max_len": 700, "dropout": 0.0},
+    unbiased=True,
+    learns_nothing=True,
+)
+
+# ------------------------------------------------------------------ norms
+
+GAMMA, BETA = 1 + 0.3 * drawn(D_MODEL, seed=4), 0.3 * drawn(D_MODEL, seed=5)
+SPREAD = drawn(2, 5, D_MODEL) * 3 + 2
+EPS, LARGE = 1e-5, 0.5
+PLAIN = torch.ones(()), torch.zeros(())  # γ and β of a norm that does nothing more
+WIDER_GAMMA, WIDER_BETA = 1 + 0.3 * drawn(WIDER, seed=4), 0.3 * drawn(WIDER, seed=5)
+SMALL = "small tokens come out otherwise: ε is not what is added to the variance, under the root"
+WHAT_A_NORM_SEES = [
+    ("two sentences", SPREAD, None),
+    ("one token", SPREAD[:1, :1], None),
+    ("without a batch", SPREAD[0], None),
+    ("as many tokens as features", drawn(2, D_MODEL, D_MODEL) + 1, None),
+    ("far from zero", SPREAD + 3000, "numbers far from zero lose their digits: the variance as E[x²] − E[x]²"),
+    (
+        "features that are all equal",
+        torch.full((1, 2, D_MODEL), 2.0),
+        "a token whose features are all equal becomes NaN",
+    ),
+    ("300 tokens", drawn(1, 300, D_MODEL), LONG),
+    ("small numbers, whose variance is about as large as ε", 3e-3 * drawn(2, 5, D_MODEL), SMALL),
+]
+
+
+def _norm_experiments(*learned: Tensor) -> list[Experiment]:
+    return [
+        Experiment(title, (x,), alone=alone, options={"learned": learned}, tolerance=3e-2 if "zero" in title else 1e-3)
+        for title, x, alone in WHAT_A_NORM_SEES
+    ] + [
+        Experiment(
+            "an ε that can be seen",
+            (SPREAD,),
+            options={"learned": (*learned, LARGE), "eps": LARGE, "asks": "eps"},
+            alone="the argument eps is taken and not used",
+        ),
+        Experiment(
+            "in training",
+            (SPREAD,),
+            how="training",
+            options={"learned": learned},
+            alone="training and evaluation give different answers: running statistics belong to batch norm",
+        ),
+        Experiment(
+            "half precision", (SPREAD,), how="half", options={"learned": learned}, alone=OVERFLOW, tolerance=3e-2
+        ),
+    ]
+
+
+def _wider(*learned: Tensor) -> list[Experiment]:
+    return [
+        Experiment(title, (drawn(*shape, WIDER) + 1,), options={"learned": learned})
+        for title, shape in (("30 features", (3, 4)), ("30 features of one token", (1, 1)))
+    ]
+
+
+def _gain(parameters: Parameters) -> tuple[Tensor, Tensor]:
+    d_model = parameters.sizes["d_model"]
+    if not parameters.named:
+        return torch.ones(d_model), torch.zeros(d_model)
+    found = gains(parameters.named, d_model, set(parameters.ones))
+    if len(found) == 1:
+        return found[0].gamma, found[0].beta
+    named = list(parameters.named.values())
+    gamma = next((named_one for name, named_one in parameters.named.items() if name in parameters.ones), named[0])
+    beta = [one for name, one in parameters.named.items() if name not in parameters.ones]
+    return gamma.reshape(-1), beta[0].reshape(-1) if beta else torch.zeros(d_model)
+
+
+def layer_norm(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = EPS) -> Tensor:
+    """In float64: the yardstick."""
+    x64 = x.double()
+    centred = x64 - x64.mean(-1, keepdim=True)
+    return (gamma * centred / torch.sqrt((centred**2).mean(-1, keepdim=True) + eps) + beta).to(x.dtype)
+
+
+def rms_norm(x: Tensor, gamma: Tensor, eps: float = EPS) -> Tensor:
+    """In float64: the yardstick."""
+    x64 = x.double()
+    return (gamma * x64 / torch.sqrt((x64**2).mean(-1, keepdim=True) + eps)).to(x.dtype)
+
+
+def _normed(norm: Function, learned: tuple[Tensor, ...] | None, count: int, eps: float = EPS) -> Function:
+    """`norm` with what was learned: by a class, or, for a function, handed over with ε behind it."""
+
+    def answer(x: Tensor, *rest: Any) -> Any:
+        return norm(x, *(learned or rest[:count]), rest[count] if len(rest) > count else eps)
+
+    return answer
+
+
+OTHER_EPS = {eps: f"ε is {eps:.2g}, where this book and torch.nn have 1e-5" for eps in (1e-6, 1e-7, 1e-8, 1e-4, 1e-3)}
+OTHER_EPS[torch.finfo(torch.float32).eps] = "ε is the smallest step of float32, where this book has 1e-5"
+
+
+def _layer_norm_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
+    learned = _gain(parameters) if parameters.made else None
+    for eps, remark in {EPS: "", **OTHER_EPS}.items():
+        yield remark, _normed(layer_norm, learned, 2, eps)
+    for more, shift in _offsets(parameters):
+        yield ADDED, _normed(layer_norm, (1 + more, shift), 2)
+
+
+ADDED = "the weight is what is added to a gain of 1"
+
+
+def _offsets(parameters: Parameters) -> Iterator[tuple[Tensor, Tensor]]:
+    """What may be added to γ = 1, and what may be β, where nothing started as ones."""
+    rows = [row for one in parameters.named.values() for row in one.reshape(-1, one.shape[-1] if one.dim() else 1)]
+    if not parameters.ones and len(rows) == 2 and all(row.numel() == parameters.sizes["d_model"] for row in rows):
+        yield rows[0], rows[1]
+        yield rows[1], rows[0]
+
+
+def _layer_norm_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
+    if parameters.named and all(one.numel() == 1 for one in parameters.named.values()):
+        yield from _single_numbers(*parameters.named.values())
+        return
+    learned = _gain(parameters) if parameters.made else None
+    for mistake, wrong in known("layer normalization"):
+        yield mistake, _normed(wrong, learned, 2)
+    yield (
+        named(
+            "it is RMSNorm: the mean is not taken away",
+            "layer norm centres each token before it scales it.",
+            "What is the mean of a token after your norm, with γ = 1 and β = 0?",
+            "tokens keep their offset",
+        ),
+        _normed(lambda x, gamma, beta, eps: rms_norm(x, gamma, eps) + beta, learned, 2),
+    )
+    yield (
+        named(
+            "γ multiplies β too",
+            "γ · x̂ + β is meant, not γ · (x̂ + β).",
+            "In which order do you scale and shift?",
+            "the shift that is learned depends on the gain",
+        ),
+        _normed(lambda x, gamma, beta, eps: gamma * (layer_norm(x, *PLAIN, eps) + beta), learned, 2),
+    )
+    yield (
+        named(
+            "mean and variance are taken over tokens and features together",
+            "each token is normalized by itself: dim=-1.",
+            "How many means should two tokens have? How many does your norm compute?",
+            "a token's result depends on the others of its sentence",
+        ),
+        _normed(partial(norm, dim=(-2, -1)), learned, 2),
+    )
+
+
+def _single_numbers(gamma: Tensor, beta: Tensor | None = None) -> Iterator[tuple[Mistake, Function]]:
+    yield (
+        named(
+            "γ and β are one number each, not one for each feature",
+            "torch.ones(1) is broadcast: all features share one gain and one shift.",
+            "How many numbers does your norm learn? With d_model features there are 2 · d_model.",
+            "the norm runs, and learns nearly nothing",
+        ),
+        _normed(layer_norm, (gamma, torch.zeros(()) if beta is None else beta), 2),
+    )
+
+
+LAYER_NORM = Kind(
+    "layer_norm",
+    "cls(d_model, eps=1e-5), or fn(x, gamma, beta, eps=1e-5), over the last dimension",
+    _norm_experiments(GAMMA, BETA),
+    _layer_norm_rights,
+    _layer_norm_wrongs,
+    options={"d_model": D_MODEL, "eps": EPS},
+    may_be_function=True,
+    learns=True,
+).at(_wider(WIDER_GAMMA, WIDER_BETA), d_model=WIDER)
+
+
+def _rms_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
+    learned = _gain(parameters)[:1] if parameters.made else None
+    for eps, remark in {EPS: "", **OTHER_EPS}.items():
+        yield remark, _normed(rms_norm, learned, 1, eps)
+    for eps in (EPS, *OTHER_EPS):
+        yield ADDED, _normed(lambda x, more, eps: rms_norm(x, more + 1, eps), learned, 1, eps)
+
+
+def _rms_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
+    learned = _gain(parameters)[:1] if parameters.made else None
+
+    def wrong(name: str, why: str, fn: Function) -> tuple[Mistake, Function]:
+        hint = "The root of the mean of the squares, over the last dimension: x / √(mean(x²) + ε) · γ."
+        return named(name, why, hint, "vectors of another length than training expects"), _normed(fn, learned, 1)
+
+    yield wrong(
+        "the mean is taken away: this is layer norm",
+        "RMSNorm scales without centring.",
+        lambda x, gamma, eps: layer_norm(x, gamma, torch.zeros(()), eps),
+    )
+    yield wrong(
+        "the squares are summed, not averaged",
+        "the root of the sum is √d times too large.",
+        lambda x, gamma, eps: gamma * x / (x.pow(2).sum(-1, keepdim=True) + eps).sqrt(),
+    )
+    yield wrong(
+        "the root is missing",
+        "mean(x²) is divided by, not its root.",
+        lambda x, gamma, eps: gamma * x / (x.pow(2).mean(-1, keepdim=True) + eps),
+    )
+    yield wrong(
+        "it multiplies by the root",
+        "the root of the mean square is what is divided by.",
+        lambda x, gamma, eps: gamma * x * (x.pow(2).mean(-1, keepdim=True) + eps).sqrt(),
+    )
+    yield wrong(
+        "the mean of the absolute values, not the root of the mean square",
+        "a mean of |x| is another measure.",
+        lambda x, gamma, eps: gamma * x / (x.abs().mean(-1, keepdim=True) + eps),
+    )
+    yield wrong(
+        "the root of the mean, squared afterwards",
+        "mean(x)² is not mean(x²).",
+        lambda x, gamma, eps: gamma * x / (x.mean(-1, keepdim=True).pow(2) + eps).sqrt(),
+    )
+    yield wrong(
+        "the mean runs over the tokens",
+        "each token is normalized by itself: dim=-1.",
+        lambda x, gamma, eps: gamma * x / (x.pow(2).mean(-2, keepdim=True) + eps).sqrt(),
+    )
+    yield wrong(
+        "the mean runs over tokens and features",
+        "each token is normalized by itself: dim=-1.",
+        lambda x, gamma, eps: gamma * x / (x.pow(2).mean((-2, -1), keepdim=True) + eps).sqrt(),
+    )
+    yield wrong(
+        "the mean runs over everything",
+        "each token is normalized by itself: dim=-1.",
+        lambda x, gamma, eps: gamma * x / (x.pow(2).mean() + eps).sqrt(),
+    )
+    yield wrong(
+        "the gain γ is not used",
+        "the learned gain is made and never multiplied in.",
+        lambda x, gamma, eps: x / (x.pow(2).mean(-1, keepdim=True) + eps).sqrt(),
+    )
+    yield wrong(
+        "the gain γ is added, not multiplied",
+        "γ scales each feature.",
+        lambda x, gamma, eps: gamma + x / (x.pow(2).mean(-1, keepdim=True) + eps).sqrt(),
+    )
+    yield wrong(
+        "ε stands outside the root and is missing inside",
+        "a token of zeros is divided by ε alone.",
+        lambda x, gamma, eps: gamma * x / (x.pow(2).mean(-1, keepdim=True).sqrt() + eps),
+    )
+    yield wrong(
+        "the standard deviation is divided by",
+        "std takes the mean away and divides by d − 1.",
+        lambda x, gamma, eps: gamma * x / (x.std(-1, keepdim=True) + eps),
+    )
+    yield wrong(
+        "there is no ε",
+        "a token of zeros becomes NaN.",
+        lambda x, gamma, eps: gamma * x / x.pow(2).mean(-1, keepdim=True).sqrt(),
+    )
+    yield wrong(
+        "the argument eps is ignored: ε is always 1e-5",
+        "the number is written into the formula.",
+        lambda x, gamma, eps: rms_norm(x, gamma),
+    )
+
+
+RMS_NORM = Kind(
+    "rms_norm",
+    "cls(d_model, eps=...), or fn(x, gamma, eps=...), over the last dimension",
+    [
+        *[one for one in _norm_experiments(GAMMA) if "equal" not in one.title],
+        Experiment(
+            "features that are all zero",
+            (torch.zeros(1, 2, D_MODEL),),
+            options={"learned": (GAMMA,)},
+            alone="a token of zeros becomes NaN",
+        ),
+    ],
+    _rms_rights,
+    _rms_wrongs,
+    options={"d_model": D_MODEL, "eps": EPS},
+    may_be_function=True,
+    learns=True,
+).at(_wider(WIDER_GAMMA), d_model=WIDER)
+
+# ------------------------------------------------------------------ feed-forward
+
+
+def _two(parameters: Parameters) -> tuple[Affine, Affine]:
+    return thinking(parameters.named, parameters.sizes["d_model"], parameters.sizes["d_ff"])
+
+
+def _feed_forward_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
+    weights = of_equation_two(*_two(parameters))
+    for remark, feed_forward in FEED_FORWARDS:
+        yield remark, lambda x, feed_forward=feed_forward: feed_forward(x, *weights)
+
+
+def _feed_forward_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
+    weights = of_equation_two(*_two(parameters))
+    inner, outer = _two(parameters)
+
+    def cut(x: Tensor) -> Tensor:
+        x = x.reshape(x.shape[0], x.shape[2], x.shape[1]).transpose(1, 2)
+        return outer(torch.relu(inner(x)))
+
+    yield (
+        named(
+            "x is reshaped where it should be transposed",
+            "(batch, seq, d_model) becomes (batch, d_model, seq) by transpose(1, 2); reshape mixes tokens.",
+            "Change one token of x: how many tokens of the answer change?",
+            "tokens see each other where each should be alone",
+        ),
+        cut,
+    )
+    for mistake, wrong in known("feed-forward network"):
+        yield mistake, lambda x, wrong=wrong: wrong(x, *weights)
+
+
+FEED_FORWARD = Kind(
+    "feed_forward",
+    "cls(d_model, d_ff, dropout=0.0), max(0, x W₁ + b₁) W₂ + b₂",
+    [
+        *_usual(X, long=drawn(1, 300, D_MODEL)),
+        Experiment("numbers of a hundred", (40 * X,), alone="large numbers are cut off: ReLU has no upper end"),
+    ],
+    _feed_forward_rights,
+    _feed_forward_wrongs,
+    options={"d_model": D_MODEL, "d_ff": D_FF, "dropout": 0.0},
+    unbiased=True,
+    least=2 * D_MODEL * D_FF,
+).at(
+    [Experiment("30 features, 44 inside", (drawn(3, 4, WIDER),)), Experiment("one token", (drawn(1, 1, WIDER),))],
+    2 * WIDER * 44,
+    d_model=WIDER,
+    d_ff=44,
+)
+
+# ------------------------------------------------------------------ residual connection
+
+
+def _part(x: Tensor) -> Tensor:
+    return x * x + 1
+
+
+def _call_residual(component: Any, inputs: tuple[Any, ...]) -> Any:
+    return component(inputs[0], inputs[1] if len(inputs) > 1 else _part)
+
+
+def _residual_functions(wiring: Function, parameters: Parameters, norm: Function = layer_norm) -> Iterator[Function]:
+    found = gains(parameters.named, parameters.sizes["d_model"], set(parameters.ones)) if parameters.named else []
+    gamma, beta = (found[0].gamma, found[0].beta) if found else PLAIN
+    for place in ("post", "pre"):
+        yield lambda x, part=_part, place=place: wiring(x, part, lambda x: norm(x, gamma, beta), place)
+
+
+def _residual_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
+    post, pre = _residual_functions(residual, parameters)
+    yield "", post
+    yield "the norm stands before the part (pre-norm); the paper has it after the sum", pre
+
+
+WIRINGS: tuple[tuple[str, str, str, str, Function], ...] = (
+    (
+        "what is added is the normalized x",
+        "the residual connection adds x itself: that is the way on which gradients come back unchanged.",
+        "What comes out if the sub-layer gives zeros, before the norm behind it?",
+        "the stream loses what the norm takes away, layer by layer",
+        lambda x, part, norm, place: norm(part(x) + norm(x)) if place == "post" else norm(x) + part(norm(x)),
+    ),
+    (
+        "x is added twice",
+        "part(x) + x is added to x again: one addition in the sub-layer, or before the norm, is one too many.",
+        "What comes out if the sub-layer gives zeros, without the norm: x, or 2 x?",
+        "what the sub-layers find counts half",
+        lambda x, part, norm, place: norm(x + x + part(x)) if place == "post" else x + x + part(norm(x)),
+    ),
+    (
+        "the sub-layer is applied twice",
+        "sublayer(x) once: what goes through twice is another function.",
+        "How often is the sub-layer called in one forward?",
+        "twice the time, and a depth that nobody asked for",
+        lambda x, part, norm, place: norm(x + part(part(x))) if place == "post" else x + part(part(norm(x))),
+    ),
+)
+
+
+def _residual_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
+    for name, why, hint, symptom, wiring in WIRINGS:
+        for fn in _residual_functions(wiring, parameters):
+            yield named(name, why, hint, symptom), fn
+    if parameters.named:
+        fresh = named(
+            "the norm is made anew in each call",
+            "a module made in forward has fresh parameters each time: its γ and β never learn.",
+            "In which method is your norm made?",
+            "γ stays 1 and β 0, and the norm's own parameters get no gradient",
+        )
+        for fn in _residual_functions(residual, Parameters()):
+            yield fresh, fn
+    for mistake, wrong in known("residual connection"):
+        for fn in _residual_functions(wrong, parameters):
+            yield mistake, fn
+    for mistake, wrong in known("layer normalization"):
+        for fn in _residual_functions(residual, parameters, wrong):
+            yield mistake, fn
+
+
+RESIDUAL = Kind(
+    "residual",
+    "cls(d_model, dropout=0.0); forward(x, sublayer) = norm(x + dropout(sublayer(x)))",
+    [
+        *_usual(X, long=drawn(1, 300, D_MODEL)),
+        Experiment("dropout, where the part gives zeros", (X, torch.zeros_like), how="dropout", options=STILL),
+    ],
+    _residual_rights,
+    _residual_wrongs,
+    options={"d_model": D_MODEL, "dropout": 0.0},
+    call=_call_residual,
+).at([Experiment("30 features", (drawn(3, 4, WIDER),)), Experiment("one token", (drawn(1, 1, WIDER),))], d_model=WIDER)
+KINDS = [EMBEDDING, POSITIONS, LAYER_NORM, RMS_NORM, FEED_FORWARD, RESIDUAL]

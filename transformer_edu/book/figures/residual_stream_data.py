@@ -1,0 +1,92 @@
+"""What a residual stream opens with: the decoder's vectors after every sub-layer, read through the output layer."""
+
+from typing import Any
+
+import torch
+
+from transformer_edu.book.figures.sentence_data import translate
+from transformer_edu.data.vocabulary import Vocabulary
+from transformer_edu.inspect.changes import RESIDUALS, Changes, changed
+from transformer_edu.inspect.lens import stream_logits
+from transformer_edu.inspect.record import record_activations
+from transformer_edu.normalization import LayerNorm
+from transformer_edu.support.shapes import Float, Tensor
+from transformer_edu.transformer import Transformer
+
+WRITTEN = 12  # words of the model's translation that are drawn
+BEST = 5  # words that are told of each place
+DECIMALS = 4
+Stream = Float[Tensor, "tgt d_model"]
+
+
+def sublayers_of(model: Transformer) -> list[str]:
+    """The decoder's sub-layers in the order of computation: "decoder.0.self", "decoder.0.cross", ..."""
+    return [f"decoder.{i}.{kind}" for i in range(model.config.num_layers) for kind in RESIDUALS]
+
+
+@torch.no_grad()
+def stream(
+    model: Transformer, vocabularies: tuple[Vocabulary, Vocabulary], words: list[str], silent: str = ""
+) -> dict[str, Any]:
+    """What stands in the decoder's residual stream, place by place, while the model writes its own translation.
+
+    Args:
+        model, vocabularies: of words.
+        words: the sentence.
+        silent: a sub-layer that adds nothing; "" for none. The model is given the words that it wrote with it.
+
+    Returns:
+        `places`: "decoder.positional", "decoder.0.after_self", ... For each place and each
+        written word: `best`, the five likeliest words and their probabilities if the output layer read here; `whole`,
+        the likeliest word with no sub-layer silent; `wrote`, ‖written‖ / ‖what stood there‖; `kept`, by what the norm
+        after the addition multiplies the length of what stood there; `left`, the same for what stood there first,
+        through all norms up to here.
+    """
+    source, ids = translate(model, vocabularies, words, WRITTEN)
+    whole = stream_logits(model, source, ids[:, :-1])
+    with changed(model, Changes(silent=(silent,) if silent else ())):
+        logits = stream_logits(model, source, ids[:, :-1])
+        with record_activations(model) as seen:
+            model(source, ids[:, :-1])
+    french = vocabularies[1]
+    best = [one[0].softmax(dim=-1).topk(min(BEST, len(french))) for one in logits.values()]
+    measured = _measured(model, {name: x[0] for name, x in seen.items()}, list(logits))
+    return {
+        "source": words,
+        "silent": silent,
+        "written": [french.word(index) for index in ids[0, 1:].tolist()],
+        "places": list(logits),
+        "best": [
+            [
+                [[french.word(index), round(p, DECIMALS)] for p, index in zip(some, at, strict=True)]
+                for some, at in zip(top.values.tolist(), top.indices.tolist(), strict=True)
+            ]
+            for top in best
+        ],
+        "whole": [[french.word(index) for index in one[0].argmax(dim=-1).tolist()] for one in whole.values()],
+        **{key: [[round(one, DECIMALS) for one in row.tolist()] for row in rows] for key, rows in measured.items()},
+    }
+
+
+def _measured(model: Transformer, seen: dict[str, Stream], places: list[str]) -> dict[str, list[Tensor]]:
+    """At each place, of each word: `wrote`, `kept` and `left`, as `stream` tells them."""
+    x = first = left = seen[places[0]]
+    ones = torch.ones(len(x))
+    found = {"wrote": [0 * ones], "kept": [ones], "left": [ones]}
+    for place in places[1:]:
+        name = place.replace("after_", "")
+        _, layer, kind = name.split(".")
+        residual = getattr(model.decoder.layers[int(layer)], RESIDUALS[kind])
+        written = seen.get(name, torch.zeros_like(x))
+        kept = x if residual.pre else _rescaled(x, x + written, residual.norm)
+        left = left if residual.pre else _rescaled(left, x + written, residual.norm)
+        for key, part, whole in (("wrote", written, x), ("kept", kept, x), ("left", left, first)):
+            found[key].append(part.norm(dim=-1) / whole.norm(dim=-1))
+        x = seen[place]
+    return found
+
+
+def _rescaled(part: Stream, whole: Stream, norm: LayerNorm) -> Stream:
+    """What the norm of `whole` makes of one of its summands: γ · (part − its mean) / the deviation of the whole."""
+    deviation = (whole.var(dim=-1, correction=0, keepdim=True) + norm.eps).sqrt()
+    return norm.weight * (part - part.mean(dim=-1, keepdim=True)) / deviation

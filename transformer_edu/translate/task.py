@@ -1,0 +1,149 @@
+"""What a run learns from: sentence pairs, cut into tokens, with a validation set."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from transformer_edu.data.multi30k import multi30k_pairs
+from transformer_edu.data.parallel import TextPair, read_parallel, read_tsv
+from transformer_edu.data.tokenizer import Tokenizer
+from transformer_edu.data.vocabulary import IdPair
+from transformer_edu.translate.distributed import Processes
+from transformer_edu.translate.run_folder import RunFolder
+from transformer_edu.translate.run_start import check_room, check_start, claim, describe, known_tokenizer
+from transformer_edu.translate.settings import TrainingSettings
+from transformer_edu.translate.translator import TOKENIZER
+
+NAMED = 5  # lines that an error names; the others it counts
+
+
+@dataclass(frozen=True)
+class Task:
+    """The data of a run; `too_long` counts the training pairs left out for their length."""
+
+    tokenizer: Tokenizer
+    train: list[IdPair]
+    valid: list[IdPair]
+    references: list[str]
+    too_long: int
+    description: dict[str, Any]
+
+    @property
+    def lengths(self) -> list[tuple[int, int]]:
+        """Cells that each training pair needs: its source, and its target with one more for the begin token."""
+        return [(len(source), len(target) + 1) for source, target in self.train]
+
+
+def read_pairs(files: Sequence[str]) -> list[TextPair]:
+    """(source, target) sentences of two line-aligned files, or of one file with a tab in each line."""
+    if len(files) == 1:
+        return read_tsv(files[0])
+    if len(files) == 2:
+        return read_parallel(files[0], files[1])
+    raise ValueError(f"files must be two line-aligned files or one TSV, got {len(files)}: {list(files)}")
+
+
+def read_texts(settings: TrainingSettings, split: str) -> list[TextPair]:
+    """The sentence pairs of a split: "train" or "val"."""
+    files = settings.train if split == "train" else settings.valid
+    if files:
+        return read_pairs(files)
+    return multi30k_pairs(split, settings.data_dir, source=settings.source, target=settings.target)
+
+
+def line_name(settings: TrainingSettings, split: str, side: int, index: int) -> str:
+    """Where a sentence stands, for messages: "line 3 of my.de". `side`: 0 for the source, 1 for the target."""
+    files = settings.train if split == "train" else settings.valid
+    languages = settings.source, settings.target
+    name = files[min(side, len(files) - 1)] if files else f"{split.removesuffix('id')}.{languages[side]}"
+    return f"line {index + 1} of {name}"
+
+
+def prepare_task(settings: TrainingSettings, processes: Processes, resume: bool = False) -> Task:
+    """Read the text and cut it, and take the folder for the run. The first process learns the vocabulary and writes.
+
+    Raises:
+        ValueError: what would end the run later: a line that is too long, a folder that holds another run.
+        OSError: a file cannot be read, or the folder not be written.
+    """
+    folder = RunFolder(settings.out)
+    if processes.is_main:
+        check_start(folder, resume)
+    texts = {name: read_texts(settings, split) for name, split in (("train", "train"), ("valid", "val"))}
+    if not processes.is_main:
+        processes.wait()  # until the first process has written them
+        return _cut(settings, texts, Tokenizer.load(folder.path / TOKENIZER))
+    tokenizer = known_tokenizer(folder) or _learn(settings, texts["train"])
+    task = _cut(settings, texts, tokenizer)
+    folder.path.mkdir(parents=True, exist_ok=True)
+    check_room(folder, settings, len(tokenizer))
+    claim(folder, task.description, tokenizer, settings.lenient())
+    processes.wait()
+    return task
+
+
+def _learn(settings: TrainingSettings, pairs: Sequence[TextPair]) -> Tokenizer:
+    """A tokenizer of the training text alone, less the pairs with more words, so also more tokens, than max_length.
+
+    A pair that is too long in tokens only has been learnt from: it shows itself when they are known.
+    """
+    short = [pair for pair in pairs if max(len(text.split()) for text in pair) <= settings.max_length]
+    _check_some_left(settings, short)
+    return Tokenizer.train([text for pair in short for text in pair], settings.vocab_size)
+
+
+def _cut(settings: TrainingSettings, texts: Mapping[str, Sequence[TextPair]], tokenizer: Tokenizer) -> Task:
+    """The texts as ids: training pairs that are too long left out, everything else as long as model and batch take."""
+    pairs = encode_texts(texts["train"], tokenizer)
+    kept = [index for index, pair in enumerate(pairs) if max(map(len, pair)) <= settings.max_length]
+    _check_some_left(settings, kept)
+    longest = max(kept, key=lambda index: _cells(pairs[index]))
+    if _cells(pairs[longest]) > settings.max_tokens:
+        side = int(len(pairs[longest][1]) + 1 == _cells(pairs[longest]))
+        raise ValueError(
+            f"max_tokens must be at least {_cells(pairs[longest])}, for so many cells has "
+            f"{line_name(settings, 'train', side, longest)}, got {settings.max_tokens}"
+        )
+    return Task(
+        tokenizer=tokenizer,
+        train=[pairs[index] for index in kept],
+        valid=_fitting(settings, encode_texts(texts["valid"], tokenizer)),
+        references=[target for _, target in texts["valid"]],
+        too_long=len(pairs) - len(kept),
+        description=describe(settings, texts, tokenizer),
+    )
+
+
+def _check_some_left(settings: TrainingSettings, pairs: Sequence[Any]) -> None:
+    if not pairs:
+        raise ValueError(f"max_length must leave some training pairs, got {settings.max_length} with none short enough")
+
+
+def _cells(pair: IdPair) -> int:
+    """The width that a pair needs in a batch."""
+    return max(len(pair[0]), len(pair[1]) + 1)  # one for the begin token
+
+
+def _fitting(settings: TrainingSettings, pairs: list[IdPair]) -> list[IdPair]:
+    """Validation pairs that fit the model's positions; those that do not are an error, or cut where that is asked."""
+    most = settings.positions - 1  # one for the begin token
+    long = [(index, side) for index, pair in enumerate(pairs) for side in (0, 1) if len(pair[side]) > most]
+    if not long:
+        return pairs
+    names = [f"{line_name(settings, 'valid', side, index)} has {len(pairs[index][side])}" for index, side in long]
+    named = ", ".join(names[:NAMED]) + (f", and {len(names) - NAMED} more lines" if len(names) > NAMED else "")
+    if not settings.cut_valid:
+        raise ValueError(
+            f"validation lines must have at most {most} tokens, the positions of the model, but {named}: "
+            f"divide them, raise --max-length, or let them be cut with --cut-valid"
+        )
+    warnings.warn(f"validation lines are cut to {most} tokens, the positions of the model: {named}", stacklevel=2)
+    return [(source[:most], target[:most]) for source, target in pairs]
+
+
+def encode_texts(pairs: Sequence[TextPair], tokenizer: Tokenizer) -> list[IdPair]:
+    """Sentence pairs as id pairs, without begin and end tokens."""
+    sources = tokenizer.encode_batch([source for source, _ in pairs])
+    targets = tokenizer.encode_batch([target for _, target in pairs])
+    return list(zip(sources, targets, strict=True))
