@@ -60,7 +60,11 @@ def main() -> int:
         if before[0] != frame:
             shutil.rmtree(BUILD, ignore_errors=True)
         stamp.unlink(missing_ok=True)
-        if status := build():
+        on_top = BUILD.exists()
+        if (status := build()) and on_top:  # what a build that was cut off has left may be at fault
+            shutil.rmtree(BUILD, ignore_errors=True)
+            status = build()
+        if status:
             shutil.rmtree(BUILD, ignore_errors=True)
             print("The book was not built: mend the warnings above.", file=sys.stderr)
             return status
