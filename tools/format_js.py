@@ -25,7 +25,7 @@ MISPLACED_BLANKS = {"} [": "}[", "( /**": "(/**"}
 
 def sources() -> list[Path]:
     """Every script of ours."""
-    return sorted([*ROOT.glob("transformer_edu/*/js/**/*.js"), *ROOT.glob("book/_static/*.js")])
+    return sorted([*ROOT.glob("transformer_edu/book/*/js/**/*.js"), *ROOT.glob("book/_static/*.js")])
 
 
 def options() -> jsbeautifier.BeautifierOptions:

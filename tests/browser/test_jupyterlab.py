@@ -183,6 +183,7 @@ def test_bertviz_takes_arrow_keys_and_survives_another_run(page):
     assert page.locator(".te-bertviz svg").count() == 2
 
 
+@pytest.mark.weekly
 def test_models_come_from_the_kernel_and_run_in_the_page(page):
     for name in FIGURES:
         figure, german = page.locator(f".te-{name}"), name == "sentence-translator"

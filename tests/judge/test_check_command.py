@@ -164,7 +164,7 @@ def test_a_diagnosis_wraps_under_its_text(terminal, widest, tmp_path, monkeypatc
     found = judging.Judgement("attention", Verdict("attention", beyond(ELSEWHERE)), None, (), "")
     monkeypatch.setattr(check_command, "judge_file", lambda *given: found)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
-    monkeypatch.setattr(shutil, "get_terminal_size", lambda: os.terminal_size((50, 20)))
+    monkeypatch.setattr(shutil, "get_terminal_size", lambda *_, **__: os.terminal_size((50, 20)))
     with pytest.raises(SystemExit):
         main(["check", f"{tmp_path}/own.py:attention", "--as", "attention"])
     first, *lines = capsys.readouterr().out.splitlines()

@@ -284,7 +284,7 @@ SHELL = {
 }
 
 
-SELDOM = ("closed errors", "a full disk")
+SELDOM = ("closed output", "closed errors", "a full disk")
 
 
 @pytest.mark.slow

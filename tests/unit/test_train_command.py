@@ -112,7 +112,13 @@ def test_what_is_read_arrives(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shell", ['"$@" 2>&1 | head -c 1', '"$@" >&- 2>&-'], ids=["a reader that leaves", "closed"])
+@pytest.mark.parametrize(
+    "shell",
+    [
+        pytest.param('"$@" 2>&1 | head -c 1', id="a reader that leaves"),
+        pytest.param('"$@" >&- 2>&-', id="closed", marks=pytest.mark.weekly),
+    ],
+)
 def test_a_training_that_nobody_reads_writes_its_model(brief_text, tmp_path, shell):
     options = as_arguments({**SMALL, "steps": 2, "average": 1, **brief_text})
     command = [sys.executable, "-m", "transformer_edu", "train", "--out", str(tmp_path / "run"), *options]
