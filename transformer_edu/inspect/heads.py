@@ -52,20 +52,20 @@ def attention_entropy(
     return (entropy[..., chooses] / n[chooses].log()).mean(dim=-1)
 
 
-def keys_allowed(name: str, size: int) -> Bool[Tensor, "size size"] | None:
+def keys_allowed(name: str, size: int, device: torch.device | str | None = None) -> Bool[Tensor, "size size"] | None:
     """Which keys the queries of an attention may look at: in a decoder's own, as "decoder.0.self", none that is later.
 
     None is all of them. `size`: tokens that the decoder reads.
     """
     own = name.startswith("decoder") and name.endswith("self")
-    return causal_mask(size) if own else None
+    return causal_mask(size, device) if own else None
 
 
 def head_entropies(maps: Mapping[str, Float[Tensor, "heads q_len k_len"]]) -> dict[str, float]:
     """`attention_entropy` of every head in the maps of one sentence, by the heads' names."""
     found: dict[str, float] = {}
     for name, weights in maps.items():
-        entropies = attention_entropy(weights, keys_allowed(name, weights.shape[-1]))
+        entropies = attention_entropy(weights, keys_allowed(name, weights.shape[-1], weights.device))
         found |= {f"{name}.{head}": value for head, value in enumerate(entropies.tolist())}
     return found
 
