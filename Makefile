@@ -21,7 +21,7 @@ help:
 	@echo "make lab         the chapters in JupyterLab, in plain Markdown, in lab/: run them, do the exercises"
 	@echo "make test        unit, properties, parity, notebooks, browser tests        make check   lint, types, fast tests"
 	@echo "make test-all    those, and the long ones that guard what seldom changes"
-	@echo "make outputs     re-run changed chapters      make test-gpu   run every chapter on the GPU"
+	@echo "make outputs     re-run changed chapters      make test-gpu   try everything on the GPU"
 	@echo "make recordings  make the recorded results    make bench      measurements against other libraries"
 	@echo "make grader      the environment that grades problem sets (otter-grader)"
 	@echo "make classroom   problem sets for a new term, and their grading of submissions whose points are known"
@@ -84,9 +84,9 @@ fast-tests: $(ENV)
 	JAXTYPING_DISABLE=1 OMP_NUM_THREADS=1 $(PYTEST) -p no:nbval -n $(JOBS) --dist loadfile -q \
 		-m "not long and not slow and not weekly and not browser and not book"
 
-# Every chapter end to end, its assertions on; printed text is compared on the CPU only.
+# On whatever accelerator is here: tests, every chapter with its assertions on, benchmarks; build/device-report.json.
 test-gpu: $(ENV)
-	TRANSFORMER_EDU_DEVICE=cuda $(PYTEST) --nbval-lax --nbval-current-env notebooks
+	$(PY) tools/device_report.py
 
 recordings: $(ENV)
 	$(PY) tools/make_recordings.py
