@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 from experiments.processes import in_processes
-
 from transformer_edu.book.experiments import experiment
 from transformer_edu.book.experiments.removed_parts import (
     without_feed_forward,

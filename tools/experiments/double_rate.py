@@ -6,7 +6,6 @@ from typing import Any
 
 from experiments.ablations import SEEDS, Ablation, run_ablation
 from experiments.processes import in_processes
-
 from transformer_edu.book.experiments import experiment
 from transformer_edu.training.grammar_model import STEPS, grammar_config, grammar_learning_rate
 

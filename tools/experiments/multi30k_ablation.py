@@ -6,8 +6,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
-from experiments.processes import in_processes
 
+from experiments.processes import in_processes
 from transformer_edu.book.experiments import experiment
 from transformer_edu.book.experiments.removed_parts import without_feed_forward, without_norm, without_positions
 from transformer_edu.transformer import Transformer

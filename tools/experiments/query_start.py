@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any
 
 import torch
+
 from experiments.ablations import SEEDS, Ablation, run_ablation
 from experiments.processes import in_processes
-
 from transformer_edu.attention import MultiHeadAttention
 from transformer_edu.book.experiments import experiment
 from transformer_edu.book.experiments.removed_parts import without_scaling

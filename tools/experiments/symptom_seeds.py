@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 from experiments.processes import in_processes
-
 from transformer_edu.book.experiments import experiment, symptoms
 from transformer_edu.book.experiments.bugs import BUGS, HEALTHY, Bug
 from transformer_edu.book.experiments.healthy_translator import STEPS

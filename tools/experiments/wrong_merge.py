@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from experiments.ablations import Ablation, run_ablation
 from torch import nn
 
+from experiments.ablations import Ablation, run_ablation
 from transformer_edu.attention import MultiHeadAttention
 from transformer_edu.book.experiments import experiment
 from transformer_edu.support.shapes import Tensor

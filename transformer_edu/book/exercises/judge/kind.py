@@ -105,7 +105,7 @@ class Kind:
             seen.append(one)
         return seen, parameters
 
-    def _observe(self, target: Any, experiment: Experiment, convention: str) -> tuple[Seen, Parameters]:
+    def _observe(self, target: Any, experiment: Experiment, convention: str) -> tuple[Seen, Parameters]:  # noqa: C901
         convert = CONVENTIONS[convention]
 
         def converted(given: tuple[Any, ...]) -> tuple[Any, ...]:

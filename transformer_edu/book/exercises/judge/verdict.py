@@ -164,7 +164,7 @@ def _compared(kind: Kind, seen: list[Seen]) -> list[int]:
     return [i for i, (one, found) in pairs if one.how == "plain" and not one.remark and "not asked" not in found]
 
 
-def _judge(kind: Kind, seen: list[Seen], parameters: Parameters) -> tuple[Verdict, bool]:
+def _judge(kind: Kind, seen: list[Seen], parameters: Parameters) -> tuple[Verdict, bool]:  # noqa: C901
     """The verdict on one run, and whether masks of another convention cannot make it better."""
     parameters = replace(parameters, sizes=_sizes(kind, parameters))
     got, plain = _answers(seen), _compared(kind, seen)
@@ -448,7 +448,9 @@ EXPLAINED = {
 }
 
 
-def _beyond_numbers(kind: Kind, experiment: Experiment, seen: Seen, right: Function, index: int) -> Mistake | None:
+def _beyond_numbers(  # noqa: C901
+    kind: Kind, experiment: Experiment, seen: Seen, right: Function, index: int
+) -> Mistake | None:
     """State, gradients, modes and precision."""
     if experiment.how == "dropout":
         return _dropout(kind, experiment, seen, answer_of(kind, right, index)) if seen else None
@@ -487,7 +489,7 @@ def _second(right: Function, experiment: Experiment) -> Tensor:
     return answer
 
 
-def _gradient(kind: Kind, experiment: Experiment, seen: Seen, right: Function) -> Mistake | None:
+def _gradient(kind: Kind, experiment: Experiment, seen: Seen, right: Function) -> Mistake | None:  # noqa: C901
     if "no way back" in seen:
         return beyond("its gradient cannot be computed: something is changed in place that the way back needs")
     if "cut" in seen:
