@@ -27,7 +27,13 @@ from transformer_edu.support.cache import DecoderCache, KeyValueCache
 from transformer_edu.support.device import pick_device
 from transformer_edu.training.loss import label_smoothing
 from transformer_edu.training.schedule import warmup_schedule
-from transformer_edu.transformer import Transformer, TransformerConfig, build_transformer
+from transformer_edu.transformer import (
+    Transformer,
+    TransformerConfig,
+    build_decoder_layer,
+    build_encoder_layer,
+    build_transformer,
+)
 
 __version__ = "0.1.0"
 
@@ -69,6 +75,8 @@ __all__ = [
     "Transformer",
     "TransformerConfig",
     "beam_search",
+    "build_decoder_layer",
+    "build_encoder_layer",
     "build_transformer",
     "causal_mask",
     "copy_weights",

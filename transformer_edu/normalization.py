@@ -23,6 +23,7 @@ class LayerNorm(nn.Module):
     def __init__(self, d_model: int, eps: float = 1e-5) -> None:
         super().__init__()
         check_norm(d_model, eps)
+        self.d_model = d_model
         self.eps = eps
         self.weight = nn.Parameter(torch.ones(d_model))  # γ
         self.bias = nn.Parameter(torch.zeros(d_model))  # β
@@ -42,6 +43,7 @@ class RMSNorm(nn.Module):
     def __init__(self, d_model: int, eps: float = 1e-5) -> None:
         super().__init__()
         check_norm(d_model, eps)
+        self.d_model = d_model
         self.eps = eps
         self.weight = nn.Parameter(torch.ones(d_model))  # γ
 

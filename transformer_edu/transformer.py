@@ -6,13 +6,17 @@ from typing import Any
 
 from torch import nn
 
+from transformer_edu.attention import MultiHeadAttention
 from transformer_edu.decoder import Decoder, DecoderLayer
+from transformer_edu.decoding.writer import MemoryWriter
 from transformer_edu.embedding import InputEmbedding, ProjectionLayer
 from transformer_edu.encoder import Encoder, EncoderLayer
+from transformer_edu.feedforward import PositionwiseFeedForward
 from transformer_edu.masks import causal_mask, padding_mask
 from transformer_edu.normalization import LayerNorm
 from transformer_edu.positional import PositionalEncoding
-from transformer_edu.support.arguments import check_config, check_decoding, check_fields, check_is
+from transformer_edu.residual import ResidualConnection
+from transformer_edu.support.arguments import check_config, check_decoding, check_fields, check_is, check_placement
 from transformer_edu.support.cache import DecoderCache
 from transformer_edu.support.shapes import Bool, Float, Int, Memory, Tensor, Vectors
 from transformer_edu.support.validation import check_ids
@@ -56,9 +60,36 @@ class TransformerConfig:
         check_config(self)
 
     @property
+    def vocab_size(self) -> int:
+        """Tokens that the model can write."""
+        return self.target_vocab_size
+
+    @property
     def has_final_norm(self) -> bool:
         """Whether each stack ends in a norm of its own."""
         return self.norm == "pre" if self.final_norm is None else self.final_norm
+
+
+def build_encoder_layer(
+    d_model: int, num_heads: int, d_ff: int, dropout: float = 0.0, norm: str = "post"
+) -> EncoderLayer:
+    """The paper's encoder layer of these sizes; `norm` is "post" (the paper) or "pre"."""
+    attention = MultiHeadAttention(d_model, num_heads, dropout)
+    return EncoderLayer(attention, PositionwiseFeedForward(d_model, d_ff, dropout), _residual(d_model, dropout, norm))
+
+
+def build_decoder_layer(
+    d_model: int, num_heads: int, d_ff: int, dropout: float = 0.0, norm: str = "post"
+) -> DecoderLayer:
+    """The paper's decoder layer of these sizes; `norm` is "post" (the paper) or "pre"."""
+    own, cross = (MultiHeadAttention(d_model, num_heads, dropout) for _ in range(2))
+    feed_forward = PositionwiseFeedForward(d_model, d_ff, dropout)
+    return DecoderLayer(own, cross, feed_forward, _residual(d_model, dropout, norm))
+
+
+def _residual(d_model: int, dropout: float, norm: str) -> ResidualConnection:
+    check_placement(norm)
+    return ResidualConnection(LayerNorm(d_model), dropout, pre=norm == "pre")
 
 
 class Transformer(nn.Module):
@@ -68,12 +99,12 @@ class Transformer(nn.Module):
         super().__init__()
         check_is("config", config, TransformerConfig)
         self.config = c = config
-        shape = (c.d_model, c.num_heads, c.d_ff, c.dropout, c.norm)
+        sizes = (c.d_model, c.num_heads, c.d_ff, c.dropout, c.norm)
         self.source_embedding = InputEmbedding(c.source_vocab_size, c.d_model)
         self.target_embedding = InputEmbedding(c.target_vocab_size, c.d_model)
         self.positional_encoding = PositionalEncoding(c.d_model, c.max_len, c.dropout)
-        self.encoder = Encoder([EncoderLayer(*shape) for _ in range(c.num_layers)], self._final_norm())
-        self.decoder = Decoder([DecoderLayer(*shape) for _ in range(c.num_layers)], self._final_norm())
+        self.encoder = Encoder([build_encoder_layer(*sizes) for _ in range(c.num_layers)], self._final_norm())
+        self.decoder = Decoder([build_decoder_layer(*sizes) for _ in range(c.num_layers)], self._final_norm())
         self.projection = ProjectionLayer(c.d_model, c.target_vocab_size)
         self._tie_embeddings()
 
@@ -121,7 +152,7 @@ class Transformer(nn.Module):
         """Hide the source's padding."""
         return padding_mask(source, self.config.pad_id)
 
-    def target_mask(self, target: TargetIds, offset: int = 0) -> Bool[Tensor, "batch 1 q_len k_len"] | None:
+    def target_mask(self, target: TargetIds, offset: int = 0) -> Bool[Tensor, "batch 1 q_len k_len"]:
         """Causal and padding mask together, for the queries from position `offset` on."""
         causal = causal_mask(target.shape[1], target.device)[offset:]  # (q_len, k_len)
         return causal & padding_mask(target, self.config.pad_id)
@@ -133,6 +164,10 @@ class Transformer(nn.Module):
     def start_cache(self) -> DecoderCache:
         """An empty cache for decoding a batch step by step."""
         return DecoderCache(self.config.num_layers)
+
+    def start(self, source: SourceIds) -> MemoryWriter:
+        """Read the source; what comes back writes its translations (see `transformer_edu.decoding`)."""
+        return MemoryWriter(self, source)
 
 
 def xavier_initialize(module: nn.Module) -> None:

@@ -171,19 +171,17 @@ class AsModule(nn.Module):
         return self.function(*inputs[: self.takes])
 
 
-def in_turn(norms):
-    """A make_norm that hands out these norms one after another."""
-    remaining = iter(norms)
-    return lambda d_model: AsModule(next(remaining))
-
-
 def the_packages_decoder_layer(x, memory, self_attention, cross_attention, feed_forward, norms):
     parts = {
         "self_attention": AsModule(self_attention, takes=3),
         "cross_attention": AsModule(cross_attention, takes=3),
         "feed_forward": AsModule(feed_forward),
     }
-    return te.DecoderLayer(x.shape[-1], 1, 1, **parts, make_norm=in_turn(norms))(x, memory)
+    layer = te.DecoderLayer(**parts, residual=te.ResidualConnection(nn.Identity()))
+    residuals = layer.self_attention_residual, layer.cross_residual, layer.feed_forward_residual
+    for residual, norm in zip(residuals, norms, strict=True):
+        residual.norm = AsModule(norm)
+    return layer(x, memory)
 
 
 def decoder_layer_with_named_arguments(x, memory, self_attention, cross_attention, feed_forward, norms):

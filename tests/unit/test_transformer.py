@@ -8,6 +8,7 @@ from torch import nn
 from transformer_edu import (
     DecoderLayer,
     EncoderLayer,
+    LayerNorm,
     PositionwiseFeedForward,
     ResidualConnection,
     RMSNorm,
@@ -73,7 +74,7 @@ def test_feed_forward_bends_by_the_activation_that_is_named(activation, referenc
 
 def test_residual_dropout_falls_on_the_sublayer_not_on_x():
     torch.manual_seed(0)
-    residual, x = ResidualConnection(64, dropout=0.5, norm="pre"), torch.zeros(4, 8, 64)
+    residual, x = ResidualConnection(LayerNorm(64), dropout=0.5, pre=True), torch.zeros(4, 8, 64)
     out = residual(x + 1, torch.ones_like)
     assert set(out.unique().tolist()) == {1.0, 3.0}
 
@@ -81,13 +82,12 @@ def test_residual_dropout_falls_on_the_sublayer_not_on_x():
 @pytest.mark.parametrize("layer_type", [EncoderLayer, DecoderLayer])
 def test_every_part_can_be_replaced(layer_type):
     class Nothing(nn.Module):
-        def forward(self, query, key, value, mask=None, *cache):
+        def forward(self, query, key, value, mask=None):
             return torch.zeros_like(query)
 
     crossing = {"cross_attention": Nothing()} if layer_type is DecoderLayer else {}
-    layer = layer_type(
-        8, 2, 16, self_attention=Nothing(), feed_forward=nn.Sequential(), make_norm=RMSNorm, norm="pre", **crossing
-    )
+    residual = ResidualConnection(RMSNorm(8), pre=True)
+    layer = layer_type(self_attention=Nothing(), feed_forward=nn.Sequential(), residual=residual, **crossing)
     x = torch.randn(1, 3, 8)
     out = layer(x, x) if crossing else layer(x)
     torch.testing.assert_close(out, x + layer.feed_forward_residual.norm(x))
