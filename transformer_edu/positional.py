@@ -32,25 +32,18 @@ def sinusoidal_table(max_len: int, d_model: int) -> Float[Tensor, "{max_len} {d_
     return table.to(torch.get_default_dtype())
 
 
-class PositionalEncoding(nn.Module):
-    """Add the sinusoidal table's rows to the embeddings, then apply dropout (paper, sections 3.5 and 5.4).
+class SinusoidalTable(nn.Module):
+    """Holds `sinusoidal_table(max_len, d_model)` for parts that use its rows.
 
     The table is a buffer: it moves with `.to(device)` and no optimizer ever changes it. It is not saved with
     the weights, because it follows from the formula.
-
-    Args:
-        d_model: length of the vectors, even.
-        max_len: longest sequence, in tokens.
-        dropout: probability of zeroing an entry of the sum.
     """
 
     table: Tensor  # (max_len, d_model)
 
-    def __init__(self, d_model: int, max_len: int = 5000, dropout: float = 0.0) -> None:
+    def __init__(self, d_model: int, max_len: int) -> None:
         super().__init__()
-        check_probability("dropout", dropout)
         self.register_buffer("table", sinusoidal_table(max_len, d_model), persistent=False)
-        self.dropout = nn.Dropout(dropout)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> nn.Module:
         """All that moves or casts a module comes through here; `to_empty` would leave a table of anything at all."""
@@ -60,6 +53,21 @@ class PositionalEncoding(nn.Module):
             with torch.device("cpu"):
                 self.table = sinusoidal_table(*before.shape).to(self.table)
         return self
+
+
+class PositionalEncoding(SinusoidalTable):
+    """Add the sinusoidal table's rows to the embeddings, then apply dropout (paper, sections 3.5 and 5.4).
+
+    Args:
+        d_model: length of the vectors, even.
+        max_len: longest sequence, in tokens.
+        dropout: probability of zeroing an entry of the sum.
+    """
+
+    def __init__(self, d_model: int, max_len: int = 5000, dropout: float = 0.0) -> None:
+        super().__init__(d_model, max_len)
+        check_probability("dropout", dropout)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "batch seq d_model"], offset: int = 0) -> Float[Tensor, "batch seq d_model"]:
         """Add rows offset .. offset + seq - 1 of the table to x (batch, seq, d_model)."""
@@ -71,7 +79,12 @@ class PositionalEncoding(nn.Module):
 class LearnedPositionalEncoding(nn.Module):
     """Add a *trained* row for each position; the paper found nearly identical results (table 3, row E).
 
-    Arguments and shapes as in `PositionalEncoding`. A position never met in training has a row never trained.
+    A position never met in training has a row never trained.
+
+    Args:
+        d_model: length of the vectors.
+        max_len: longest sequence, in tokens.
+        dropout: probability of zeroing an entry of the sum.
     """
 
     def __init__(self, d_model: int, max_len: int = 5000, dropout: float = 0.0) -> None:

@@ -1,7 +1,7 @@
 """What a search asks of a model: start with a source, score the next token, follow the rows that are kept.
 
 Every model that is a `WritingModel` can be searched with greedy search, sampling and beam search, whatever it is made
-of. `MemoryWriter` does it for an encoder and a decoder.
+of. `MemoryWriter` does it for an encoder and a decoder, `PromptWriter` for a decoder alone.
 """
 
 from typing import Any, Protocol, runtime_checkable
@@ -57,3 +57,24 @@ class MemoryWriter:
         self.cache.reorder(rows, same_sources)
         if not same_sources:
             self.memory, self.source, self.sentences = self.memory[rows], self.source[rows], sentences
+
+
+class PromptWriter:
+    """Goes on from what it was given.
+
+    Args:
+        model: called with new ids (batch, new) and the cache that `start_cache` gave -> logits (batch, new, vocab).
+        source: ids (batch, source_seq) to go on from.
+    """
+
+    def __init__(self, model: Any, source: Int[Tensor, "batch source_seq"]) -> None:
+        self.model, self.cache = model, model.start_cache()
+        model(source, self.cache)
+
+    def next_logits(self, newest: Int[Tensor, "batch new"]) -> Float[Tensor, "batch vocab"]:
+        """Scores (batch, vocab) of the token after `newest`, the ids that came since the last call."""
+        return self.model(newest, self.cache)[:, -1]
+
+    def reorder(self, rows: Int[Tensor, " kept"]) -> None:
+        """Keep these rows of the batch, in this order."""
+        self.cache.reorder(rows)

@@ -11,6 +11,7 @@ from transformer_edu.support.validation import (
     check_choice,
     check_divisible,
     check_even,
+    check_features,
     check_floating_point,
     check_ids,
     check_mask,
@@ -46,10 +47,20 @@ def check_table(max_len: Any, d_model: Any) -> None:
 
 def check_positioned(x: Any, offset: Any, table: Any) -> None:
     """Raise unless the table has a row for each position of x (batch, seq, d_model), counted from `offset`."""
-    max_len, d_model = table.shape
-    check_vectors("x", x, d_model)
+    check_vectors("x", x, table.shape[1])
+    check_rows(x.shape[1], offset, table)
+
+
+def check_rotated(x: Any, offset: Any, table: Any) -> None:
+    """Raise unless the table has a row for each position of x (..., seq, d_head), counted from `offset`."""
+    check_features("x", x, table.shape[1])
+    check_rows(x.shape[-2], offset, table)
+
+
+def check_rows(seq: int, offset: Any, table: Any) -> None:
+    """Raise unless a table has the rows offset .. offset + seq - 1."""
     check_positive_integer("offset", offset, minimum=0)
-    seq = x.shape[1]
+    max_len = table.shape[0]
     if offset + seq > max_len:
         raise ValueError(
             f"x reaches position {offset + seq - 1} (offset={offset}, seq={seq}), "
