@@ -164,7 +164,7 @@ def test_any_other_header_is_an_error_that_names_the_file(header, read, tmp_path
 
 
 def test_only_models_and_json_can_be_saved(as_readers_run_it, model, tmp_path):
-    with pytest.raises(TypeError, match="model must be a Transformer.*, got Linear"):
+    with pytest.raises(TypeError, match=r"model must be a Transformer.*, got Linear"):
         save_model(torch.nn.Linear(2, 2), tmp_path / "m")
     with pytest.raises(TypeError, match="extra must hold what JSON can hold"):
         save_model(model, tmp_path / "m", {"tensor": torch.zeros(2)})
