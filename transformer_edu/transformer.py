@@ -179,8 +179,19 @@ def xavier_initialize(module: nn.Module) -> None:
             nn.init.zeros_(parameter)
 
 
+def initialize(module: nn.Module) -> None:
+    """Draw the weights anew: matrices Xavier-uniform (Glorot & Bengio, 2010), biases zero, embeddings N(0, 1/d_model).
+
+    Times √d_model, an embedding's entries then have variance 1, and are about as large as the positions added to them.
+    """
+    xavier_initialize(module)
+    for part in module.modules():
+        if isinstance(part, InputEmbedding):
+            nn.init.normal_(part.lookup.weight, std=part.d_model**-0.5)
+
+
 def build_transformer(source_vocab_size: int, target_vocab_size: int, **config_fields: Any) -> Transformer:
-    """A Transformer with Xavier-uniform weight matrices (Glorot & Bengio, 2010); biases start at zero.
+    """A Transformer whose weights are drawn by `initialize`.
 
     Args:
         source_vocab_size, target_vocab_size: sizes of the two vocabularies.
@@ -188,5 +199,5 @@ def build_transformer(source_vocab_size: int, target_vocab_size: int, **config_f
     """
     check_fields(config_fields, TransformerConfig.__dataclass_fields__)
     model = Transformer(TransformerConfig(source_vocab_size, target_vocab_size, **config_fields))
-    xavier_initialize(model)
+    initialize(model)
     return model

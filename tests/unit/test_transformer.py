@@ -8,12 +8,14 @@ from torch import nn
 from transformer_edu import (
     DecoderLayer,
     EncoderLayer,
+    InputEmbedding,
     LayerNorm,
     PositionwiseFeedForward,
     ResidualConnection,
     RMSNorm,
     Transformer,
     build_transformer,
+    checks,
 )
 
 SMALL = {"d_model": 8, "num_heads": 2, "d_ff": 16, "num_layers": 2, "dropout": 0.0, "max_len": 20}
@@ -38,15 +40,21 @@ def test_tied_matrices_are_one_parameter_before_and_after_a_step(tie):
     assert (source is target) == (tie == "all")
 
 
-def test_built_matrices_are_xavier_uniform_and_biases_zero():
+def test_built_matrices_are_xavier_uniform_embeddings_normal_and_biases_zero():
     torch.manual_seed(0)
     model = build_transformer(100, 100, **SMALL)
     for name, parameter in model.named_parameters():
-        if parameter.dim() > 1:
+        if name.endswith("lookup.weight"):
+            assert abs(parameter.std() * SMALL["d_model"] ** 0.5 - 1) < 0.1, name
+        elif parameter.dim() > 1:
             bound = (6 / sum(parameter.shape)) ** 0.5
             assert 0.8 * bound < parameter.abs().max() <= bound, name
         else:
             assert torch.equal(parameter, torch.full_like(parameter, float(name.endswith("norm.weight")))), name
+
+
+def test_an_embedding_starts_with_vectors_of_variance_one():
+    checks.check_input_embedding(InputEmbedding)
 
 
 def test_no_two_layers_start_alike():

@@ -30,7 +30,7 @@ from transformer_edu.training.grammar_model import (
     loss_curve,
 )
 from transformer_edu.training.loop import train
-from transformer_edu.transformer import Transformer, TransformerConfig, build_transformer
+from transformer_edu.transformer import Transformer, TransformerConfig, xavier_initialize
 
 SEEDS = (0, 1, 2)
 
@@ -86,7 +86,8 @@ def ablations() -> list[Ablation]:
 def new_ablated_model(ablation: Ablation, seed: int) -> Transformer:
     """An untrained model with the part taken out; what is left starts with the weights that it has in the whole."""
     with seeded(seed):
-        model = build_transformer(**vars(ablation.config))
+        model = Transformer(ablation.config)
+        xavier_initialize(model)  # as `new_grammar_model`
     if ablation.change is not None:
         ablation.change(model)
     return model
