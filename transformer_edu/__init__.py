@@ -20,8 +20,9 @@ from transformer_edu.inspect.from_torch_nn import copy_weights
 from transformer_edu.inspect.mask_positions import mask_position
 from transformer_edu.inspect.record import record_activations, record_attention
 from transformer_edu.masks import causal_mask, padding_mask
-from transformer_edu.normalization import LayerNorm, RMSNorm
-from transformer_edu.positional import LearnedPositionalEncoding, PositionalEncoding, sinusoidal_table
+from transformer_edu.normalization import LayerNorm
+from transformer_edu.parts import LearnedPositionalEncoding, RMSNorm
+from transformer_edu.positional import PositionalEncoding, sinusoidal_table
 from transformer_edu.residual import ResidualConnection
 from transformer_edu.support.cache import DecoderCache, KeyValueCache
 from transformer_edu.support.device import pick_device

@@ -2,14 +2,13 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from transformer_edu.support.arguments import check_all_vectors, check_attention, check_heads
-from transformer_edu.support.cache import HeadVectors, KeysValues, KeyValueCache
+from transformer_edu.support.cache import HeadVectors, KeysValues
 from transformer_edu.support.kernels import fused_attention
 from transformer_edu.support.shapes import Float, Mask, Tensor, Vectors
 from transformer_edu.support.validation import check_vectors
@@ -162,22 +161,3 @@ class MultiHeadAttention(nn.Module):
     def merge_heads(self, x: Float[Tensor, "batch heads seq d_head"]) -> Float[Tensor, "batch seq d_model"]:
         """Put the pieces back side by side; the transpose undoes the one in `split_heads`."""
         return x.transpose(1, 2).flatten(-2)
-
-
-def self_attention(attention: Any, x: Tensor, mask: Tensor | None, cache: KeyValueCache | None) -> Tensor:
-    """Attend from x (batch, seq, d_model) to x; with a cache, also to the keys and values kept there."""
-    if cache is None:
-        return attention(x, x, x, mask)
-    offset = cache.length
-    return attention.attend(x, cache.append(*attention.keys_values(x, offset)), mask, offset=offset)
-
-
-def cross_attention(
-    attention: Any, x: Tensor, memory: Tensor, mask: Tensor | None, cache: KeyValueCache | None
-) -> Tensor:
-    """Attend from x to the memory, whose keys and values are computed once when there is a cache."""
-    if cache is None:
-        return attention(x, memory, memory, mask)
-    if cache.length == 0:
-        cache.append(*attention.keys_values(memory))
-    return attention.attend(x, cache.kept(), mask)

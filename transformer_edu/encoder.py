@@ -5,10 +5,9 @@ from copy import deepcopy
 
 from torch import nn
 
-from transformer_edu.attention import self_attention
 from transformer_edu.residual import ResidualConnection
 from transformer_edu.support.arguments import check_layers, check_parts
-from transformer_edu.support.cache import DecoderCache, LayerCache
+from transformer_edu.support.cache import DecoderCache, LayerCache, self_attention
 from transformer_edu.support.shapes import Mask, Vectors
 
 

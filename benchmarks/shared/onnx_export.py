@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from torch.export import Dim
 
 from transformer_edu import Transformer
-from transformer_edu.attention import MultiHeadAttention, self_attention
+from transformer_edu.attention import MultiHeadAttention
 from transformer_edu.data.vocabulary import BOS_ID, PAD_ID
-from transformer_edu.support.cache import KeyValueCache
+from transformer_edu.support.cache import KeyValueCache, self_attention
 
 BEAM = 5
 BEST = 2 * BEAM  # continuations that beam search asks of each partial answer

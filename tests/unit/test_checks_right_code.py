@@ -12,7 +12,7 @@ from sacrebleu.metrics import BLEU
 from torch import nn
 
 import transformer_edu as te
-from tests.unit.checked import COMPONENTS, diagnosis, failure, run, told
+from tests.unit.checked import COMPONENTS, failure, run, told
 from transformer_edu import checks
 from transformer_edu.book.exercises.checks import components
 from transformer_edu.book.exercises.checks.components.beam_search import best_answer

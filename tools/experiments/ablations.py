@@ -17,6 +17,7 @@ from transformer_edu.book.experiments.removed_parts import (
     without_scaling,
 )
 from transformer_edu.data import encode_pairs, iterate_batches, train_pairs, vocabularies
+from transformer_edu.support.initialization import xavier_initialize
 from transformer_edu.support.seeds import seeded
 from transformer_edu.support.threads import one_thread
 from transformer_edu.training.grammar_model import (
@@ -30,7 +31,7 @@ from transformer_edu.training.grammar_model import (
     loss_curve,
 )
 from transformer_edu.training.loop import train
-from transformer_edu.transformer import Transformer, TransformerConfig, xavier_initialize
+from transformer_edu.transformer import Transformer, TransformerConfig
 
 SEEDS = (0, 1, 2)
 

@@ -8,13 +8,14 @@ from torch import nn
 
 from transformer_edu.book.experiments import experiment
 from transformer_edu.data import encode_pairs, held_out_pairs, iterate_batches, make_batch, train_pairs, vocabularies
+from transformer_edu.support.initialization import xavier_initialize
 from transformer_edu.support.shapes import Tensor
 from transformer_edu.training import evaluate_loss, train
-from transformer_edu.transformer import Transformer, TransformerConfig, xavier_initialize
+from transformer_edu.transformer import Transformer, TransformerConfig
 
 SEEDS = (0, 1, 2)
 STEPS = 250
-SIZE = {"d_model": 32, "num_heads": 4, "d_ff": 64, "num_layers": 2, "dropout": 0.0, "max_len": 32}
+SIZE: dict[str, Any] = {"d_model": 32, "num_heads": 4, "d_ff": 64, "num_layers": 2, "dropout": 0.0, "max_len": 32}
 
 Change = Callable[[Tensor], Tensor]  # of a mask (batch, 1, q_len, k_len)
 

@@ -22,10 +22,11 @@ from transformer_edu.encoder import Encoder
 from transformer_edu.normalization import LayerNorm
 from transformer_edu.positional import PositionalEncoding
 from transformer_edu.residual import ResidualConnection
+from transformer_edu.support.initialization import xavier_initialize
 from transformer_edu.support.seeds import seeded
 from transformer_edu.support.shapes import Int, Tensor
 from transformer_edu.support.validation import check_choice, check_number, check_positive_integer
-from transformer_edu.transformer import build_encoder_layer, xavier_initialize
+from transformer_edu.transformer import build_encoder_layer
 
 VOCAB_SIZE = 8  # knowing nothing costs ln 8 = 2.08 nats
 LENGTH = 8

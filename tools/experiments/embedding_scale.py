@@ -17,13 +17,14 @@ from transformer_edu.book.experiments import experiment
 from transformer_edu.data import encode_pairs, held_out_pairs, iterate_batches, train_pairs, vocabularies
 from transformer_edu.data.vocabulary import IdPair
 from transformer_edu.embedding import InputEmbedding
+from transformer_edu.support.initialization import xavier_initialize
 from transformer_edu.support.seeds import seeded
 from transformer_edu.support.shapes import Float, Int, Tensor
 from transformer_edu.support.validation import check_boolean, check_choice, check_positive_integer
 from transformer_edu.training.evaluate import exact_match
 from transformer_edu.training.grammar_model import BATCH_SIZE, SMOOTHING, grammar_config, grammar_learning_rate
 from transformer_edu.training.loop import evaluate_loss, train
-from transformer_edu.transformer import Transformer, xavier_initialize
+from transformer_edu.transformer import Transformer
 
 STEPS = 300
 SENTENCES = 200  # held out

@@ -2,7 +2,7 @@
 
 import torch.nn.functional as F
 
-from transformer_edu import normalization
+from transformer_edu import normalization, parts
 from transformer_edu.support.shapes import Float, Tensor
 from transformer_edu.support.validation import check_features
 
@@ -16,7 +16,7 @@ class LayerNorm(normalization.LayerNorm):
         return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
 
 
-class RMSNorm(normalization.RMSNorm):
+class RMSNorm(parts.RMSNorm):
     """`transformer_edu.RMSNorm` in all but speed."""
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:

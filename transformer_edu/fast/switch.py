@@ -4,7 +4,7 @@ from typing import TypeVar
 
 from torch import nn
 
-from transformer_edu import attention, normalization, transformer
+from transformer_edu import attention, normalization, parts, transformer
 from transformer_edu.fast.attention import MultiHeadAttention
 from transformer_edu.fast.dropout import Dropout
 from transformer_edu.fast.linear import Linear
@@ -19,7 +19,7 @@ QUICK: dict[type[nn.Module], type[nn.Module]] = {
     nn.Dropout: Dropout,
     attention.MultiHeadAttention: MultiHeadAttention,
     normalization.LayerNorm: LayerNorm,
-    normalization.RMSNorm: RMSNorm,
+    parts.RMSNorm: RMSNorm,
     transformer.Transformer: Transformer,
     loss.SummedLoss: SummedLoss,
 }

@@ -214,7 +214,6 @@ def check_fields(given: Any, known: Any) -> None:
 def check_decoding(target: Any, memory: Any, source: Any, config: Any) -> None:
     """Raise unless target ids, memory and source ids belong to one batch of a model of this configuration."""
     check_ids("target", target, config.target_vocab_size)
-    check_ids("source", source, config.source_vocab_size)
     check_vectors("memory", memory, config.d_model)
     if target.shape[0] != memory.shape[0] or source.shape != memory.shape[:2]:
         raise ValueError(

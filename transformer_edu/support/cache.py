@@ -1,6 +1,7 @@
 """Keys and values that decoding has already computed, kept so that each new token costs one new row."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
@@ -82,3 +83,22 @@ class DecoderCache:
             layer.self_attention.reorder(rows)
             if not same_sources:
                 layer.cross_attention.reorder(rows)
+
+
+def self_attention(attention: Any, x: Tensor, mask: Tensor | None, cache: KeyValueCache | None) -> Tensor:
+    """Attend from x (batch, seq, d_model) to x; with a cache, also to the keys and values kept there."""
+    if cache is None:
+        return attention(x, x, x, mask)
+    offset = cache.length
+    return attention.attend(x, cache.append(*attention.keys_values(x, offset)), mask, offset=offset)
+
+
+def cross_attention(
+    attention: Any, x: Tensor, memory: Tensor, mask: Tensor | None, cache: KeyValueCache | None
+) -> Tensor:
+    """Attend from x to the memory, whose keys and values are computed once when there is a cache."""
+    if cache is None:
+        return attention(x, memory, memory, mask)
+    if cache.length == 0:
+        cache.append(*attention.keys_values(memory))
+    return attention.attend(x, cache.kept(), mask)

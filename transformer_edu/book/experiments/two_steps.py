@@ -15,10 +15,11 @@ from transformer_edu.book.experiments import experiment
 from transformer_edu.embedding import InputEmbedding, ProjectionLayer
 from transformer_edu.encoder import Encoder
 from transformer_edu.positional import PositionalEncoding
+from transformer_edu.support.initialization import xavier_initialize
 from transformer_edu.support.seeds import seeded
 from transformer_edu.support.shapes import Bool, Float, Int, Tensor
 from transformer_edu.support.validation import check_positive_integer
-from transformer_edu.transformer import build_encoder_layer, xavier_initialize
+from transformer_edu.transformer import build_encoder_layer
 
 QUESTION, STAR, SYMBOLS = 0, 1, 10  # the ids 2 .. 9 are the letters: guessing gives 12.5 %
 LENGTH = 10
