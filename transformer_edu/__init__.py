@@ -20,14 +20,21 @@ from transformer_edu.inspect.from_torch_nn import copy_weights
 from transformer_edu.inspect.mask_positions import mask_position
 from transformer_edu.inspect.record import record_activations, record_attention
 from transformer_edu.masks import causal_mask, padding_mask
-from transformer_edu.normalization import LayerNorm, RMSNorm
-from transformer_edu.positional import LearnedPositionalEncoding, PositionalEncoding, sinusoidal_table
+from transformer_edu.normalization import LayerNorm
+from transformer_edu.parts import LearnedPositionalEncoding, RMSNorm
+from transformer_edu.positional import PositionalEncoding, sinusoidal_table
 from transformer_edu.residual import ResidualConnection
 from transformer_edu.support.cache import DecoderCache, KeyValueCache
 from transformer_edu.support.device import pick_device
 from transformer_edu.training.loss import label_smoothing
 from transformer_edu.training.schedule import warmup_schedule
-from transformer_edu.transformer import Transformer, TransformerConfig, build_transformer
+from transformer_edu.transformer import (
+    Transformer,
+    TransformerConfig,
+    build_decoder_layer,
+    build_encoder_layer,
+    build_transformer,
+)
 
 __version__ = "0.1.0"
 
@@ -69,6 +76,8 @@ __all__ = [
     "Transformer",
     "TransformerConfig",
     "beam_search",
+    "build_decoder_layer",
+    "build_encoder_layer",
     "build_transformer",
     "causal_mask",
     "copy_weights",

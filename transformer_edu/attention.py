@@ -8,8 +8,12 @@ import torch.nn.functional as F
 from torch import nn
 
 from transformer_edu.support.arguments import check_all_vectors, check_attention, check_heads
-from transformer_edu.support.cache import KeyValueCache
-from transformer_edu.support.shapes import Float, Mask, Tensor
+from transformer_edu.support.cache import HeadVectors, KeysValues
+from transformer_edu.support.kernels import fused_attention
+from transformer_edu.support.shapes import Float, Mask, Tensor, Vectors
+from transformer_edu.support.validation import check_vectors
+
+Rotate = Callable[[Tensor, int], Tensor]  # (batch, heads, seq, d_head) and the first row's position -> the same shape
 
 
 def scaled_dot_product_attention(
@@ -19,6 +23,7 @@ def scaled_dot_product_attention(
     mask: Mask | None = None,
     dropout_p: float = 0.0,
     need_weights: bool = True,
+    score_bias: Float[Tensor, "..."] | None = None,
 ) -> tuple[Float[Tensor, "*batch q_len d_value"], Float[Tensor, "*batch q_len k_len"] | None]:
     """softmax(QKᵀ / √d_head) V (paper, equation 1).
 
@@ -28,15 +33,18 @@ def scaled_dot_product_attention(
             to nothing gets zero weights and a zero output.
         dropout_p: probability of dropping a weight; applies whenever it is above 0.
         need_weights: False uses PyTorch's fused kernel, which never writes the weights down.
+        score_bias: added to the scores before the softmax, broadcastable like the mask (T5, ALiBi).
 
     Returns:
         The output (batch, heads, q_len, d_head) and the weights before dropout (batch, heads, q_len, k_len),
         or None in place of the weights when they are not needed.
     """
-    check_attention(query, key, value, mask, dropout_p)
+    check_attention(query, key, value, mask, dropout_p, score_bias)
     if not need_weights:
-        return _fused_attention(query, key, value, mask, dropout_p), None
+        return fused_attention(query, key, value, mask, dropout_p, score_bias), None
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])  # (batch, heads, q_len, k_len)
+    if score_bias is not None:
+        scores = scores + score_bias
     if mask is not None:
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
     weights = torch.softmax(scores, dim=-1)
@@ -45,36 +53,42 @@ def scaled_dot_product_attention(
     return F.dropout(weights, dropout_p) @ value, weights
 
 
-def _fused_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float) -> Tensor:
-    if mask is None:
-        return F.scaled_dot_product_attention(query, key, value, dropout_p=dropout_p)
-    mask = torch.atleast_2d(mask)  # the kernel wants its (q_len, k_len)
-    nowhere = ~mask.any(dim=-1, keepdim=True)  # queries that may attend to nothing: kernels differ, so we decide
-    output = F.scaled_dot_product_attention(query, key, value, attn_mask=mask | nowhere, dropout_p=dropout_p)
-    return output.masked_fill(nowhere, 0.0)
-
-
 class MultiHeadAttention(nn.Module):
     """Attend in several subspaces at once: Concat(head_1 .. head_h) W_O (paper, section 3.2.2).
 
     Args:
         d_model: length of the incoming and outgoing vectors.
-        num_heads: number of heads; each works in d_head = d_model / num_heads dimensions.
+        num_heads: number of heads; each works in d_head = d_model / num_heads dimensions (the paper's d_k).
         dropout: probability of dropping an attention weight in training.
         bias: whether the four projections have one.
+        num_kv_heads: heads of keys and values, each shared by a group of queries; None: as many as queries have.
+        rotate: turns queries and keys (batch, heads, seq, d_head) by their positions, counted from an offset.
 
     Setting `recorder` to a function makes each forward pass hand it the weights (see `record_attention`).
     """
 
-    def __init__(self, d_model: int, num_heads: int, dropout: float = 0.0, bias: bool = True) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        *,
+        num_kv_heads: int | None = None,
+        rotate: Rotate | None = None,
+    ) -> None:
         super().__init__()
-        check_heads(d_model, num_heads, dropout, bias)
+        kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+        check_heads(d_model, num_heads, dropout, bias, kv_heads)
         self.d_model = d_model
         self.num_heads = num_heads
+        self.num_kv_heads = kv_heads
+        self.d_head = d_model // num_heads
         self.dropout = dropout
+        self.rotate = rotate
         self.query_projection = nn.Linear(d_model, d_model, bias=bias)
-        self.key_projection = nn.Linear(d_model, d_model, bias=bias)
-        self.value_projection = nn.Linear(d_model, d_model, bias=bias)
+        self.key_projection = nn.Linear(d_model, kv_heads * self.d_head, bias=bias)
+        self.value_projection = nn.Linear(d_model, kv_heads * self.d_head, bias=bias)
         self.output_projection = nn.Linear(d_model, d_model, bias=bias)
         self.recorder: Callable[[Tensor], None] | None = None
 
@@ -84,36 +98,65 @@ class MultiHeadAttention(nn.Module):
         key: Float[Tensor, "batch k_len d_model"],
         value: Float[Tensor, "batch k_len d_model"],
         mask: Mask | None = None,
-        cache: KeyValueCache | None = None,
     ) -> Float[Tensor, "batch q_len d_model"]:
-        """Attend from `query` to `key` and `value`; with a `cache`, also to the keys and values kept there."""
+        """Attend from `query` to `key` and `value`: both steps in one."""
         check_all_vectors(self.d_model, query=query, key=key, value=value)
-        q = self.split_heads(self.query_projection(query))  # (batch, heads, q_len, d_head)
-        k = self.split_heads(self.key_projection(key))  # (batch, heads, k_len, d_head)
-        v = self.split_heads(self.value_projection(value))
-        if cache is not None:
-            k, v = cache.append(k, v)
-        return self.attend(q, k, v, mask)
+        return self.attend_in_heads(self.queries(query), self.keys(key), self.values(value), mask)
 
-    def attend_cached(
-        self, query: Float[Tensor, "batch q_len d_model"], cache: KeyValueCache, mask: Mask | None = None
+    def keys_values(self, x: Vectors, offset: int = 0) -> KeysValues:
+        """What others see of x (batch, seq, d_model), whose first row stands at position `offset`.
+
+        Returns keys and values (batch, kv_heads, seq, d_head), which a cache can keep.
+        """
+        check_vectors("x", x, self.d_model)
+        return self.keys(x, offset), self.values(x)
+
+    def attend(
+        self,
+        query: Float[Tensor, "batch q_len d_model"],
+        keys_values: KeysValues,
+        mask: Mask | None = None,
+        score_bias: Float[Tensor, "..."] | None = None,
+        offset: int = 0,
     ) -> Float[Tensor, "batch q_len d_model"]:
-        """Attend to the keys and values in `cache` alone, adding none (cross-attention after the first token)."""
-        q = self.split_heads(self.query_projection(query))
-        return self.attend(q, *cache.kept(), mask)
+        """Attend from `query`, whose first row stands at position `offset`, to what `keys_values` gave."""
+        check_vectors("query", query, self.d_model)
+        return self.attend_in_heads(self.queries(query, offset), *keys_values, mask, score_bias)
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+    def attend_in_heads(
+        self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, score_bias: Tensor | None = None
+    ) -> Tensor:
         """All heads at once, (batch, heads, len, d_head) each, merged and projected to (batch, q_len, d_model)."""
+        k, v = self.for_each_query(k), self.for_each_query(v)
         dropout_p = self.dropout if self.training else 0.0
         recorder = self.recorder
-        heads, weights = scaled_dot_product_attention(q, k, v, mask, dropout_p, need_weights=recorder is not None)
+        heads, weights = scaled_dot_product_attention(q, k, v, mask, dropout_p, recorder is not None, score_bias)
         if recorder is not None and weights is not None:
             recorder(weights)
         return self.output_projection(self.merge_heads(heads))
 
+    def queries(self, x: Vectors, offset: int = 0) -> HeadVectors:
+        """x W_Q in heads, rotated: (batch, heads, q_len, d_head)."""
+        q = self.split_heads(self.query_projection(x))
+        return q if self.rotate is None else self.rotate(q, offset)
+
+    def keys(self, x: Vectors, offset: int = 0) -> HeadVectors:
+        """x W_K in heads, rotated: (batch, kv_heads, k_len, d_head)."""
+        k = self.split_heads(self.key_projection(x))
+        return k if self.rotate is None else self.rotate(k, offset)
+
+    def values(self, x: Vectors) -> HeadVectors:
+        """x W_V in heads: (batch, kv_heads, k_len, d_head)."""
+        return self.split_heads(self.value_projection(x))
+
+    def for_each_query(self, x: HeadVectors) -> HeadVectors:
+        """Repeat shared keys or values for their group of queries: (batch, kv_heads, ...) -> (batch, heads, ...)."""
+        group = self.num_heads // self.num_kv_heads
+        return x if group == 1 else x.repeat_interleave(group, dim=1)
+
     def split_heads(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch heads seq d_head"]:
-        """Cut each vector into num_heads pieces: (batch, seq, d_model) -> (batch, heads, seq, d_head)."""
-        return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+        """Cut each vector into pieces of d_head: (batch, seq, d_model) -> (batch, heads, seq, d_head)."""
+        return x.unflatten(-1, (-1, self.d_head)).transpose(1, 2)
 
     def merge_heads(self, x: Float[Tensor, "batch heads seq d_head"]) -> Float[Tensor, "batch seq d_model"]:
         """Put the pieces back side by side; the transpose undoes the one in `split_heads`."""

@@ -2,6 +2,7 @@
 
 import math
 
+import torch
 from torch import nn
 
 from transformer_edu.support.arguments import check_embedding, check_projection
@@ -11,6 +12,8 @@ from transformer_edu.support.validation import check_ids, check_vectors
 
 class InputEmbedding(nn.Module):
     """Look up one vector for each token id and multiply it by √d_model (paper, section 3.4).
+
+    The table is drawn from N(0, 1/d_model), so that what comes out has variance 1.
 
     Args:
         vocab_size: number of different tokens.
@@ -24,6 +27,8 @@ class InputEmbedding(nn.Module):
         self.vocab_size = vocab_size
         self.d_model = d_model
         self.lookup = nn.Embedding(vocab_size, d_model, padding_idx=padding_idx)
+        with torch.no_grad():
+            self.lookup.weight.mul_(d_model**-0.5)
 
     def forward(self, ids: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq d_model"]:
         """Ids (batch, seq) -> vectors (batch, seq, d_model). Raises for an id outside the vocabulary."""

@@ -1,54 +1,40 @@
 """The half that reads: a stack of layers of self-attention and feed-forward."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from copy import deepcopy
 
 from torch import nn
 
-from transformer_edu.attention import MultiHeadAttention
-from transformer_edu.feedforward import PositionwiseFeedForward
-from transformer_edu.normalization import LayerNorm
 from transformer_edu.residual import ResidualConnection
-from transformer_edu.support.arguments import check_layers
+from transformer_edu.support.arguments import check_layers, check_parts
+from transformer_edu.support.cache import DecoderCache, LayerCache, self_attention
 from transformer_edu.support.shapes import Mask, Vectors
-from transformer_edu.support.validation import check_vectors
 
 
 class EncoderLayer(nn.Module):
     """Self-attention, then feed-forward, each inside a residual connection (paper, section 3.1).
 
     Args:
-        d_model, num_heads, d_ff, dropout: as in `MultiHeadAttention` and `PositionwiseFeedForward`.
-        norm: "post" (the paper) or "pre".
-        self_attention, feed_forward, make_norm: replace the default part with another module.
+        self_attention: `MultiHeadAttention`, or another module called with (query, key, value, mask).
+        feed_forward: a module (batch, seq, d_model) -> (batch, seq, d_model).
+        residual: the connection around a sub-layer; each of the two gets a copy of its own.
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        d_ff: int,
-        dropout: float = 0.0,
-        norm: str = "post",
-        *,
-        self_attention: nn.Module | None = None,
-        feed_forward: nn.Module | None = None,
-        make_norm: Callable[[int], nn.Module] = LayerNorm,
-    ) -> None:
+    def __init__(self, self_attention: nn.Module, feed_forward: nn.Module, residual: ResidualConnection) -> None:
         super().__init__()
-        self.d_model = d_model
-        self.self_attention = (
-            self_attention if self_attention is not None else MultiHeadAttention(d_model, num_heads, dropout)
-        )
-        self.feed_forward = (
-            feed_forward if feed_forward is not None else PositionwiseFeedForward(d_model, d_ff, dropout)
-        )
-        self.self_attention_residual = ResidualConnection(d_model, dropout, norm, make_norm)
-        self.feed_forward_residual = ResidualConnection(d_model, dropout, norm, make_norm)
+        check_parts(self_attention=self_attention, feed_forward=feed_forward, residual=residual)
+        self.self_attention = self_attention
+        self.feed_forward = feed_forward
+        self.self_attention_residual = deepcopy(residual)
+        self.feed_forward_residual = deepcopy(residual)
 
-    def forward(self, x: Vectors, mask: Mask | None = None) -> Vectors:
-        """x (batch, seq, d_model) -> (batch, seq, d_model); `mask` hides padding."""
-        check_vectors("x", x, self.d_model)
-        x = self.self_attention_residual(x, lambda h: self.self_attention(h, h, h, mask))
+    def forward(self, x: Vectors, mask: Mask | None = None, cache: LayerCache | None = None) -> Vectors:
+        """x (batch, seq, d_model) -> (batch, seq, d_model); `mask` hides padding, or later tokens as well.
+
+        With a `cache`, x holds only the new positions.
+        """
+        past = None if cache is None else cache.self_attention
+        x = self.self_attention_residual(x, lambda h: self_attention(self.self_attention, h, mask, past))
         return self.feed_forward_residual(x, self.feed_forward)
 
 
@@ -66,8 +52,11 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(layers)
         self.final_norm = final_norm if final_norm is not None else nn.Identity()
 
-    def forward(self, x: Vectors, mask: Mask | None = None) -> Vectors:
-        """Vectors (batch, seq, d_model) -> vectors (batch, seq, d_model) that know their context."""
-        for layer in self.layers:
-            x = layer(x, mask)
+    def forward(self, x: Vectors, mask: Mask | None = None, cache: DecoderCache | None = None) -> Vectors:
+        """Vectors (batch, seq, d_model) -> vectors (batch, seq, d_model) that know their context.
+
+        With a causal mask it is the stack of a model that only writes; with a `cache`, x holds only what is new.
+        """
+        for index, layer in enumerate(self.layers):
+            x = layer(x, mask) if cache is None else layer(x, mask, cache.layers[index])
         return self.final_norm(x)

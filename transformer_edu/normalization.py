@@ -1,7 +1,6 @@
 """Bring every token's vector to a common scale, one token at a time."""
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from transformer_edu.support.arguments import check_norm
@@ -12,8 +11,7 @@ from transformer_edu.support.validation import check_features
 class LayerNorm(nn.Module):
     """γ · (x − mean) / √(variance + ε) + β, over the features of each token (Ba et al., 2016, equation 4).
 
-    The variance is the biased one (divide by d_model, not d_model − 1) and ε stands under the root. PyTorch's
-    fused kernel computes it in one pass.
+    The variance is the biased one (divide by d_model, not d_model − 1) and ε stands under the root.
 
     Args:
         d_model: number of features that share a mean and a variance.
@@ -23,29 +21,14 @@ class LayerNorm(nn.Module):
     def __init__(self, d_model: int, eps: float = 1e-5) -> None:
         super().__init__()
         check_norm(d_model, eps)
+        self.d_model = d_model
         self.eps = eps
         self.weight = nn.Parameter(torch.ones(d_model))  # γ
         self.bias = nn.Parameter(torch.zeros(d_model))  # β
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
         """Normalize the last dimension of x (..., d_model)."""
-        check_features("x", x, self.weight.shape[0])
-        return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
-
-
-class RMSNorm(nn.Module):
-    """γ · x / √(mean of x² + ε), over the features of each token (Zhang & Sennrich, 2019, equation 4).
-
-    Layer normalization without the subtraction of the mean and without β.
-    """
-
-    def __init__(self, d_model: int, eps: float = 1e-5) -> None:
-        super().__init__()
-        check_norm(d_model, eps)
-        self.eps = eps
-        self.weight = nn.Parameter(torch.ones(d_model))  # γ
-
-    def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
-        """Normalize the last dimension of x (..., d_model)."""
-        check_features("x", x, self.weight.shape[0])
-        return F.rms_norm(x, self.weight.shape, self.weight, self.eps)
+        check_features("x", x, self.d_model)
+        centred = x - x.mean(dim=-1, keepdim=True)
+        variance = centred.square().mean(dim=-1, keepdim=True)
+        return self.weight * centred / torch.sqrt(variance + self.eps) + self.bias

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from transformer_edu.support.arguments import check_positioned, check_sizes, check_table
+from transformer_edu.support.arguments import check_positioned, check_table
 from transformer_edu.support.shapes import Float, Tensor
 from transformer_edu.support.validation import check_probability
 
@@ -32,25 +32,18 @@ def sinusoidal_table(max_len: int, d_model: int) -> Float[Tensor, "{max_len} {d_
     return table.to(torch.get_default_dtype())
 
 
-class PositionalEncoding(nn.Module):
-    """Add the sinusoidal table's rows to the embeddings, then apply dropout (paper, sections 3.5 and 5.4).
+class SinusoidalTable(nn.Module):
+    """Holds `sinusoidal_table(max_len, d_model)` for parts that use its rows.
 
     The table is a buffer: it moves with `.to(device)` and no optimizer ever changes it. It is not saved with
     the weights, because it follows from the formula.
-
-    Args:
-        d_model: length of the vectors, even.
-        max_len: longest sequence, in tokens.
-        dropout: probability of zeroing an entry of the sum.
     """
 
     table: Tensor  # (max_len, d_model)
 
-    def __init__(self, d_model: int, max_len: int = 5000, dropout: float = 0.0) -> None:
+    def __init__(self, d_model: int, max_len: int) -> None:
         super().__init__()
-        check_probability("dropout", dropout)
         self.register_buffer("table", sinusoidal_table(max_len, d_model), persistent=False)
-        self.dropout = nn.Dropout(dropout)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> nn.Module:
         """All that moves or casts a module comes through here; `to_empty` would leave a table of anything at all."""
@@ -61,28 +54,23 @@ class PositionalEncoding(nn.Module):
                 self.table = sinusoidal_table(*before.shape).to(self.table)
         return self
 
-    def forward(self, x: Float[Tensor, "batch seq d_model"], offset: int = 0) -> Float[Tensor, "batch seq d_model"]:
-        """Add rows offset .. offset + seq - 1 of the table to x (batch, seq, d_model)."""
-        check_positioned(x, offset, self.table)
-        seq = x.shape[1]  # dimension 1 counts positions; dimension 0 counts sentences
-        return self.dropout(x + self.table[offset : offset + seq])
 
+class PositionalEncoding(SinusoidalTable):
+    """Add the sinusoidal table's rows to the embeddings, then apply dropout (paper, sections 3.5 and 5.4).
 
-class LearnedPositionalEncoding(nn.Module):
-    """Add a *trained* row for each position; the paper found nearly identical results (table 3, row E).
-
-    Arguments and shapes as in `PositionalEncoding`. A position never met in training has a row never trained.
+    Args:
+        d_model: length of the vectors, even.
+        max_len: longest sequence, in tokens.
+        dropout: probability of zeroing an entry of the sum.
     """
 
     def __init__(self, d_model: int, max_len: int = 5000, dropout: float = 0.0) -> None:
-        super().__init__()
-        check_sizes(d_model=d_model, max_len=max_len)
+        super().__init__(d_model, max_len)
         check_probability("dropout", dropout)
-        self.table = nn.Parameter(torch.randn(max_len, d_model) * 0.02)  # small beside the embeddings (as in BERT)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "batch seq d_model"], offset: int = 0) -> Float[Tensor, "batch seq d_model"]:
         """Add rows offset .. offset + seq - 1 of the table to x (batch, seq, d_model)."""
         check_positioned(x, offset, self.table)
-        seq = x.shape[1]
+        seq = x.shape[1]  # dimension 1 counts positions; dimension 0 counts sentences
         return self.dropout(x + self.table[offset : offset + seq])

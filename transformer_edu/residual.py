@@ -4,40 +4,31 @@ from collections.abc import Callable
 
 from torch import nn
 
-from transformer_edu.normalization import LayerNorm
 from transformer_edu.support.arguments import check_residual
-from transformer_edu.support.shapes import Float, Tensor
+from transformer_edu.support.shapes import Tensor, Vectors
 
 
 class ResidualConnection(nn.Module):
     """Add a sub-layer's output to its own input, and normalize.
 
-    norm="post" is the paper's LayerNorm(x + Sublayer(x)) (section 3.1); norm="pre" is x + Sublayer(LayerNorm(x)),
-    which trains deep stacks without a warm-up (Xiong et al., 2020).
+    Post-norm is the paper's Norm(x + Sublayer(x)) (section 3.1); pre-norm is x + Sublayer(Norm(x)), which trains
+    deep stacks without a warm-up (Xiong et al., 2020).
 
     Args:
-        d_model: length of the vectors.
+        norm: the norm, a module (batch, seq, d_model) -> (batch, seq, d_model), as `LayerNorm(d_model)`.
         dropout: probability of zeroing an entry of the sub-layer's output in training (paper, section 5.4).
-        norm: "post" or "pre".
-        make_norm: builds the norm from d_model.
+        pre: whether the norm stands in front of the sub-layer instead of behind the addition.
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        dropout: float = 0.0,
-        norm: str = "post",
-        make_norm: Callable[[int], nn.Module] = LayerNorm,
-    ) -> None:
+    def __init__(self, norm: nn.Module, dropout: float = 0.0, pre: bool = False) -> None:
         super().__init__()
-        check_residual(d_model, dropout, norm)
-        self.pre = norm == "pre"
-        self.norm = make_norm(d_model)
+        check_residual(norm, dropout, pre)
+        self.pre = pre
+        self.norm = norm
+        self.d_model = getattr(norm, "d_model", None)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(
-        self, x: Float[Tensor, "batch seq d_model"], sublayer: Callable[[Tensor], Tensor]
-    ) -> Float[Tensor, "batch seq d_model"]:
+    def forward(self, x: Vectors, sublayer: Callable[[Tensor], Tensor]) -> Vectors:
         """Run `sublayer`, a function (batch, seq, d_model) -> (batch, seq, d_model), inside the connection around x."""
         if self.pre:
             return x + self.dropout(sublayer(self.norm(x)))

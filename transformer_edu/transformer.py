@@ -1,19 +1,25 @@
 """The whole machine: two embeddings, an encoder, a decoder and a projection."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 from torch import nn
 
+from transformer_edu.attention import MultiHeadAttention
 from transformer_edu.decoder import Decoder, DecoderLayer
+from transformer_edu.decoding.writer import MemoryWriter
 from transformer_edu.embedding import InputEmbedding, ProjectionLayer
 from transformer_edu.encoder import Encoder, EncoderLayer
+from transformer_edu.feedforward import PositionwiseFeedForward
 from transformer_edu.masks import causal_mask, padding_mask
 from transformer_edu.normalization import LayerNorm
 from transformer_edu.positional import PositionalEncoding
-from transformer_edu.support.arguments import check_config, check_decoding, check_fields, check_is
+from transformer_edu.residual import ResidualConnection
+from transformer_edu.support.arguments import check_config, check_decoding, check_fields, check_is, check_placement
 from transformer_edu.support.cache import DecoderCache
+from transformer_edu.support.initialization import initialize
 from transformer_edu.support.shapes import Bool, Float, Int, Memory, Tensor, Vectors
 from transformer_edu.support.validation import check_ids
 
@@ -29,36 +35,64 @@ class TransformerConfig:
         source_vocab_size, target_vocab_size: tokens of the two vocabularies.
         d_model: length of every token's vector; even, and divisible by num_heads.
         num_heads: heads of d_model / num_heads dimensions.
-        d_ff: inner length of the feed-forward part.
+        d_ff: inner length of the feed-forward part, four times d_model in the paper.
         num_layers: layers of the encoder, and as many of the decoder.
-        dropout: probability of dropping a number, below 1.
+        dropout: probability of dropping a number, below 1 (section 5.4).
         norm: where the norm stands, "post" (the paper's figure 1) or "pre".
-        final_norm: whether each stack ends in a norm of its own; None: only with "pre".
+        final_norm: whether each stack ends in a norm of its own; None: only with "pre", whose sum would otherwise
+            leave the stack unnormalized.
         pad_id: the id that fills short sentences up, in both vocabularies.
-        max_len: longest sentence in tokens.
-        tie_embeddings: "none"; "target": the target's table is the projection's; "all": one table for all three.
+        max_len: longest sentence in tokens; rows of the positional table.
+        tie_embeddings: "none"; "target": the target's table is the projection's; "all": one for all three (the paper).
     """
 
     source_vocab_size: int
     target_vocab_size: int
-    d_model: int = 512  # length of every token's vector
-    num_heads: int = 8  # heads of 512 / 8 = 64 dimensions
-    d_ff: int = 2048  # inner length of the feed-forward part: 4 x d_model
-    num_layers: int = 6  # layers in the encoder, and as many in the decoder
-    dropout: float = 0.1  # section 5.4
-    norm: str = "post"  # where the norm stands: "post" is the paper's figure 1
-    final_norm: bool | None = None  # None: only with "pre", whose sum would otherwise leave the stack unnormalized
-    pad_id: int = 0  # the id that fills short sentences up
-    max_len: int = 5000  # rows of the positional table
-    tie_embeddings: str = "none"  # "target": with the projection; "all": all three matrices are one (the paper)
+    d_model: int = 512
+    num_heads: int = 8
+    d_ff: int = 2048
+    num_layers: int = 6
+    dropout: float = 0.1
+    norm: str = "post"
+    final_norm: bool | None = None
+    pad_id: int = 0
+    max_len: int = 5000
+    tie_embeddings: str = "none"
 
     def __post_init__(self) -> None:
         check_config(self)
 
     @property
+    def vocab_size(self) -> int:
+        """Tokens that the model can write."""
+        return self.target_vocab_size
+
+    @property
     def has_final_norm(self) -> bool:
         """Whether each stack ends in a norm of its own."""
         return self.norm == "pre" if self.final_norm is None else self.final_norm
+
+
+def build_encoder_layer(
+    d_model: int, num_heads: int, d_ff: int, dropout: float = 0.0, norm: str = "post"
+) -> EncoderLayer:
+    """The paper's encoder layer of these sizes; `norm` is "post" (the paper) or "pre"."""
+    attention = MultiHeadAttention(d_model, num_heads, dropout)
+    return EncoderLayer(attention, PositionwiseFeedForward(d_model, d_ff, dropout), _residual(d_model, dropout, norm))
+
+
+def build_decoder_layer(
+    d_model: int, num_heads: int, d_ff: int, dropout: float = 0.0, norm: str = "post"
+) -> DecoderLayer:
+    """The paper's decoder layer of these sizes; `norm` is "post" (the paper) or "pre"."""
+    own, cross = (MultiHeadAttention(d_model, num_heads, dropout) for _ in range(2))
+    feed_forward = PositionwiseFeedForward(d_model, d_ff, dropout)
+    return DecoderLayer(own, cross, feed_forward, _residual(d_model, dropout, norm))
+
+
+def _residual(d_model: int, dropout: float, norm: str) -> ResidualConnection:
+    check_placement(norm)
+    return ResidualConnection(LayerNorm(d_model), dropout, pre=norm == "pre")
 
 
 class Transformer(nn.Module):
@@ -68,17 +102,15 @@ class Transformer(nn.Module):
         super().__init__()
         check_is("config", config, TransformerConfig)
         self.config = c = config
-        shape = (c.d_model, c.num_heads, c.d_ff, c.dropout, c.norm)
+        sizes = (c.d_model, c.num_heads, c.d_ff, c.dropout, c.norm)
         self.source_embedding = InputEmbedding(c.source_vocab_size, c.d_model)
         self.target_embedding = InputEmbedding(c.target_vocab_size, c.d_model)
         self.positional_encoding = PositionalEncoding(c.d_model, c.max_len, c.dropout)
-        self.encoder = Encoder([EncoderLayer(*shape) for _ in range(c.num_layers)], self._final_norm())
-        self.decoder = Decoder([DecoderLayer(*shape) for _ in range(c.num_layers)], self._final_norm())
+        last = LayerNorm(c.d_model) if c.has_final_norm else None
+        self.encoder = Encoder([build_encoder_layer(*sizes) for _ in range(c.num_layers)], deepcopy(last))
+        self.decoder = Decoder([build_decoder_layer(*sizes) for _ in range(c.num_layers)], last)
         self.projection = ProjectionLayer(c.d_model, c.target_vocab_size)
         self._tie_embeddings()
-
-    def _final_norm(self) -> nn.Module | None:
-        return LayerNorm(self.config.d_model) if self.config.has_final_norm else None
 
     def _tie_embeddings(self) -> None:
         if self.config.tie_embeddings in ("target", "all"):
@@ -121,7 +153,7 @@ class Transformer(nn.Module):
         """Hide the source's padding."""
         return padding_mask(source, self.config.pad_id)
 
-    def target_mask(self, target: TargetIds, offset: int = 0) -> Bool[Tensor, "batch 1 q_len k_len"] | None:
+    def target_mask(self, target: TargetIds, offset: int = 0) -> Bool[Tensor, "batch 1 q_len k_len"]:
         """Causal and padding mask together, for the queries from position `offset` on."""
         causal = causal_mask(target.shape[1], target.device)[offset:]  # (q_len, k_len)
         return causal & padding_mask(target, self.config.pad_id)
@@ -134,18 +166,13 @@ class Transformer(nn.Module):
         """An empty cache for decoding a batch step by step."""
         return DecoderCache(self.config.num_layers)
 
-
-def xavier_initialize(module: nn.Module) -> None:
-    """Draw every weight matrix of a module anew, Xavier-uniform; set its biases to zero, and leave all else."""
-    for name, parameter in module.named_parameters():
-        if parameter.dim() > 1:
-            nn.init.xavier_uniform_(parameter)
-        elif name.endswith("bias"):
-            nn.init.zeros_(parameter)
+    def start(self, source: SourceIds) -> MemoryWriter:
+        """Read the source; what comes back writes its translations (see `transformer_edu.decoding`)."""
+        return MemoryWriter(self, source)
 
 
 def build_transformer(source_vocab_size: int, target_vocab_size: int, **config_fields: Any) -> Transformer:
-    """A Transformer with Xavier-uniform weight matrices (Glorot & Bengio, 2010); biases start at zero.
+    """A Transformer whose weights are drawn by `initialize`.
 
     Args:
         source_vocab_size, target_vocab_size: sizes of the two vocabularies.
@@ -153,5 +180,5 @@ def build_transformer(source_vocab_size: int, target_vocab_size: int, **config_f
     """
     check_fields(config_fields, TransformerConfig.__dataclass_fields__)
     model = Transformer(TransformerConfig(source_vocab_size, target_vocab_size, **config_fields))
-    xavier_initialize(model)
+    initialize(model)
     return model

@@ -16,7 +16,7 @@ from torch.export import Dim
 from transformer_edu import Transformer
 from transformer_edu.attention import MultiHeadAttention
 from transformer_edu.data.vocabulary import BOS_ID, PAD_ID
-from transformer_edu.support.cache import KeyValueCache
+from transformer_edu.support.cache import KeyValueCache, self_attention
 
 BEAM = 5
 BEST = 2 * BEAM  # continuations that beam search asks of each partial answer
@@ -75,9 +75,9 @@ class Writer(nn.Module):
 
 def _layer_step(layer: Any, x: Tensor, own: KeyValueCache, source: KeyValueCache) -> Tensor:
     """A decoder layer on the newest tokens, (beam, 1, d_model)."""
-    x = layer.self_attention_residual(x, lambda h: layer.self_attention(h, h, h, None, own))
+    x = layer.self_attention_residual(x, lambda h: self_attention(layer.self_attention, h, None, own))
     x = x.transpose(0, 1)  # (1, beam, d_model): they all read one sentence, whose keys need not be copied for each
-    x = layer.cross_residual(x, lambda h: layer.cross_attention.attend_cached(h, source))
+    x = layer.cross_residual(x, lambda h: layer.cross_attention.attend(h, source.kept()))
     return layer.feed_forward_residual(x, layer.feed_forward).transpose(0, 1)
 
 

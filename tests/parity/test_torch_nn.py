@@ -23,14 +23,14 @@ from tests.parity.parity import (
 )
 from transformer_edu import (
     Decoder,
-    DecoderLayer,
     Encoder,
-    EncoderLayer,
     LayerNorm,
     MultiHeadAttention,
     RMSNorm,
     Transformer,
     TransformerConfig,
+    build_decoder_layer,
+    build_encoder_layer,
     causal_mask,
     copy_weights,
     record_attention,
@@ -111,11 +111,11 @@ def test_multi_head_attention(dtype, recorded, masks, bias):
 @pytest.mark.parametrize("stacked", [False, True], ids=["layer", "stack"])
 def test_encoder(dtype, recorded, masks, norm, stacked):
     theirs = nn.TransformerEncoderLayer(D_MODEL, HEADS, D_FF, 0.0, batch_first=True, norm_first=norm == "pre")
-    ours = EncoderLayer(D_MODEL, HEADS, D_FF, norm=norm)
+    ours = build_encoder_layer(D_MODEL, HEADS, D_FF, norm=norm)
     if stacked:
         final = (nn.LayerNorm(D_MODEL), LayerNorm(D_MODEL)) if norm == "pre" else (None, None)
         theirs = nn.TransformerEncoder(theirs, LAYERS, final[0], enable_nested_tensor=False)
-        ours = Encoder([EncoderLayer(D_MODEL, HEADS, D_FF, norm=norm) for _ in range(LAYERS)], final[1])
+        ours = Encoder([build_encoder_layer(D_MODEL, HEADS, D_FF, norm=norm) for _ in range(LAYERS)], final[1])
     random_weights(theirs)
     blocked, padded = their_masks(masks, SEQ)
     with looking(ours, recorded):
@@ -135,11 +135,11 @@ def test_encoder(dtype, recorded, masks, norm, stacked):
 @pytest.mark.parametrize("stacked", [False, True], ids=["layer", "stack"])
 def test_decoder(dtype, recorded, masks, norm, stacked):
     theirs = nn.TransformerDecoderLayer(D_MODEL, HEADS, D_FF, 0.0, batch_first=True, norm_first=norm == "pre")
-    ours = DecoderLayer(D_MODEL, HEADS, D_FF, norm=norm)
+    ours = build_decoder_layer(D_MODEL, HEADS, D_FF, norm=norm)
     if stacked:
         final = (nn.LayerNorm(D_MODEL), LayerNorm(D_MODEL)) if norm == "pre" else (None, None)
         theirs = nn.TransformerDecoder(theirs, LAYERS, final[0])
-        ours = Decoder([DecoderLayer(D_MODEL, HEADS, D_FF, norm=norm) for _ in range(LAYERS)], final[1])
+        ours = Decoder([build_decoder_layer(D_MODEL, HEADS, D_FF, norm=norm) for _ in range(LAYERS)], final[1])
     random_weights(theirs)
     blocked, padded = their_masks(masks, SEQ)
     _, memory_padded = their_masks("padding" if padded is not None else "none", MEMORY)

@@ -6,10 +6,10 @@ import torch
 
 from tests.properties.models import assert_close
 from transformer_edu import (
-    EncoderLayer,
     LayerNorm,
     MultiHeadAttention,
     RMSNorm,
+    build_encoder_layer,
     scaled_dot_product_attention,
     sinusoidal_table,
 )
@@ -142,7 +142,7 @@ def dropout_spares_the_returned_weights(**shape):
 def order_does_not_matter_without_positions(seed=0, batch=2, seq=5, heads=2):
     """An encoder layer given its tokens in another order gives its outputs in that order."""
     torch.manual_seed(seed)
-    layer, x = EncoderLayer(4 * heads, heads, 16).double(), torch.randn(batch, seq, 4 * heads).double()
+    layer, x = build_encoder_layer(4 * heads, heads, 16).double(), torch.randn(batch, seq, 4 * heads).double()
     order = torch.randperm(seq)
     assert_close(layer(x[:, order]), layer(x)[:, order], 1e-11, "encoder layer on shuffled tokens")
 

@@ -87,15 +87,15 @@ PLACES = {
     "split and merge": ([(MultiHeadAttention, "merge_heads")], lambda known: lambda self, x: known[1](x)),
     "transformer": ([(models, "build_transformer")], as_it_is),
 }
-ORIGINAL_ATTEND = MultiHeadAttention.attend
+ORIGINAL_ATTEND = MultiHeadAttention.attend_in_heads
 
 
-def weights_after_dropout(query, key, value, mask=None, dropout_p=0.0, need_weights=True):
+def weights_after_dropout(query, key, value, mask=None, dropout_p=0.0, need_weights=True, bias=None):
     weights = F.dropout(scaled_dot_product_attention(query, key, value, mask)[1], dropout_p)
     return weights @ value, weights
 
 
-def dropout_forgotten(query, key, value, mask=None, dropout_p=0.0, need_weights=True):
+def dropout_forgotten(query, key, value, mask=None, dropout_p=0.0, need_weights=True, bias=None):
     return scaled_dot_product_attention(query, key, value, mask, 0.0, need_weights)
 
 
@@ -104,14 +104,14 @@ def distance_in_place_of_product(query, key, value, mask=None):
     return weights @ value, weights
 
 
-def record_the_unmasked_weights(self, q, k, v, mask):
+def record_the_unmasked_weights(self, q, k, v, mask, score_bias=None):
     if self.recorder is None:
         return ORIGINAL_ATTEND(self, q, k, v, mask)
     self.recorder(scaled_dot_product_attention(q, k, v)[1])
     return self.output_projection(self.merge_heads(scaled_dot_product_attention(q, k, v, mask)[0]))
 
 
-def projected_before_zeroing(self, q, k, v, mask):
+def projected_before_zeroing(self, q, k, v, mask, score_bias=None):
     output = ORIGINAL_ATTEND(self, q, k, v, mask)
     return output if mask is None else output * mask.any(-1, keepdim=True)
 
@@ -133,15 +133,17 @@ OWN = {
     "dropout forgotten": (FORMULA, dropout_forgotten),
     "distance in place of product": (FORMULA, distance_in_place_of_product),
     "fused without mask": (
-        [(attention, "_fused_attention")],
-        lambda q, k, v, mask, dropout_p: F.scaled_dot_product_attention(q, k, v),
+        [(attention, "fused_attention")],
+        lambda q, k, v, mask, dropout_p, score_bias: F.scaled_dot_product_attention(q, k, v),
     ),
     "fused with the mask inverted": (
-        [(attention, "_fused_attention")],
-        lambda q, k, v, mask, dropout_p: F.scaled_dot_product_attention(q, k, v, None if mask is None else ~mask),
+        [(attention, "fused_attention")],
+        lambda q, k, v, mask, dropout_p, score_bias: F.scaled_dot_product_attention(
+            q, k, v, None if mask is None else ~mask
+        ),
     ),
-    "the unmasked weights are recorded": ([(MultiHeadAttention, "attend")], record_the_unmasked_weights),
-    "zeroed after the projection": ([(MultiHeadAttention, "attend")], projected_before_zeroing),
+    "the unmasked weights are recorded": ([(MultiHeadAttention, "attend_in_heads")], record_the_unmasked_weights),
+    "zeroed after the projection": ([(MultiHeadAttention, "attend_in_heads")], projected_before_zeroing),
     "maps under short names": ([(record, "_short_name")], lambda path: path.rsplit(".", 1)[-1]),
     "nothing is detached": ([(torch.Tensor, "detach")], as_it_is),
     "no causal mask": (

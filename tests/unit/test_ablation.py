@@ -77,11 +77,12 @@ def test_without_the_relu_the_feed_forward_part_is_affine():
 
 def test_without_scaling_the_scores_are_the_products():
     attention = without("1/√d_k").encoder.layers[0].self_attention
-    q, k, v = torch.randn(3, 1, 4, 3, 16)
+    x, (k, v) = torch.randn(1, 3, 64), torch.randn(2, 1, 4, 3, 16)
+    q = attention.split_heads(attention.query_projection(x))
     expected = scaled_dot_product_attention(q * math.sqrt(16), k, v)[0]
     torch.testing.assert_close(expected, torch.softmax(q @ k.transpose(-2, -1), -1) @ v)
     merged = attention.output_projection(attention.merge_heads(expected))
-    torch.testing.assert_close(attention.attend(q, k, v, None), merged)
+    torch.testing.assert_close(attention.attend(x, (k, v)), merged)
 
 
 def test_recipes_without_warm_up_and_without_the_fall():

@@ -12,10 +12,11 @@ from safetensors.torch import save_file
 from transformer_edu import Transformer, TransformerConfig, build_transformer
 from transformer_edu.book.exercises.checks.components.parameter_count import count
 from transformer_edu.training import load_model, read_extra, save_model
-from transformer_edu.translate.saving import checkpoint, size, tensor_file
+from transformer_edu.translate.saving import checkpoint, registry, size, tensor_file
 from transformer_edu.translate.saving.size import check_memory, parameter_count
 from transformer_edu.translate.saving.tensor_file import write_tensors
 
+FORMAT = registry.FORMAT.format("Transformer")
 FIELDS = {"d_model": 16, "num_heads": 2, "d_ff": 32, "num_layers": 2, "max_len": 20}
 
 
@@ -80,6 +81,18 @@ def test_somebody_elses_file_is_refused(tmp_path):
         load_model(path)
 
 
+def test_a_file_of_an_unknown_family_is_refused_and_the_known_ones_are_listed(model, tmp_path):
+    path, header = tmp_path / "gpt.safetensors", {"config": asdict(model.config), "extra": {}}
+    write_tensors(path, checkpoint.distinct_weights(model), header, registry.FORMAT.format("Unheard"))
+    with pytest.raises(ValueError, match=r"'transformer_edu\.Unheard/1', expected .*'transformer_edu\.Transformer/1'"):
+        load_model(path)
+
+
+def test_a_name_belongs_to_one_family():
+    with pytest.raises(ValueError, match="'Transformer' of TransformerConfig"):
+        registry.register("Transformer", dict, torch.nn.Linear)
+
+
 @pytest.fixture
 def nothing_is_built(model, monkeypatch):
     monkeypatch.setattr(Transformer, "__init__", lambda *_: pytest.fail("something was built"))
@@ -88,7 +101,7 @@ def nothing_is_built(model, monkeypatch):
 def write_crafted(model, path, **fields):
     """A file whose checksum is right: the model's own weights under another configuration."""
     config = asdict(model.config) | fields
-    write_tensors(path, checkpoint.distinct_weights(model), {"config": config, "extra": {}}, checkpoint.FORMAT)
+    write_tensors(path, checkpoint.distinct_weights(model), {"config": config, "extra": {}}, FORMAT)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +132,7 @@ def test_a_crafted_configuration_is_refused_by_name_before_anything_is_built(
 def test_weights_that_are_no_fractions_are_refused(model, nothing_is_built, tmp_path):
     weights = {name: weight.to(torch.complex64) for name, weight in checkpoint.distinct_weights(model).items()}
     header = {"config": asdict(model.config), "extra": {}}
-    write_tensors(tmp_path / "crafted.safetensors", weights, header, checkpoint.FORMAT)
+    write_tensors(tmp_path / "crafted.safetensors", weights, header, FORMAT)
     with pytest.raises(ValueError, match=r"crafted\.safetensors .* must hold floating-point numbers"):
         load_model(tmp_path / "crafted.safetensors")
 
@@ -127,8 +140,8 @@ def test_weights_that_are_no_fractions_are_refused(model, nothing_is_built, tmp_
 HEADERS = {
     "null": "null",
     "a list": "[]",
-    "a list for the configuration": json.dumps({"format": checkpoint.FORMAT, "config": []}),
-    "no configuration": json.dumps({"format": checkpoint.FORMAT}),
+    "a list for the configuration": json.dumps({"format": FORMAT, "config": []}),
+    "no configuration": json.dumps({"format": FORMAT}),
     "nested too deeply": "[" * 100_000,
     "NaN": '{"format": "transformer_edu.Transformer/1", "config": {"dropout": NaN}}',
     "a number beyond all floats": '{"format": "transformer_edu.Transformer/1", "config": {"dropout": 1e999}}',
@@ -151,7 +164,7 @@ def test_any_other_header_is_an_error_that_names_the_file(header, read, tmp_path
 
 
 def test_only_models_and_json_can_be_saved(as_readers_run_it, model, tmp_path):
-    with pytest.raises(TypeError, match="model must be a Transformer, got Linear"):
+    with pytest.raises(TypeError, match=r"model must be a Transformer.*, got Linear"):
         save_model(torch.nn.Linear(2, 2), tmp_path / "m")
     with pytest.raises(TypeError, match="extra must hold what JSON can hold"):
         save_model(model, tmp_path / "m", {"tensor": torch.zeros(2)})

@@ -12,7 +12,7 @@ from sacrebleu.metrics import BLEU
 from torch import nn
 
 import transformer_edu as te
-from tests.unit.checked import COMPONENTS, diagnosis, failure, run, told
+from tests.unit.checked import COMPONENTS, failure, run, told
 from transformer_edu import checks
 from transformer_edu.book.exercises.checks import components
 from transformer_edu.book.exercises.checks.components.beam_search import best_answer
@@ -76,10 +76,10 @@ class LinearEmbedding(nn.Module):
         return self.linear(self.linear.out_features**0.5 * one_hot)
 
 
-def test_the_package_s_part_whose_table_the_model_draws_passes_without_that_trial(capsys):
-    checks.check_input_embedding(te.InputEmbedding, drawn=False)
-    assert "5 checks passed" in capsys.readouterr().out
-    assert diagnosis("input embedding", te.InputEmbedding).startswith("the table is drawn from N(0, 1)")
+@pytest.mark.parametrize(("drawn", "trials"), [(True, 6), (False, 5)])
+def test_the_package_s_embedding_passes_with_the_trial_of_its_table_and_without(drawn, trials, capsys):
+    checks.check_input_embedding(te.InputEmbedding, drawn=drawn)
+    assert f"{trials} checks passed" in capsys.readouterr().out
 
 
 def table_with_loops(max_len, d_model):
@@ -171,19 +171,17 @@ class AsModule(nn.Module):
         return self.function(*inputs[: self.takes])
 
 
-def in_turn(norms):
-    """A make_norm that hands out these norms one after another."""
-    remaining = iter(norms)
-    return lambda d_model: AsModule(next(remaining))
-
-
 def the_packages_decoder_layer(x, memory, self_attention, cross_attention, feed_forward, norms):
     parts = {
         "self_attention": AsModule(self_attention, takes=3),
         "cross_attention": AsModule(cross_attention, takes=3),
         "feed_forward": AsModule(feed_forward),
     }
-    return te.DecoderLayer(x.shape[-1], 1, 1, **parts, make_norm=in_turn(norms))(x, memory)
+    layer = te.DecoderLayer(**parts, residual=te.ResidualConnection(nn.Identity()))
+    residuals = layer.self_attention_residual, layer.cross_residual, layer.feed_forward_residual
+    for residual, norm in zip(residuals, norms, strict=True):
+        residual.norm = AsModule(norm)
+    return layer(x, memory)
 
 
 def decoder_layer_with_named_arguments(x, memory, self_attention, cross_attention, feed_forward, norms):

@@ -11,6 +11,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from tests.properties.models import BOS, EOS
 from transformer_edu import (
+    RMSNorm,
     Transformer,
     beam_search,
     build_transformer,
@@ -54,7 +55,10 @@ def test_every_part_that_has_a_quick_class_gets_it_and_gives_it_back():
     one = model()
     before = [type(module) for module in one.modules()]
     assert fast.switch_on(one) is one
-    assert {type(module) for module in one.modules()} >= set(switch.QUICK.values()) - {switch.QUICK[SummedLoss]}
+    assert {type(module) for module in one.modules()} >= set(switch.QUICK.values()) - {
+        switch.QUICK[SummedLoss],
+        switch.QUICK[RMSNorm],
+    }
     assert isinstance(one, Transformer)
     assert str(one) == str(model())
     assert [type(module) for module in fast.switch_off(one).modules()] == before
@@ -189,4 +193,4 @@ def test_compiled_and_exported_it_takes_any_batch_and_any_lengths(build):
 
 def test_it_can_be_differentiated_twice_and_transformed(built):
     for mine, other in zip(derivatives(built), derivatives(model()), strict=True):
-        torch.testing.assert_close(mine, other, rtol=1e-3, atol=1e-3 * float(other.abs().max()))
+        torch.testing.assert_close(mine, other, rtol=1e-3, atol=max(1e-3 * float(other.abs().max()), 1e-6))

@@ -159,8 +159,19 @@ def loaded(path):
     return place
 
 
+def by_sizes(name):
+    """The package's part, built of sizes as a reader's is: its own class takes parts."""
+
+    def build(*sizes):
+        return CLASSES[name].ours(*sizes)
+
+    build.__name__ = name
+    return build
+
+
 def test_the_package_s_own_parts_fit(capsys):
     parts = {name: getattr(te, name) for name in CLASSES if name != "Transformer"}
+    parts |= {name: by_sizes(name) for name in ("ResidualConnection", "EncoderLayer", "DecoderLayer")}
     checks.check_fit(*parts.values())
     assert capsys.readouterr().out.count("✓") == len(parts)
 
@@ -183,7 +194,9 @@ def test_what_is_kept_can_be_imported_and_is_replaced_by_what_is_kept_later(tmp_
     assert "middle" in text
     assert "centred" not in text
     x = torch.randn(2, 3, 8)
-    torch.testing.assert_close(mine["ResidualConnection"](8)(x, torch.tanh), te.ResidualConnection(8)(x, torch.tanh))
+    torch.testing.assert_close(
+        mine["ResidualConnection"](8)(x, torch.tanh), te.ResidualConnection(te.LayerNorm(8))(x, torch.tanh)
+    )
 
 
 @pytest.mark.parametrize(

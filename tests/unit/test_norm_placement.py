@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from transformer_edu import ResidualConnection
+from transformer_edu import LayerNorm, ResidualConnection
 from transformer_edu.book.figures import NormPlacement
 from transformer_edu.book.figures.norm_placement_data import (
     BLACK,
@@ -53,7 +53,7 @@ def test_layer_is_the_books_residual_connection(placement):
         sublayer[2].weight.copy_(w_2[0].T)
     x = X.float()[None]
     ours = layer(x, x, w_1, w_2, placement)
-    torch.testing.assert_close(ours, ResidualConnection(8, norm=placement)(x[None], sublayer)[0])
+    torch.testing.assert_close(ours, ResidualConnection(LayerNorm(8), pre=placement == "pre")(x[None], sublayer)[0])
 
 
 def test_post_norm_gives_every_layer_the_same_length_and_pre_norm_grows():

@@ -6,10 +6,12 @@ from torch import nn
 
 from tests.properties.models import SOURCE, TARGET, small_model, traces
 from transformer_edu import (
-    DecoderLayer,
     Encoder,
     EncoderLayer,
     MultiHeadAttention,
+    ResidualConnection,
+    build_decoder_layer,
+    build_encoder_layer,
     record_activations,
     record_attention,
 )
@@ -136,17 +138,17 @@ def test_of_two_recordings_both_hear_activations_and_the_inner_one_attention():
 @pytest.mark.parametrize(
     ("record", "part", "arguments", "names"),
     [
-        (record_activations, EncoderLayer(8, 2, 16), 1, ENCODER_LAYER),
-        (record_activations, DecoderLayer(8, 2, 16), 2, DECODER_LAYER),
+        (record_activations, build_encoder_layer(8, 2, 16), 1, ENCODER_LAYER),
+        (record_activations, build_decoder_layer(8, 2, 16), 2, DECODER_LAYER),
         (
             record_activations,
-            Encoder([EncoderLayer(8, 2, 16)]),
+            Encoder([build_encoder_layer(8, 2, 16)]),
             1,
             ["positional", *(f"0.{name}" for name in ENCODER_LAYER), "output"],
         ),
         (record_attention, MultiHeadAttention(8, 2), 3, ["attention"]),
-        (record_attention, DecoderLayer(8, 2, 16), 2, ["self", "cross"]),
-        (record_attention, Encoder([EncoderLayer(8, 2, 16)]), 1, ["0.self"]),
+        (record_attention, build_decoder_layer(8, 2, 16), 2, ["self", "cross"]),
+        (record_attention, Encoder([build_encoder_layer(8, 2, 16)]), 1, ["0.self"]),
     ],
 )
 def test_a_part_alone_has_the_short_names(record, part, arguments, names):
@@ -169,7 +171,7 @@ def test_a_custom_attention_with_a_recorder_is_recorded():
                 self.recorder(weights)
             return value.mean(1, keepdim=True).expand_as(query)
 
-    layer = EncoderLayer(8, 2, 16, self_attention=Uniform())
+    layer = EncoderLayer(Uniform(), nn.Identity(), ResidualConnection(nn.Identity()))
     with record_attention(layer) as maps:
         layer(torch.randn(2, 4, 8))
     assert maps["self"].tolist() == torch.full((2, 1, 4, 4), 0.25).tolist()

@@ -8,11 +8,14 @@ from torch import nn
 from transformer_edu import (
     DecoderLayer,
     EncoderLayer,
+    InputEmbedding,
+    LayerNorm,
     PositionwiseFeedForward,
     ResidualConnection,
     RMSNorm,
     Transformer,
     build_transformer,
+    checks,
 )
 
 SMALL = {"d_model": 8, "num_heads": 2, "d_ff": 16, "num_layers": 2, "dropout": 0.0, "max_len": 20}
@@ -37,15 +40,21 @@ def test_tied_matrices_are_one_parameter_before_and_after_a_step(tie):
     assert (source is target) == (tie == "all")
 
 
-def test_built_matrices_are_xavier_uniform_and_biases_zero():
+def test_built_matrices_are_xavier_uniform_embeddings_normal_and_biases_zero():
     torch.manual_seed(0)
     model = build_transformer(100, 100, **SMALL)
     for name, parameter in model.named_parameters():
-        if parameter.dim() > 1:
+        if name.endswith("lookup.weight"):
+            assert abs(parameter.std() * SMALL["d_model"] ** 0.5 - 1) < 0.1, name
+        elif parameter.dim() > 1:
             bound = (6 / sum(parameter.shape)) ** 0.5
             assert 0.8 * bound < parameter.abs().max() <= bound, name
         else:
             assert torch.equal(parameter, torch.full_like(parameter, float(name.endswith("norm.weight")))), name
+
+
+def test_an_embedding_starts_with_vectors_of_variance_one():
+    checks.check_input_embedding(InputEmbedding)
 
 
 def test_no_two_layers_start_alike():
@@ -73,7 +82,7 @@ def test_feed_forward_bends_by_the_activation_that_is_named(activation, referenc
 
 def test_residual_dropout_falls_on_the_sublayer_not_on_x():
     torch.manual_seed(0)
-    residual, x = ResidualConnection(64, dropout=0.5, norm="pre"), torch.zeros(4, 8, 64)
+    residual, x = ResidualConnection(LayerNorm(64), dropout=0.5, pre=True), torch.zeros(4, 8, 64)
     out = residual(x + 1, torch.ones_like)
     assert set(out.unique().tolist()) == {1.0, 3.0}
 
@@ -81,13 +90,12 @@ def test_residual_dropout_falls_on_the_sublayer_not_on_x():
 @pytest.mark.parametrize("layer_type", [EncoderLayer, DecoderLayer])
 def test_every_part_can_be_replaced(layer_type):
     class Nothing(nn.Module):
-        def forward(self, query, key, value, mask=None, *cache):
+        def forward(self, query, key, value, mask=None):
             return torch.zeros_like(query)
 
     crossing = {"cross_attention": Nothing()} if layer_type is DecoderLayer else {}
-    layer = layer_type(
-        8, 2, 16, self_attention=Nothing(), feed_forward=nn.Sequential(), make_norm=RMSNorm, norm="pre", **crossing
-    )
+    residual = ResidualConnection(RMSNorm(8), pre=True)
+    layer = layer_type(self_attention=Nothing(), feed_forward=nn.Sequential(), residual=residual, **crossing)
     x = torch.randn(1, 3, 8)
     out = layer(x, x) if crossing else layer(x)
     torch.testing.assert_close(out, x + layer.feed_forward_residual.norm(x))

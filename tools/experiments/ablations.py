@@ -16,6 +16,7 @@ from transformer_edu.book.experiments.removed_parts import (
     without_scaling,
 )
 from transformer_edu.data import encode_pairs, iterate_batches, train_pairs, vocabularies
+from transformer_edu.support.initialization import xavier_initialize
 from transformer_edu.support.seeds import seeded
 from transformer_edu.support.threads import one_thread
 from transformer_edu.training.grammar_model import (
@@ -29,7 +30,7 @@ from transformer_edu.training.grammar_model import (
     loss_curve,
 )
 from transformer_edu.training.loop import train
-from transformer_edu.transformer import Transformer, TransformerConfig, build_transformer
+from transformer_edu.transformer import Transformer, TransformerConfig
 
 SEEDS = (0, 1, 2)
 
@@ -85,7 +86,8 @@ def ablations() -> list[Ablation]:
 def new_ablated_model(ablation: Ablation, seed: int) -> Transformer:
     """An untrained model with the part taken out; what is left starts with the weights that it has in the whole."""
     with seeded(seed):
-        model = build_transformer(**vars(ablation.config))
+        model = Transformer(ablation.config)
+        xavier_initialize(model)  # as `new_grammar_model`
     if ablation.change is not None:
         ablation.change(model)
     return model

@@ -8,13 +8,14 @@ from torch import nn
 
 from transformer_edu.book.experiments import experiment
 from transformer_edu.data import encode_pairs, held_out_pairs, iterate_batches, make_batch, train_pairs, vocabularies
+from transformer_edu.support.initialization import xavier_initialize
 from transformer_edu.support.shapes import Tensor
 from transformer_edu.training import evaluate_loss, train
-from transformer_edu.transformer import Transformer, build_transformer
+from transformer_edu.transformer import Transformer, TransformerConfig
 
 SEEDS = (0, 1, 2)
 STEPS = 250
-SIZE = {"d_model": 32, "num_heads": 4, "d_ff": 64, "num_layers": 2, "dropout": 0.0, "max_len": 32}
+SIZE: dict[str, Any] = {"d_model": 32, "num_heads": 4, "d_ff": 64, "num_layers": 2, "dropout": 0.0, "max_len": 32}
 
 Change = Callable[[Tensor], Tensor]  # of a mask (batch, 1, q_len, k_len)
 
@@ -75,7 +76,9 @@ def record_decoder_mistakes(seeds: Sequence[int] = SEEDS, steps: int = STEPS, se
     for seed in seeds:
         for mistake in MISTAKES:
             torch.manual_seed(seed)
-            model = break_masks(build_transformer(len(english), len(french), **SIZE), mistake)
+            model = Transformer(TransformerConfig(len(english), len(french), **SIZE))
+            xavier_initialize(model)
+            model = break_masks(model, mistake)
             batches = iterate_batches(pairs, 64, seed=seed, epochs=None)
             train(model, batches, steps=steps, learning_rate=0.002, smoothing=0.0, progress=False)
             with torch.no_grad():

@@ -18,14 +18,15 @@ from torch import nn
 from transformer_edu.book.experiments import experiment
 from transformer_edu.book.experiments.removed_parts import NoResidual, take_out
 from transformer_edu.embedding import InputEmbedding, ProjectionLayer
-from transformer_edu.encoder import Encoder, EncoderLayer
+from transformer_edu.encoder import Encoder
 from transformer_edu.normalization import LayerNorm
 from transformer_edu.positional import PositionalEncoding
 from transformer_edu.residual import ResidualConnection
+from transformer_edu.support.initialization import xavier_initialize
 from transformer_edu.support.seeds import seeded
 from transformer_edu.support.shapes import Int, Tensor
 from transformer_edu.support.validation import check_choice, check_number, check_positive_integer
-from transformer_edu.transformer import xavier_initialize
+from transformer_edu.transformer import build_encoder_layer
 
 VOCAB_SIZE = 8  # knowing nothing costs ln 8 = 2.08 nats
 LENGTH = 8
@@ -51,7 +52,9 @@ def new_sorter(placement: str, num_layers: int, seed: int = 0) -> nn.Sequential:
     check_positive_integer("num_layers", num_layers)
     pre = placement == "pre"
     with seeded(seed):
-        layers = [EncoderLayer(D_MODEL, NUM_HEADS, D_FF, norm="pre" if pre else "post") for _ in range(num_layers)]
+        layers = [
+            build_encoder_layer(D_MODEL, NUM_HEADS, D_FF, norm="pre" if pre else "post") for _ in range(num_layers)
+        ]
         model = nn.Sequential(
             InputEmbedding(VOCAB_SIZE, D_MODEL),
             PositionalEncoding(D_MODEL, max_len=LENGTH),
@@ -60,7 +63,7 @@ def new_sorter(placement: str, num_layers: int, seed: int = 0) -> nn.Sequential:
         )
         xavier_initialize(model)
     if placement == "no residual":
-        take_out(model, ResidualConnection, lambda _: NoResidual(D_MODEL))
+        take_out(model, ResidualConnection, lambda part: NoResidual(part.norm))
     return model
 
 

@@ -6,7 +6,7 @@ asked for 200 held-out sentences.
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -17,18 +17,19 @@ from transformer_edu.book.experiments import experiment
 from transformer_edu.data import encode_pairs, held_out_pairs, iterate_batches, train_pairs, vocabularies
 from transformer_edu.data.vocabulary import IdPair
 from transformer_edu.embedding import InputEmbedding
+from transformer_edu.support.initialization import xavier_initialize
 from transformer_edu.support.seeds import seeded
 from transformer_edu.support.shapes import Float, Int, Tensor
 from transformer_edu.support.validation import check_boolean, check_choice, check_positive_integer
 from transformer_edu.training.evaluate import exact_match
 from transformer_edu.training.grammar_model import BATCH_SIZE, SMOOTHING, grammar_config, grammar_learning_rate
 from transformer_edu.training.loop import evaluate_loss, train
-from transformer_edu.transformer import Transformer, build_transformer
+from transformer_edu.transformer import Transformer
 
 STEPS = 300
 SENTENCES = 200  # held out
 SEEDS = (0, 1, 2)
-STARTS = ("N(0, 1)", "Xavier", "N(0, 1/d)")  # nn.Embedding's own; build_transformer's; variance 1/d_model
+STARTS = ("N(0, 1)", "Xavier", "N(0, 1/d)")  # nn.Embedding's own; the grammar model's; build_transformer's
 TYINGS = ("none", "target")
 
 
@@ -61,7 +62,8 @@ def new_model(start: str, factor: bool, tying: str = "none", seed: int = 0) -> T
     check_choice("tying", tying, TYINGS)
     check_positive_integer("seed", seed, minimum=0)
     with seeded(seed):
-        model = build_transformer(**{**vars(grammar_config()), "tie_embeddings": tying})
+        model = Transformer(replace(grammar_config(), tie_embeddings=tying))
+        xavier_initialize(model)
         for embedding in (model.source_embedding, model.target_embedding) if start != "Xavier" else ():
             nn.init.normal_(embedding.lookup.weight, std=1.0 if start == "N(0, 1)" else embedding.d_model**-0.5)
         if not factor:

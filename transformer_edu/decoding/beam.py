@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import torch
 
-from transformer_edu.decoding.greedy import answer_limits, check_search, next_token_logits
+from transformer_edu.decoding.greedy import answer_limits, check_search
+from transformer_edu.decoding.writer import WritingModel
 from transformer_edu.support.modes import evaluation_mode
 from transformer_edu.support.shapes import Float, Int, Tensor
 from transformer_edu.support.validation import check_number, check_positive_integer
-from transformer_edu.transformer import Transformer
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def length_normalizer(length: int, length_penalty: float) -> float:
 
 @torch.no_grad()
 def beam_search(
-    model: Transformer,
+    model: WritingModel,
     source: Int[Tensor, "batch source_seq"],
     bos_id: int,
     eos_id: int,
@@ -48,7 +48,9 @@ def beam_search(
     done when nothing that is still kept could become better than the `n_best` answers put aside, or at its limit.
 
     Args:
-        model, source, bos_id, eos_id, max_len: as in `greedy_search`.
+        model: a Transformer, or another that is a `WritingModel`; source: ids (batch, source_seq), padded.
+        bos_id, eos_id: ids of the begin and end tokens.
+        max_len: most tokens in an answer, the begin token counted; None: the source's tokens and 50 more.
         beam_size: 1 with a length_penalty of 0 is greedy search.
         length_penalty: see `length_normalizer`; the paper uses a beam of 4 and 0.6.
         n_best: how many answers to look for, at most beam_size; None: beam_size.
@@ -61,7 +63,7 @@ def beam_search(
         raise ValueError(f"n_best must be at most beam_size={beam_size}, got {n_best}")
     limits = answer_limits(model, source, max_len).tolist()
     beams = [_Beam(limit, length_penalty, n_best or beam_size) for limit in limits]
-    with evaluation_mode(model):
+    with evaluation_mode(model):  # type: ignore[arg-type]  # it is a module as well
         _search(model, source, beams, bos_id, eos_id, beam_size)
     return [beam.best for beam in beams]
 
@@ -89,14 +91,14 @@ class _Beam:
         return length >= self.limit or (len(self.best) == self.n_best and self.best[-1].score >= hope)
 
 
-def _search(model: Transformer, source: Tensor, beams: list[_Beam], bos_id: int, eos_id: int, size: int) -> None:
-    memory, cache = model.encode(source).repeat_interleave(size, dim=0), model.start_cache()
-    source = source.repeat_interleave(size, dim=0)  # (batch * size, source_seq)
-    ids = torch.full((source.shape[0], 1), bos_id, dtype=torch.long, device=source.device)
+def _search(model: WritingModel, source: Tensor, beams: list[_Beam], bos_id: int, eos_id: int, size: int) -> None:
+    writer = model.start(source)
+    writer.reorder(torch.arange(len(beams), device=source.device).repeat_interleave(size))  # (batch * size)
+    ids = torch.full((len(beams) * size, 1), bos_id, dtype=torch.long, device=source.device)
     log_probs = torch.full((len(beams), size), -torch.inf, device=source.device)
     log_probs[:, 0] = 0.0  # all partial answers of a sentence are the same at first: only one may be continued
     while beams:
-        logits = next_token_logits(model, ids[:, -1:], memory, source, cache)  # (batch * size, vocab)
+        logits = writer.next_logits(ids[:, -1:])  # (batch * size, vocab)
         logits[:, [model.config.pad_id, bos_id]] = -torch.inf
         steps = torch.log_softmax(logits, dim=-1, dtype=log_probs.dtype).unflatten(0, (-1, size))
         scores, rows, tokens = _best_continuations(log_probs[..., None] + steps, 2 * size)
@@ -104,14 +106,11 @@ def _search(model: Transformer, source: Tensor, beams: list[_Beam], bos_id: int,
         log_probs, rows, tokens = _unfinished(scores, rows, tokens, eos_id, size)
         ids = torch.cat([ids[rows.flatten()], tokens.flatten()[:, None]], dim=1)
         going = _going_on(beams, ids.unflatten(0, (-1, size)), log_probs)
-        if len(going) == len(beams):  # rows only change places inside their sentence
-            cache.reorder(rows.flatten(), same_sources=True)
-            continue
-        kept = torch.tensor(going, dtype=torch.long, device=source.device)
-        rows, beams, log_probs = rows[kept].flatten(), [beams[index] for index in going], log_probs[kept]
-        ids = ids.unflatten(0, (-1, size))[kept].flatten(0, 1)
-        memory, source = memory[rows], source[rows]
-        cache.reorder(rows)
+        if len(going) < len(beams):
+            kept = torch.tensor(going, dtype=torch.long, device=source.device)
+            beams, rows, log_probs = [beams[index] for index in going], rows[kept], log_probs[kept]
+            ids = ids.unflatten(0, (-1, size))[kept].flatten(0, 1)
+        writer.reorder(rows.flatten())
 
 
 def _best_continuations(

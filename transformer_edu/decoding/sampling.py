@@ -3,14 +3,14 @@
 import torch
 
 from transformer_edu.decoding.greedy import generate
+from transformer_edu.decoding.writer import WritingModel
 from transformer_edu.support.shapes import Float, Int, Tensor
 from transformer_edu.support.validation import check_number, check_positive_integer
-from transformer_edu.transformer import Transformer
 
 
 @torch.no_grad()
 def sample(
-    model: Transformer,
+    model: WritingModel,
     source: Int[Tensor, "batch source_seq"],
     bos_id: int,
     eos_id: int,

@@ -11,36 +11,37 @@ from transformer_edu.fast.dropout import draws_quickly, dropout
 from transformer_edu.fast.linear import Linear
 from transformer_edu.fast.products import Weights
 from transformer_edu.fast.search import current_search, search_with_products
-from transformer_edu.support.arguments import check_all_vectors
-from transformer_edu.support.cache import KeyValueCache
+from transformer_edu.support.cache import HeadVectors, KeysValues
 from transformer_edu.support.plain import has_hooks
-from transformer_edu.support.shapes import Float, Mask, Tensor
+from transformer_edu.support.shapes import Tensor, Vectors
+from transformer_edu.support.validation import check_vectors
 
 
 class MultiHeadAttention(attention.MultiHeadAttention):
     """`transformer_edu.MultiHeadAttention` in all but speed."""
 
-    def forward(
-        self,
-        query: Float[Tensor, "batch q_len d_model"],
-        key: Float[Tensor, "batch k_len d_model"],
-        value: Float[Tensor, "batch k_len d_model"],
-        mask: Mask | None = None,
-        cache: KeyValueCache | None = None,
-    ) -> Float[Tensor, "batch q_len d_model"]:
-        """As in the plain class; in a search, self-attention multiplies once instead of three times."""
-        search = search_with_products(query)
-        if search is None or not (query is key is value) or not self._can_join_projections():
-            return super().forward(query, key, value, mask, cache)
-        check_all_vectors(self.d_model, query=query)
-        projected = search.product(self, query, self._joined_weights)  # (batch, q_len, 3 d_model)
-        q, k, v = (self.split_heads(part) for part in projected.chunk(3, dim=-1))
-        if cache is not None:
-            k, v = cache.append(k, v)
-        return self.attend(q, k, v, mask)
+    def keys_values(self, x: Vectors, offset: int = 0) -> KeysValues:
+        """Keys and values of x; those of a search's newest tokens come out of one product with their queries."""
+        search = search_with_products(x)
+        if search is None or x.shape[1] > 1 or not self._can_join_projections():
+            return super().keys_values(x, offset)
+        check_vectors("x", x, self.d_model)
+        projected = search.product(self, x, self._joined_weights)  # (batch, 1, d_model and twice the keys' length)
+        sizes = [part.out_features for part in self._projections()]
+        q, k, v = (self.split_heads(part) for part in projected.split(sizes, dim=-1))
+        if self.rotate is not None:
+            q, k = self.rotate(q, offset), self.rotate(k, offset)
+        search.keep_queries(self, x, q)
+        return k, v
+
+    def queries(self, x: Vectors, offset: int = 0) -> HeadVectors:
+        """x W_Q in heads; it may have been computed already."""
+        search = current_search()
+        kept = None if search is None else search.kept_queries(self, x)
+        return super().queries(x, offset) if kept is None else kept
 
     def _can_join_projections(self) -> bool:
-        alike = len({(part.weight.shape, part.bias is None) for part in self._projections()}) == 1
+        alike = len({(part.in_features, part.bias is None) for part in self._projections()}) == 1
         return alike and all(type(part) is Linear and not has_hooks(part) for part in self._projections())
 
     def _joined_weights(self) -> Weights:
@@ -51,19 +52,22 @@ class MultiHeadAttention(attention.MultiHeadAttention):
     def _projections(self) -> tuple[nn.Linear, ...]:
         return self.query_projection, self.key_projection, self.value_projection
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-        """As in the plain class."""
-        search, recorded = current_search(), self.recorder is not None
-        additive = None if search is None or self.training or recorded else search.additive(mask, q.dtype)
+    def attend_in_heads(
+        self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, score_bias: Tensor | None = None
+    ) -> Tensor:
+        """All heads at once; neighbouring rows of q may share one row of k and v (see `SharedCache`)."""
+        search, usual = current_search(), self.recorder is not None or score_bias is not None
+        additive = None if search is None or self.training or usual else search.additive(mask, q.dtype)
         if additive is not None:
-            return self.output_projection(self.merge_heads(attention_to_sources(q, k, v, additive)))
-        sharing = q.shape[0] // k.shape[0]  # see SharedCache
-        k, v = (x if sharing == 1 else x.repeat_interleave(sharing, dim=0) for x in (k, v))
-        drops = self.training and self.dropout > 0 and not recorded
-        if drops and draws_quickly(q, q[..., 0].numel() * k.shape[-2]):
-            heads = _attention_with_dropout(q, k, v, mask, self.dropout)
+            heads = attention_to_sources(q, self.for_each_query(k), self.for_each_query(v), additive)
             return self.output_projection(self.merge_heads(heads))
-        return super().attend(q, k, v, mask)
+        sharing = q.shape[0] // k.shape[0]
+        k, v = (x if sharing == 1 else x.repeat_interleave(sharing, dim=0) for x in (k, v))
+        drops = self.training and self.dropout > 0 and not usual
+        if drops and draws_quickly(q, q[..., 0].numel() * k.shape[-2]):
+            heads = _attention_with_dropout(q, self.for_each_query(k), self.for_each_query(v), mask, self.dropout)
+            return self.output_projection(self.merge_heads(heads))
+        return super().attend_in_heads(q, k, v, mask, score_bias)
 
 
 def attention_to_sources(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:

@@ -1,12 +1,11 @@
 """A cache that moves and reads less: preallocated buffers for the target's rows, equal sources kept once."""
 
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 import torch
 
-from transformer_edu.fast.search import Search
-from transformer_edu.support.cache import DecoderCache, HeadVectors, KeyValueCache, LayerCache
+from transformer_edu.support.arguments import check_new_rows
+from transformer_edu.support.cache import DecoderCache, HeadVectors, KeysValues, KeyValueCache, LayerCache
 from transformer_edu.support.plain import is_plain
 from transformer_edu.support.shapes import Float, Int, Tensor
 
@@ -14,36 +13,54 @@ ROOM = 64  # rows of a buffer at the least: a usual answer is never moved
 Buffer = Float[Tensor, "batch heads capacity d_head"]
 
 
+class _Rows:
+    """One tensor that grows row by row: the front part of a larger one, so that a new row moves no old one."""
+
+    def __init__(self) -> None:
+        self.buffer: Tensor | None = None
+
+    def joined(self, old: Tensor, new: Tensor) -> Tensor:
+        """`new` behind `old`, which is what this gave last."""
+        if not _may_overwrite(old, new):
+            self.buffer = None
+            return torch.cat([old, new], dim=-2)
+        start, end = old.shape[-2], old.shape[-2] + new.shape[-2]
+        if self.buffer is None or self.buffer.shape[-2] < end or _is_closed(self.buffer):
+            capacity = max(ROOM, 2 * end)  # doubled, so that the old rows are seldom copied
+            self.buffer = _new_buffer(old, old.shape[0], capacity)
+            self.buffer[:, :, :start] = old
+        self.buffer[:, :, start:end] = new
+        return self.buffer[:, :, :end]
+
+    def selected(self, old: Tensor, rows: Tensor) -> Tensor:
+        """These rows of the batch of `old`, which is what this gave last."""
+        if self.buffer is None or not _may_overwrite(old, rows):
+            self.buffer = None
+            return old[rows]
+        self.buffer = _new_buffer(old, len(rows), self.buffer.shape[-2])
+        return torch.index_select(old, 0, rows, out=self.buffer[:, :, : old.shape[-2]])
+
+
 @dataclass
 class BufferedCache(KeyValueCache):
-    """A `KeyValueCache` whose tensors are the front part of larger ones, so that a new row moves no old one.
+    """A `KeyValueCache` with room for more rows. Two must not share it: copy a cache with `copy.deepcopy`."""
 
-    Two caches must not share buffers: copy a cache with `copy.deepcopy`.
-    """
+    _keys: _Rows = field(default_factory=_Rows, repr=False)
+    _values: _Rows = field(default_factory=_Rows, repr=False)
 
-    buffers: dict[str, Tensor] = field(default_factory=dict, repr=False)  # of "key" and "value"
+    def append(self, key: HeadVectors, value: HeadVectors) -> KeysValues:
+        """Put new rows behind the old ones; return all of them."""
+        if self.key is None or self.value is None:
+            return super().append(key, value)
+        check_new_rows("key", self.key, key)
+        check_new_rows("value", self.value, value)
+        self.key, self.value = self._keys.joined(self.key, key), self._values.joined(self.value, value)
+        return self.key, self.value
 
-    def _joined(self, name: str, new: Tensor) -> Tensor:
-        old: Tensor | None = getattr(self, name)
-        if old is None or not _may_overwrite(old, new):
-            self.buffers.clear()
-            return super()._joined(name, new)
-        start, end = old.shape[-2], old.shape[-2] + new.shape[-2]
-        buffer = self.buffers.get(name)
-        if buffer is None or buffer.shape[-2] < end or _is_closed(buffer):
-            capacity = max(ROOM, 2 * end)  # doubled, so that the old rows are seldom copied
-            self.buffers[name] = buffer = _new_buffer(old, old.shape[0], capacity)
-            buffer[:, :, :start] = old
-        buffer[:, :, start:end] = new
-        return buffer[:, :, :end]
-
-    def _selected(self, name: str, rows: Tensor) -> Tensor:
-        old: Tensor = getattr(self, name)
-        if name not in self.buffers or not _may_overwrite(old, rows):
-            self.buffers.pop(name, None)
-            return super()._selected(name, rows)
-        self.buffers[name] = _new_buffer(old, len(rows), self.buffers[name].shape[-2])
-        return torch.index_select(old, 0, rows, out=self.buffers[name][:, :, : old.shape[-2]])
+    def reorder(self, rows: Int[Tensor, " kept"]) -> None:
+        """Keep these rows of the batch, in this order."""
+        if self.key is not None and self.value is not None:
+            self.key, self.value = self._keys.selected(self.key, rows), self._values.selected(self.value, rows)
 
 
 def _new_buffer(like: Tensor, rows: int, capacity: int) -> Buffer:
@@ -69,7 +86,7 @@ class SharedCache(KeyValueCache):
 
     sharing: int = 1
 
-    def append(self, key: HeadVectors, value: HeadVectors) -> tuple[Tensor, Tensor]:
+    def append(self, key: HeadVectors, value: HeadVectors) -> KeysValues:
         """Keep these rows; return what is kept."""
         if self.key is None and not torch.is_grad_enabled() and is_plain(key, value):
             self.sharing = _equal_neighbours(key, value)
@@ -96,22 +113,9 @@ def _equal_neighbours(*tensors: Tensor) -> int:
     return count if equal else 1
 
 
-@dataclass
-class SearchLayerCache(LayerCache):
-    """A `LayerCache` with buffers for the target's rows, and the sources' rows kept once."""
-
-    self_attention: KeyValueCache = field(default_factory=BufferedCache)
-    cross_attention: KeyValueCache = field(default_factory=SharedCache)
-
-
 class SearchCache(DecoderCache):
-    """A `DecoderCache` with buffers, and with what its search computes once."""
+    """A `DecoderCache` with buffers for the target's rows, and the sources' rows kept once."""
 
     def __init__(self, num_layers: int) -> None:
         super().__init__(num_layers)
-        self.layers = [SearchLayerCache() for _ in range(num_layers)]
-        self.search = Search()
-
-    def in_use(self) -> AbstractContextManager[None]:
-        """Each step of a search runs inside this, so that the quick classes find the search."""
-        return self.search.in_use()
+        self.layers = [LayerCache(BufferedCache(), SharedCache()) for _ in range(num_layers)]

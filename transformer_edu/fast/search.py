@@ -25,6 +25,7 @@ class Search:
 
     def __init__(self) -> None:
         self._products: dict[nn.Module, Callable[[Tensor], Tensor]] = {}
+        self._queries: dict[nn.Module, tuple[Tensor, Tensor]] = {}
         self._source: Tensor | None = None
         self._mask: Tensor | None = None
         self._additive: Tensor | None = None
@@ -43,6 +44,15 @@ class Search:
         if module not in self._products:
             self._products[module] = prepared_product(*weights(), x)
         return self._products[module](x)
+
+    def keep_queries(self, module: nn.Module, x: Tensor, queries: Tensor) -> None:
+        """Put an attention's x W_Q aside, which was computed together with x W_K and x W_V."""
+        self._queries[module] = (x, queries)
+
+    def kept_queries(self, module: nn.Module, x: Tensor) -> Tensor | None:
+        """What `keep_queries` put aside for this very x, once."""
+        kept = self._queries.pop(module, None)
+        return kept[1] if kept is not None and kept[0] is x else None
 
     def source_mask(self, source: Int[Tensor, "batch seq"], pad_id: int) -> Bool[Tensor, "batch 1 1 seq"]:
         """The sources' padding mask, always the same tensor for the same sources."""
@@ -73,6 +83,6 @@ def current_search() -> Search | None:
 
 
 def search_with_products(x: Float[Tensor, "... inner"]) -> Search | None:
-    """The same, if x has enough vectors for prepared products."""
+    """The search that is taking a step in this thread, if x has enough vectors for prepared products."""
     search = current_search()
     return None if search is None or x.numel() < ROWS * x.shape[-1] else search

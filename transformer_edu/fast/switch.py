@@ -4,11 +4,12 @@ from typing import TypeVar
 
 from torch import nn
 
-from transformer_edu import attention, transformer
+from transformer_edu import attention, normalization, parts, transformer
 from transformer_edu.fast.attention import MultiHeadAttention
 from transformer_edu.fast.dropout import Dropout
 from transformer_edu.fast.linear import Linear
 from transformer_edu.fast.loss import SummedLoss
+from transformer_edu.fast.normalization import LayerNorm, RMSNorm
 from transformer_edu.fast.transformer import Transformer
 from transformer_edu.support.arguments import check_is
 from transformer_edu.training import loss
@@ -17,6 +18,8 @@ QUICK: dict[type[nn.Module], type[nn.Module]] = {
     nn.Linear: Linear,
     nn.Dropout: Dropout,
     attention.MultiHeadAttention: MultiHeadAttention,
+    normalization.LayerNorm: LayerNorm,
+    parts.RMSNorm: RMSNorm,
     transformer.Transformer: Transformer,
     loss.SummedLoss: SummedLoss,
 }

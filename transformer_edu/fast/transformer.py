@@ -1,9 +1,23 @@
 """A Transformer whose searches compute their masks once and write into preallocated buffers."""
 
 from transformer_edu import transformer
+from transformer_edu.decoding.writer import MemoryWriter
 from transformer_edu.fast.cache import SearchCache
-from transformer_edu.fast.search import current_search
-from transformer_edu.support.shapes import Bool, Ids, Tensor
+from transformer_edu.fast.search import Search, current_search
+from transformer_edu.support.shapes import Bool, Float, Ids, Tensor
+
+
+class QuickWriter(MemoryWriter):
+    """A `MemoryWriter` with what its search computes once."""
+
+    def __init__(self, model: transformer.Transformer, source: Ids) -> None:
+        super().__init__(model, source)
+        self.search = Search()
+
+    def next_logits(self, newest: Ids) -> Float[Tensor, "batch vocab"]:
+        """Scores of the next token; the quick classes of this thread find the search meanwhile."""
+        with self.search.in_use():
+            return super().next_logits(newest)
 
 
 class Transformer(transformer.Transformer):
@@ -13,13 +27,19 @@ class Transformer(transformer.Transformer):
         """An empty cache for decoding a batch step by step."""
         return SearchCache(self.config.num_layers)
 
+    def start(self, source: Ids) -> QuickWriter:
+        """Read the source; what comes back writes its translations."""
+        return QuickWriter(self, source)
+
     def source_mask(self, source: Ids) -> Bool[Tensor, "batch 1 1 seq"]:
-        """As in the plain class; the same tensor at every step of a search."""
+        """Hide the source's padding; the same tensor at every step of a search."""
         search = current_search()
         return super().source_mask(source) if search is None else search.source_mask(source, self.config.pad_id)
 
-    def target_mask(self, target: Ids, offset: int = 0) -> Bool[Tensor, "batch 1 q_len k_len"] | None:
-        """As in the plain class; None for a newest token that may look at all that was written."""
+    def target_mask(  # type: ignore[override]  # attention takes None for a mask that hides nothing
+        self, target: Ids, offset: int = 0
+    ) -> Bool[Tensor, "batch 1 q_len k_len"] | None:
+        """Causal and padding mask together; None for a newest token that may look at all that was written."""
         newest_alone = current_search() is not None and offset == target.shape[1] - 1
         if newest_alone and target.is_cpu and not bool((target == self.config.pad_id).any()):
             return None

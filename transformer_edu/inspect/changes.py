@@ -72,7 +72,7 @@ def changed(model: Transformer, changes: Changes | None = None, **fields_of_chan
     changes = changes if changes is not None else Changes(**fields_of_changes)
     with ExitStack() as stack:
         for module, forward in _replaced(model, changes):
-            name = "attend" if isinstance(module, MultiHeadAttention) else "forward"
+            name = "attend_in_heads" if isinstance(module, MultiHeadAttention) else "forward"
             _put(stack, module, name, forward)
         if changes.unmasked:
             hidden = model.config.pad_id
@@ -145,14 +145,16 @@ def _blocked_in(changes: Changes, name: str) -> list[tuple[int, int]]:
 
 
 def _attend(part: MultiHeadAttention, name: str, changes: Changes) -> Any:
-    """`MultiHeadAttention.attend`, written out and changed."""
+    """`MultiHeadAttention.attend_in_heads`, written out and changed."""
     heads, blocked = _heads_of(changes, name), _blocked_in(changes, name)
 
-    def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+    def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, score_bias: Tensor | None = None) -> Tensor:
+        k, v = part.for_each_query(k), part.for_each_query(v)
         scores = q @ k.transpose(-2, -1) / (1.0 if changes.unscaled else math.sqrt(q.shape[-1]))
+        scores = scores if score_bias is None else scores + score_bias
         may = torch.ones_like(scores, dtype=torch.bool) if mask is None else mask.expand_as(scores).clone()
-        for query, key in blocked:
-            may[..., query : query + 1, key : key + 1] = False
+        for row, column in blocked:
+            may[..., row : row + 1, column : column + 1] = False
         scores = scores.masked_fill(~may, torch.finfo(scores.dtype).min)
         weights = torch.softmax(scores, dim=-1).masked_fill(~may, 0.0)
         for head, how in heads.items():

@@ -10,7 +10,8 @@ from transformer_edu.attention import MultiHeadAttention
 from transformer_edu.decoder import Decoder, DecoderLayer
 from transformer_edu.embedding import InputEmbedding, ProjectionLayer
 from transformer_edu.encoder import Encoder, EncoderLayer
-from transformer_edu.normalization import LayerNorm, RMSNorm
+from transformer_edu.normalization import LayerNorm
+from transformer_edu.parts import RMSNorm
 from transformer_edu.transformer import Transformer
 
 

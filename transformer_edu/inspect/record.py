@@ -75,8 +75,8 @@ def record_activations(model: nn.Module) -> Iterator[dict[str, Tensor]]:
 
     The decoder has the same names, and decoder.0.cross and decoder.0.after_cross between self-attention and
     feed-forward. The projection's output is called logits, (batch, seq, vocab). A part of a model can be recorded
-    too: a layer alone has the names "self", "after_self", and so on. Record whole forward passes: a decoder that
-    goes step by step with a cache computes its cross-attention's keys once, and only that step is recorded.
+    too: a layer alone has the names "self", "after_self", and so on. Record whole forward passes: one that goes step
+    by step with a cache takes its attentions in two steps, and has no "self" and "cross".
 
     >>> from transformer_edu import build_transformer
     >>> import torch

@@ -2,12 +2,16 @@
 
 from typing import Any
 
+from torch import nn
+
 from transformer_edu.support.validation import (
     INTEGER_DTYPES,
     check_boolean,
+    check_broadcasts,
     check_choice,
     check_divisible,
     check_even,
+    check_features,
     check_floating_point,
     check_ids,
     check_mask,
@@ -25,13 +29,13 @@ def check_sizes(**sizes: Any) -> None:
         check_positive_integer(name, value)
 
 
-def check_padded_ids(ids: Any, pad_id: Any) -> None:
+def check_padded_ids(ids: Any, pad_id: Any, name: str = "ids") -> None:
     """Raise unless `ids` are token ids (batch, seq) and `pad_id` could be one of them."""
-    check_tensor("ids", ids)
+    check_tensor(name, ids)
     if ids.dtype not in INTEGER_DTYPES:
-        raise TypeError(f"ids must hold token ids of dtype int64 or int32, got {ids.dtype}")
+        raise TypeError(f"{name} must hold token ids of dtype int64 or int32, got {ids.dtype}")
     if ids.dim() != 2:
-        raise ValueError(f"ids must have shape (batch, seq), got {tuple(ids.shape)}")
+        raise ValueError(f"{name} must have shape (batch, seq), got {tuple(ids.shape)}")
     check_positive_integer("pad_id", pad_id, minimum=0)
 
 
@@ -43,10 +47,20 @@ def check_table(max_len: Any, d_model: Any) -> None:
 
 def check_positioned(x: Any, offset: Any, table: Any) -> None:
     """Raise unless the table has a row for each position of x (batch, seq, d_model), counted from `offset`."""
-    max_len, d_model = table.shape
-    check_vectors("x", x, d_model)
+    check_vectors("x", x, table.shape[1])
+    check_rows(x.shape[1], offset, table)
+
+
+def check_rotated(x: Any, offset: Any, table: Any) -> None:
+    """Raise unless the table has a row for each position of x (..., seq, d_head), counted from `offset`."""
+    check_features("x", x, table.shape[1])
+    check_rows(x.shape[-2], offset, table)
+
+
+def check_rows(seq: int, offset: Any, table: Any) -> None:
+    """Raise unless a table has the rows offset .. offset + seq - 1."""
     check_positive_integer("offset", offset, minimum=0)
-    seq = x.shape[1]
+    max_len = table.shape[0]
     if offset + seq > max_len:
         raise ValueError(
             f"x reaches position {offset + seq - 1} (offset={offset}, seq={seq}), "
@@ -76,7 +90,7 @@ def check_norm(d_model: Any, eps: Any) -> None:
     check_number("eps", eps)
 
 
-def check_attention(query: Any, key: Any, value: Any, mask: Any, dropout_p: Any) -> None:
+def check_attention(query: Any, key: Any, value: Any, mask: Any, dropout_p: Any, score_bias: Any = None) -> None:
     """Raise unless `scaled_dot_product_attention` can be computed of these."""
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         check_tensor(name, tensor)
@@ -94,13 +108,18 @@ def check_attention(query: Any, key: Any, value: Any, mask: Any, dropout_p: Any)
         raise ValueError(f"key and value must have the same length, got {key.shape[-2]} and {value.shape[-2]}")
     if mask is not None:
         check_mask("mask", mask, (*query.shape[:-1], key.shape[-2]))
+    if score_bias is not None:
+        check_tensor("score_bias", score_bias)
+        check_floating_point("score_bias", score_bias)
+        check_broadcasts("score_bias", score_bias, (*query.shape[:-1], key.shape[-2]))
     check_probability("dropout_p", dropout_p)
 
 
-def check_heads(d_model: Any, num_heads: Any, dropout: Any, bias: Any) -> None:
+def check_heads(d_model: Any, num_heads: Any, dropout: Any, bias: Any, num_kv_heads: Any) -> None:
     """Raise unless a multi-head attention can be built of these."""
-    check_sizes(d_model=d_model, num_heads=num_heads)
+    check_sizes(d_model=d_model, num_heads=num_heads, num_kv_heads=num_kv_heads)
     check_divisible("d_model", d_model, "num_heads", num_heads)
+    check_divisible("num_heads", num_heads, "num_kv_heads", num_kv_heads)
     check_probability("dropout", dropout)
     check_boolean("bias", bias)
 
@@ -124,6 +143,17 @@ def check_layers(layers: Any) -> None:
         raise ValueError(f"layers must hold at least one layer, got {layers!r}")
 
 
+def check_parts(**parts: Any) -> None:
+    """Raise unless the parts of a layer are modules that agree about d_model; parts that have none are trusted."""
+    for name, part in parts.items():
+        check_is(name, part, nn.Module)
+    sizes = {name: d for name, part in parts.items() if isinstance(d := getattr(part, "d_model", None), int)}
+    for name, size in sizes.items():
+        first = next(iter(sizes))
+        if size != sizes[first]:
+            raise ValueError(f"{first} and {name} must have the same d_model, got {sizes[first]} and {size}")
+
+
 def check_config(config: Any) -> None:
     """Raise unless every field of a `TransformerConfig` is possible, alone and together with the others."""
     for name in ("source_vocab_size", "target_vocab_size", "d_model", "num_heads", "d_ff", "num_layers", "max_len"):
@@ -131,7 +161,7 @@ def check_config(config: Any) -> None:
     check_divisible("d_model", config.d_model, "num_heads", config.num_heads)
     check_even("d_model", config.d_model)
     check_probability("dropout", config.dropout)
-    check_choice("norm", config.norm, ("post", "pre"))
+    check_placement(config.norm)
     if config.final_norm is not None:
         check_boolean("final_norm", config.final_norm)
     check_positive_integer("pad_id", config.pad_id, minimum=0)
@@ -184,7 +214,6 @@ def check_fields(given: Any, known: Any) -> None:
 def check_decoding(target: Any, memory: Any, source: Any, config: Any) -> None:
     """Raise unless target ids, memory and source ids belong to one batch of a model of this configuration."""
     check_ids("target", target, config.target_vocab_size)
-    check_ids("source", source, config.source_vocab_size)
     check_vectors("memory", memory, config.d_model)
     if target.shape[0] != memory.shape[0] or source.shape != memory.shape[:2]:
         raise ValueError(
@@ -209,8 +238,13 @@ def check_new_targets(old: Any, new: Any) -> None:
         raise ValueError(f"target must have a batch of {old.shape[0]} like the cache, got {new.shape[0]}")
 
 
-def check_residual(d_model: Any, dropout: Any, norm: Any) -> None:
-    """Raise unless a residual connection can be built of these."""
-    check_positive_integer("d_model", d_model)
-    check_probability("dropout", dropout)
+def check_placement(norm: Any) -> None:
+    """Raise unless `norm` says where a norm stands."""
     check_choice("norm", norm, ("post", "pre"))
+
+
+def check_residual(norm: Any, dropout: Any, pre: Any) -> None:
+    """Raise unless a residual connection can be built of these."""
+    check_is("norm", norm, nn.Module)
+    check_probability("dropout", dropout)
+    check_boolean("pre", pre)

@@ -1,7 +1,7 @@
 """Keys and values that decoding has already computed, kept so that each new token costs one new row."""
 
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
@@ -9,6 +9,7 @@ from transformer_edu.support.arguments import check_new_rows, check_new_targets
 from transformer_edu.support.shapes import Float, Int, Tensor
 
 HeadVectors = Float[Tensor, "batch heads seq d_head"]
+KeysValues = tuple[HeadVectors, HeadVectors]
 
 
 @dataclass
@@ -18,43 +19,43 @@ class KeyValueCache:
     key: Tensor | None = None
     value: Tensor | None = None
 
-    def append(self, key: HeadVectors, value: HeadVectors) -> tuple[Tensor, Tensor]:
+    @property
+    def length(self) -> int:
+        """Number of positions whose keys and values are kept."""
+        return 0 if self.key is None else self.key.shape[-2]
+
+    def append(self, key: HeadVectors, value: HeadVectors) -> KeysValues:
         """Put new rows behind the old ones; return all of them."""
-        check_new_rows("key", self.key, key)
-        check_new_rows("value", self.value, value)
-        self.key, self.value = self._joined("key", key), self._joined("value", value)
+        if self.key is None or self.value is None:
+            self.key, self.value = key, value
+        else:
+            check_new_rows("key", self.key, key)
+            check_new_rows("value", self.value, value)
+            self.key, self.value = torch.cat([self.key, key], dim=-2), torch.cat([self.value, value], dim=-2)
         return self.key, self.value
 
-    def kept(self) -> tuple[Tensor, Tensor]:
+    def kept(self) -> KeysValues:
         """The keys and values so far; ValueError if there are none."""
         if self.key is None or self.value is None:
             raise ValueError(f"cache must already hold keys and values, got the empty {self}")
         return self.key, self.value
 
-    def _joined(self, name: str, new: Tensor) -> Tensor:
-        old: Tensor | None = getattr(self, name)
-        return new if old is None else torch.cat([old, new], dim=-2)
-
     def reorder(self, rows: Int[Tensor, " kept"]) -> None:
         """Keep these rows of the batch, in this order."""
         if self.key is not None and self.value is not None:
-            self.key, self.value = self._selected("key", rows), self._selected("value", rows)
-
-    def _selected(self, name: str, rows: Tensor) -> Tensor:
-        kept: Tensor = getattr(self, name)[rows]
-        return kept
+            self.key, self.value = self.key[rows], self.value[rows]
 
 
 @dataclass
 class LayerCache:
-    """What one decoder layer remembers: its own past tokens, and the memory seen through its W_K and W_V."""
+    """What one layer remembers: its own past tokens, and the memory seen through its W_K and W_V, if it reads one."""
 
     self_attention: KeyValueCache = field(default_factory=KeyValueCache)
     cross_attention: KeyValueCache = field(default_factory=KeyValueCache)
 
 
 class DecoderCache:
-    """The past of a whole decoder: the target ids so far (batch, seq) and one `LayerCache` for each layer."""
+    """The past of a stack that writes: the target ids so far (batch, seq) and one `LayerCache` for each layer."""
 
     def __init__(self, num_layers: int) -> None:
         self.target: Tensor | None = None
@@ -83,6 +84,21 @@ class DecoderCache:
             if not same_sources:
                 layer.cross_attention.reorder(rows)
 
-    def in_use(self) -> AbstractContextManager[None]:
-        """Each step of a search runs inside this; there is nothing to do."""
-        return nullcontext()
+
+def self_attention(attention: Any, x: Tensor, mask: Tensor | None, cache: KeyValueCache | None) -> Tensor:
+    """Attend from x (batch, seq, d_model) to x; with a cache, also to the keys and values kept there."""
+    if cache is None:
+        return attention(x, x, x, mask)
+    offset = cache.length
+    return attention.attend(x, cache.append(*attention.keys_values(x, offset)), mask, offset=offset)
+
+
+def cross_attention(
+    attention: Any, x: Tensor, memory: Tensor, mask: Tensor | None, cache: KeyValueCache | None
+) -> Tensor:
+    """Attend from x to the memory, whose keys and values are computed once when there is a cache."""
+    if cache is None:
+        return attention(x, memory, memory, mask)
+    if cache.length == 0:
+        cache.append(*attention.keys_values(memory))
+    return attention.attend(x, cache.kept(), mask)

@@ -124,10 +124,15 @@ def check_mask(name: str, mask: Any, scores_shape: Sequence[int]) -> None:
     check_tensor(name, mask)
     if mask.dtype != torch.bool:
         raise TypeError(f"{name} must be boolean with True = may attend, got dtype {mask.dtype}")
+    check_broadcasts(name, mask, scores_shape)
+
+
+def check_broadcasts(name: str, value: Tensor, scores_shape: Sequence[int]) -> None:
+    """Raise unless a tensor broadcasts to the shape of the scores."""
     try:
-        mask.expand(tuple(scores_shape))
+        value.expand(tuple(scores_shape))
     except RuntimeError:
         raise ValueError(
             f"{name} must broadcast to the scores' shape (..., q_len, k_len) = {tuple(scores_shape)}, "
-            f"got shape {tuple(mask.shape)}"
+            f"got shape {tuple(value.shape)}"
         ) from None

@@ -14,13 +14,14 @@ import torch
 
 from transformer_edu.data import encode_pairs, held_out_pairs, iterate_batches, train_pairs, vocabularies
 from transformer_edu.support.files import write_atomically
+from transformer_edu.support.initialization import xavier_initialize
 from transformer_edu.support.provenance import provenance
 from transformer_edu.support.seeds import seeded
 from transformer_edu.support.threads import one_thread
 from transformer_edu.training.evaluate import exact_match
 from transformer_edu.training.loop import History, Step, evaluate_loss, train
 from transformer_edu.training.schedule import warmup_schedule
-from transformer_edu.transformer import Transformer, TransformerConfig, build_transformer
+from transformer_edu.transformer import Transformer, TransformerConfig
 from transformer_edu.translate.saving.checkpoint import save_model
 
 STEPS = 1000
@@ -38,10 +39,14 @@ def grammar_config() -> TransformerConfig:
 
 
 def new_grammar_model(seed: int) -> Transformer:
-    """An untrained model; its weights depend on `seed` alone."""
-    config = grammar_config()
+    """An untrained model; its weights depend on `seed` alone.
+
+    All its matrices are drawn Xavier-uniform, the embeddings too: the start of the shipped model and its recordings.
+    """
     with seeded(seed):
-        return build_transformer(**vars(config))
+        model = Transformer(grammar_config())
+        xavier_initialize(model)
+    return model
 
 
 def grammar_learning_rate(step: int) -> float:

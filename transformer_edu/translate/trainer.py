@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
-from torch import nn
 
 from transformer_edu.data.token_budget import epoch_batches
 from transformer_edu.support.seeds import seeded
@@ -40,14 +39,9 @@ class Progress:
 
 
 def new_model(settings: TrainingSettings, vocab_size: int) -> Transformer:
-    """An untrained model; its weights depend on the seed alone.
-
-    Embeddings are drawn with variance 1/d_model, so that after the factor √d_model they are as large as the positions.
-    """
+    """An untrained model; its weights depend on the seed alone."""
     with seeded(settings.seed):
         model = build_transformer(**vars(settings.model_config(vocab_size)))
-        for embedding in (model.source_embedding, model.target_embedding):
-            nn.init.normal_(embedding.lookup.weight, std=settings.d_model**-0.5)
     return model.double() if settings.precision == "float64" else model
 
 

@@ -7,9 +7,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from transformer_edu.embedding import InputEmbedding
-from transformer_edu.encoder import EncoderLayer
 from transformer_edu.positional import PositionalEncoding
 from transformer_edu.support.shapes import Float, Ids, Tensor
+from transformer_edu.transformer import build_encoder_layer
 
 VOCAB_SIZE = 8  # guessing is right once in eight times
 MAX_LEN = 2048  # tokens, rows of the positional table
@@ -67,13 +67,13 @@ class Convolution(nn.Module):
 
 
 class SelfAttention(nn.Module):
-    """One encoder layer of the book, with positions. Arguments as in `EncoderLayer`."""
+    """One encoder layer of the book, with positions. Its sizes are those of `build_encoder_layer`."""
 
     def __init__(self, d_model: int, num_heads: int, d_ff: int) -> None:
         super().__init__()
         self.embedding = InputEmbedding(VOCAB_SIZE, d_model)
         self.position = PositionalEncoding(d_model, max_len=MAX_LEN)
-        self.layer = EncoderLayer(d_model, num_heads, d_ff)
+        self.layer = build_encoder_layer(d_model, num_heads, d_ff)
         self.readout = nn.Linear(d_model, VOCAB_SIZE)
         for parameter in self.parameters():  # as in `build_transformer`; larger embeddings would drown the positions
             if parameter.dim() > 1:

@@ -9,6 +9,7 @@ from torch import nn
 from transformer_edu.attention import MultiHeadAttention
 from transformer_edu.positional import PositionalEncoding
 from transformer_edu.residual import ResidualConnection
+from transformer_edu.support.cache import HeadVectors
 from transformer_edu.support.shapes import Tensor, Vectors
 from transformer_edu.transformer import Transformer
 
@@ -44,9 +45,9 @@ class NoSublayer(nn.Module):
 class UnscaledAttention(MultiHeadAttention):
     """Attention whose scores are not divided by √d_head."""
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-        """As in `MultiHeadAttention`, with the division undone beforehand."""
-        return super().attend(q * math.sqrt(q.shape[-1]), k, v, mask)
+    def queries(self, x: Vectors, offset: int = 0) -> HeadVectors:
+        """x W_Q in heads, with the division undone beforehand."""
+        return super().queries(x, offset) * math.sqrt(self.d_head)
 
 
 def take_out(model: nn.Module, kind: type[nn.Module], make: Callable[[Any], nn.Module]) -> None:
@@ -67,7 +68,7 @@ def without_positions(model: Transformer) -> None:
 
 def without_residual(model: Transformer) -> None:
     """No residual connection around any sub-layer."""
-    take_out(model, ResidualConnection, lambda part: NoResidual(model.config.d_model, model.config.dropout))
+    take_out(model, ResidualConnection, lambda part: NoResidual(part.norm, model.config.dropout))
 
 
 def without_norm(model: Transformer) -> None:

@@ -13,12 +13,13 @@ from torch import nn
 
 from transformer_edu.book.experiments import experiment
 from transformer_edu.embedding import InputEmbedding, ProjectionLayer
-from transformer_edu.encoder import Encoder, EncoderLayer
+from transformer_edu.encoder import Encoder
 from transformer_edu.positional import PositionalEncoding
+from transformer_edu.support.initialization import xavier_initialize
 from transformer_edu.support.seeds import seeded
 from transformer_edu.support.shapes import Bool, Float, Int, Tensor
 from transformer_edu.support.validation import check_positive_integer
-from transformer_edu.transformer import xavier_initialize
+from transformer_edu.transformer import build_encoder_layer
 
 QUESTION, STAR, SYMBOLS = 0, 1, 10  # the ids 2 .. 9 are the letters: guessing gives 12.5 %
 LENGTH = 10
@@ -69,7 +70,7 @@ class Reader(nn.Module):
         super().__init__()
         self.embedding = InputEmbedding(SYMBOLS, d_model)
         self.positions = PositionalEncoding(d_model, max_len=LENGTH)
-        self.encoder = Encoder([EncoderLayer(d_model, num_heads, 2 * d_model) for _ in range(num_layers)])
+        self.encoder = Encoder([build_encoder_layer(d_model, num_heads, 2 * d_model) for _ in range(num_layers)])
         self.projection = ProjectionLayer(d_model, SYMBOLS)
         xavier_initialize(self)
 

@@ -116,11 +116,9 @@ def answered(
 
 def _greedily(model: Transformer, source: Tensor, begun: Sequence[int], limit: int) -> list[int]:
     newest = ids = [BOS_ID, *begun]
-    memory, cache = model.encode(source), model.start_cache()
+    writer = model.start(source)
     while len(ids) < limit and ids[-1] != EOS_ID:
-        with cache.in_use():
-            logits = model.project(model.decode(torch.tensor([newest]), memory, source, cache)[:, -1:])[0]
-        newest = [int(_chances(logits)[0].argmax())]
+        newest = [int(_chances(writer.next_logits(torch.tensor([newest])))[0].argmax())]
         ids = [*ids, *newest]
     return ids
 

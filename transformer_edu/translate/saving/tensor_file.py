@@ -5,7 +5,7 @@ No pickle: reading a file never runs code from it. A damaged file is an error, n
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,11 @@ def read_tensors(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str,
         FileNotFoundError: there is no such file.
         ValueError: the file is damaged, cut short, or of another kind; the message names it.
     """
+    return read_any(path, [kind])[1:]
+
+
+def read_any(path: str | Path, kinds: Collection[str]) -> tuple[str, dict[str, Any], dict[str, Tensor]]:
+    """Which of these kinds a file is of, its header and its tensors; errors as of `read_tensors`."""
     from safetensors import SafetensorError, safe_open
 
     if not Path(path).is_file():
@@ -48,12 +53,12 @@ def read_tensors(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str,
     except (SafetensorError, KeyError, ValueError, RecursionError) as error:
         raise damaged(path, f"it cannot be read: {error}") from error
     found = header.pop("format", None)
-    if found != kind:
-        raise damaged(path, f"its format is {found!r}, expected {kind!r}")
+    if found not in kinds:
+        raise damaged(path, f"its format is {found!r}, expected {' or '.join(map(repr, kinds))}")
     checksum = header.pop("checksum", None)
     if checksum not in (_checksum(tensors, header), _checksum(tensors, {})):  # the second: files of the first edition
         raise damaged(path, "its checksum does not fit what it holds")
-    return header, tensors
+    return found, header, tensors
 
 
 def to_json(content: Any) -> str:

@@ -15,15 +15,15 @@ from transformer_edu.book.exercises.checks.engine import CheckFailed
 from transformer_edu.book.exercises.checks.engine.compare import Unfit, agree, as_tensor, read_tensor, same_numbers
 from transformer_edu.book.exercises.checks.engine.laboratory import laboratory
 from transformer_edu.book.exercises.checks.engine.side_effects import gradients
-from transformer_edu.decoder import Decoder, DecoderLayer
+from transformer_edu.decoder import Decoder
 from transformer_edu.embedding import InputEmbedding, ProjectionLayer
-from transformer_edu.encoder import Encoder, EncoderLayer
+from transformer_edu.encoder import Encoder
 from transformer_edu.feedforward import PositionwiseFeedForward
 from transformer_edu.masks import causal_mask, padding_mask
 from transformer_edu.normalization import LayerNorm
 from transformer_edu.positional import PositionalEncoding, sinusoidal_table
 from transformer_edu.residual import ResidualConnection
-from transformer_edu.transformer import Transformer, TransformerConfig
+from transformer_edu.transformer import Transformer, TransformerConfig, build_decoder_layer, build_encoder_layer
 
 TOLERANCE, GRADIENTS = 1e-4, 1e-2
 D_MODEL, HEADS, D_FF = 12, 2, 20  # no two of √d_model, √d_head, d_head / 2, log₂ d_head, heads are the same number
@@ -111,22 +111,22 @@ CLASSES = {
         PositionwiseFeedForward, lambda part, x, *_: part(10 * x), "feed_forward", lambda kind: kind(D_MODEL, D_FF)
     ),
     "ResidualConnection": Part(
-        ResidualConnection,
+        lambda d_model: ResidualConnection(LayerNorm(d_model)),
         lambda part, x, *_: _in_two_sizes(lambda v: part(v, torch.tanh), x),
         "residual",
         lambda kind: kind(D_MODEL),
     ),
     "EncoderLayer": Part(
-        EncoderLayer,
+        build_encoder_layer,
         lambda part, x, memory, *_: part(memory, HIDDEN),
         "encoder_layer",
         lambda kind: kind(D_MODEL, HEADS, D_FF),
     ),
     "Encoder": Part(
-        Encoder, lambda part, x, memory, *_: part(memory, HIDDEN), build=lambda kind: kind(_layers(EncoderLayer))
+        Encoder, lambda part, x, memory, *_: part(memory, HIDDEN), build=lambda kind: kind(_layers(build_encoder_layer))
     ),
     "DecoderLayer": Part(
-        DecoderLayer,
+        build_decoder_layer,
         lambda part, x, memory, *_: part(x, memory, CAUSAL, HIDDEN),
         "decoder_layer",
         lambda kind: kind(D_MODEL, HEADS, D_FF),
@@ -134,7 +134,7 @@ CLASSES = {
     "Decoder": Part(
         Decoder,
         lambda part, x, memory, *_: part(x, memory, CAUSAL, HIDDEN),
-        build=lambda kind: kind(_layers(DecoderLayer)),
+        build=lambda kind: kind(_layers(build_decoder_layer)),
     ),
     "ProjectionLayer": Part(ProjectionLayer, lambda part, x, *_: part(x), build=lambda kind: kind(D_MODEL, 7)),
     "Transformer": Part(
