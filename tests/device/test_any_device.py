@@ -18,7 +18,6 @@ from tests.device.pretend import DEVICE, pretended
 from tests.properties.models import BOS, EOS, PAD, SOURCE, TARGET, VOCAB, small_model
 from transformer_edu import fast
 from transformer_edu.data import Batch, iterate_batches, reverse_pairs
-from transformer_edu.decoding.greedy import next_token_logits
 from transformer_edu.inspect.changes import changed
 from transformer_edu.inspect.contributions import rollout
 from transformer_edu.inspect.head_effects import head_effects, token_losses
@@ -61,11 +60,10 @@ def with_blocked_position(model):
 
 
 def step_by_step(model, source):
-    memory, cache = model.encode(source), model.start_cache()
-    first = next_token_logits(model, source[:, :1], memory, source, cache)
-    cache.reorder(torch.tensor([2, 0, 1], device=source.device))
-    memory, source = memory[[2, 0, 1]], source[[2, 0, 1]]
-    return first, next_token_logits(model, source[:, 1:2], memory, source, cache)
+    writer = model.start(source)
+    first = writer.next_logits(source[:, :1])
+    writer.reorder(torch.tensor([2, 0, 0], device=source.device))
+    return first, writer.next_logits(source[:, 1:3])
 
 
 def model_of(**fields):
@@ -85,6 +83,8 @@ RUNS = {
     "layer norm": lambda on: on(te.LayerNorm(8))(on(X)),
     "RMS norm": lambda on: on(te.RMSNorm(8))(on(X)),
     "feed-forward": lambda on: on(module(te.PositionwiseFeedForward, 8, 16, activation="gelu"))(on(X)),
+    "rotary positions": lambda on: on(te.parts.RotaryPositions(8, pairs="halves"))(on(X[:, None])),
+    "gated feed-forward": lambda on: on(module(te.parts.GatedFeedForward, 8, 16))(on(X)),
     "projection": lambda on: on(module(te.ProjectionLayer, 8, VOCAB))(on(X)),
     "loss": lambda on: te.label_smoothing(on(X), on(TARGET[:2, :3] % 8), PAD, 0.1),
     "model": lambda on: on(model_of())(on(SOURCE), on(TARGET)),
