@@ -1,15 +1,11 @@
 """A feed-forward part one of whose halves decides how much of the other passes."""
 
-from collections.abc import Callable
-
-import torch.nn.functional as F
 from torch import nn
 
+from transformer_edu.feedforward import ACTIVATIONS
 from transformer_edu.support.arguments import check_feed_forward
-from transformer_edu.support.shapes import Tensor, Vectors
+from transformer_edu.support.shapes import Vectors
 from transformer_edu.support.validation import check_vectors
-
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"silu": F.silu, "gelu": F.gelu}
 
 
 class GatedFeedForward(nn.Module):
@@ -21,7 +17,7 @@ class GatedFeedForward(nn.Module):
         d_model: length of the incoming and outgoing vectors.
         d_ff: length in between.
         dropout: probability of zeroing an inner entry in training.
-        activation: "silu" (SwiGLU) or "gelu" (GeGLU).
+        activation: "silu" (SwiGLU) or "gelu" (GeGLU), or another that `PositionwiseFeedForward` knows.
     """
 
     def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0, activation: str = "silu") -> None:

@@ -176,6 +176,22 @@ def check_config(config: Any) -> None:
         )
 
 
+def check_stack(config: Any) -> None:
+    """Raise unless the fields of a later model's configuration are possible, those that it has."""
+    for name in ("vocab_size", "num_classes", "image_size", "patch_size", "channels", "num_segments", "max_len"):
+        if hasattr(config, name):
+            check_positive_integer(name, getattr(config, name))
+    check_sizes(d_model=config.d_model, num_heads=config.num_heads, d_ff=config.d_ff, num_layers=config.num_layers)
+    check_divisible("d_model", config.d_model, "num_heads", config.num_heads)
+    check_probability("dropout", config.dropout)
+    check_number("eps", getattr(config, "eps", 1e-5))
+    pad_id = getattr(config, "pad_id", None)
+    if pad_id is not None:
+        check_positive_integer("pad_id", pad_id, minimum=0)
+        if pad_id >= config.vocab_size:
+            raise ValueError(f"pad_id must be below vocab_size={config.vocab_size}, got {pad_id}")
+
+
 def check_is(name: str, value: Any, kind: type) -> None:
     """Raise unless `value` is a `kind`."""
     if not isinstance(value, kind):

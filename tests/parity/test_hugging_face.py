@@ -1,0 +1,185 @@
+"""The same weights give the same logits, and gradients, as in Hugging Face's transformers, for five families."""
+
+import json
+
+import pytest
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+
+from transformer_edu.models import from_hugging_face
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.usefixtures("at_readers_speed"),
+    pytest.mark.filterwarnings("ignore"),
+]
+IDS = torch.tensor([[3, 4, 5, 6, 7, 2], [8, 3, 9, 1, 1, 1]])
+TARGET = torch.tensor([[1, 4, 8, 3], [1, 7, 5, 2]])
+MASK = IDS != 1
+GPT2 = {"vocab_size": 11, "n_positions": 16, "bos_token_id": 1, "eos_token_id": 2}
+BERT = {"vocab_size": 11, "max_position_embeddings": 16, "pad_token_id": 1}
+T5 = {"vocab_size": 11, "pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1}
+MARIAN = {"vocab_size": 11, "max_position_embeddings": 16, "pad_token_id": 1, "eos_token_id": 2,
+          "forced_eos_token_id": 2, "decoder_start_token_id": 1, "scale_embedding": True}  # fmt: skip
+
+
+def gpt2(d_model, heads, layers, **more):
+    config = transformers.GPT2Config(n_embd=d_model, n_head=heads, n_layer=layers, **GPT2, **more)
+    return transformers.GPT2LMHeadModel(config), (IDS,), {}
+
+
+def bert(d_model, heads, layers, **more):
+    config = transformers.BertConfig(hidden_size=d_model, num_attention_heads=heads, num_hidden_layers=layers,
+                                     intermediate_size=3 * d_model, **BERT, **more)  # fmt: skip
+    return transformers.BertForMaskedLM(config), (IDS,), {"attention_mask": MASK}
+
+
+def t5(d_model, heads, layers, **more):
+    config = transformers.T5Config(d_model=d_model, num_heads=heads, d_kv=d_model // heads, num_layers=layers,
+                                   d_ff=3 * d_model, **T5, **more)  # fmt: skip
+    return transformers.T5ForConditionalGeneration(config), (IDS, TARGET), {"attention_mask": MASK}
+
+
+def marian(d_model, heads, layers, **more):
+    sides = {f"{side}_{name}": value for side in ("encoder", "decoder") for name, value in (
+        ("layers", layers), ("attention_heads", heads), ("ffn_dim", 3 * d_model))}  # fmt: skip
+    config = transformers.MarianConfig(d_model=d_model, **sides, **MARIAN, **more)
+    return transformers.MarianMTModel(config), (IDS, TARGET), {"attention_mask": MASK}
+
+
+def vit(d_model, heads, layers, **more):
+    pixels = {"image_size": 12, "patch_size": 4, "num_labels": 5}
+    config = transformers.ViTConfig(hidden_size=d_model, num_attention_heads=heads, num_hidden_layers=layers,
+                                    intermediate_size=3 * d_model, **pixels, **more)  # fmt: skip
+    return transformers.ViTForImageClassification(config), (torch.randn(2, 3, 12, 12),), {}
+
+
+CASES = {
+    "GPT-2": lambda: gpt2(16, 4, 2),
+    "GPT-2, odd sizes": lambda: gpt2(21, 3, 3, n_inner=17, activation_function="relu"),
+    "BERT": lambda: bert(16, 4, 2),
+    "BERT, odd sizes": lambda: bert(15, 5, 1, type_vocab_size=3),
+    "T5": lambda: t5(16, 4, 2),
+    "T5, version 1.1": lambda: t5(18, 3, 2, feed_forward_proj="gated-gelu", tie_word_embeddings=False),
+    "T5, few buckets": lambda: t5(16, 2, 1, relative_attention_num_buckets=8, relative_attention_max_distance=5),
+    "Marian": lambda: marian(16, 4, 2),
+    "Marian, odd sizes": lambda: marian(18, 3, 3, activation_function="relu"),
+    "ViT": lambda: vit(16, 4, 2),
+    "ViT, odd sizes": lambda: vit(15, 5, 3, hidden_act="relu"),
+}
+
+
+def shaken(model):
+    """Every weight random: no bias is zero and no scale is one, so that none can hide."""
+    torch.manual_seed(1)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "embed_positions" not in name:  # Marian's follow from a formula
+                parameter.add_(0.2 * torch.randn_like(parameter))
+        for name, buffer in model.named_buffers():
+            if name == "final_logits_bias":
+                buffer.normal_()
+    return model.eval()
+
+
+def logits_of(theirs, inputs, named):
+    if len(inputs) == 2:
+        return theirs(input_ids=inputs[0], decoder_input_ids=inputs[1], **named).logits
+    return theirs(*inputs, **named).logits
+
+
+def seen(logits):
+    """Logits at places that are no padding; what stands beside padding is nobody's."""
+    return logits[MASK] if logits.shape[:2] == MASK.shape else logits
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_same_weights_give_the_same_logits_and_the_same_gradient_of_the_embeddings(name, tmp_path):
+    torch.manual_seed(0)
+    theirs, inputs, named = CASES[name]()
+    shaken(theirs).save_pretrained(tmp_path)
+    ours = from_hugging_face(tmp_path)
+    expected, found = logits_of(theirs, inputs, named), ours(*inputs)
+    torch.testing.assert_close(seen(found), seen(expected), rtol=1e-4, atol=1e-4)
+    for logits in (expected, found):
+        seen(logits).square().mean().backward()
+    table = theirs.get_input_embeddings()
+    first = getattr(table, "weight", None) if name[0] != "V" else table.projection.weight.flatten(1)
+    grad = first.grad if first.is_leaf else table.projection.weight.grad.flatten(1)
+    mine = ours.patch_embedding if name[0] == "V" else getattr(ours.embedding, "lookup", ours.embedding)
+    torch.testing.assert_close(mine.weight.grad, grad, rtol=1e-4, atol=1e-4)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    torch.manual_seed(0)
+    gpt2(16, 4, 2)[0].save_pretrained(tmp_path)
+    return tmp_path
+
+
+def rewrite(folder, change):
+    tensors = {name: tensor.clone() for name, tensor in load_file(folder / "model.safetensors").items()}
+    change(tensors)
+    save_file(tensors, folder / "model.safetensors")
+
+
+def test_the_hubs_older_names_are_read(folder):
+    def older(tensors):
+        for name in list(tensors):
+            tensors[name.removeprefix("transformer.")] = tensors.pop(name)
+        tensors["h.0.attn.bias"] = torch.ones(1, 1, 16, 16)
+
+    expected = from_hugging_face(folder)(IDS)
+    rewrite(folder, older)
+    torch.testing.assert_close(from_hugging_face(folder)(IDS), expected, rtol=0, atol=0)
+
+
+def test_t5s_own_matrix_for_writing_is_used(tmp_path):
+    theirs, inputs, _ = t5(16, 4, 1)
+    theirs.save_pretrained(tmp_path)
+    config = tmp_path / "config.json"
+    apart = {"tie_word_embeddings": False, "scale_decoder_outputs": False}
+    config.write_text(json.dumps(json.loads(config.read_text()) | apart))
+    rewrite(tmp_path, lambda tensors: tensors.update({"lm_head.weight": torch.zeros(11, 16)}))
+    assert not from_hugging_face(tmp_path)(*inputs).any()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda tensors: tensors.update(odd=torch.ones(1)), "names that belong to nothing here: odd"),
+        (lambda tensors: tensors.pop("transformer.ln_f.bias"), "lacks decoder.final_norm.bias"),
+        (
+            lambda tensors: tensors.update({"transformer.ln_f.bias": torch.ones(3)}),
+            r"shape \(16,\), got \(3,\)",
+        ),
+    ],
+)
+def test_no_weight_is_left_out_or_missing_in_silence(folder, change, says):
+    rewrite(folder, change)
+    with pytest.raises(ValueError, match=says):
+        from_hugging_face(folder)
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ({"model_type": "llama"}, "model_type must be one of gpt2, bert, t5, marian, vit, got 'llama'"),
+        ({"activation_function": "mish"}, "activation_function must be one of .*, got 'mish'"),
+        ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx must be False, got True"),
+    ],
+)
+def test_what_would_compute_something_else_is_refused(folder, setting, says):
+    config = folder / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | setting))
+    with pytest.raises(ValueError, match=says):
+        from_hugging_face(folder)
+
+
+def test_a_place_that_is_none_is_named(tmp_path, monkeypatch):
+    with pytest.raises(FileNotFoundError, match=r"has no config\.json"):
+        from_hugging_face(tmp_path)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(FileNotFoundError, match="no-such-model is no folder here, and the hub could not be asked"):
+        from_hugging_face("nobody/no-such-model")

@@ -1,0 +1,30 @@
+"""Other models of the same parts, a file each: what each changes of the paper's, and nothing else.
+
+gpt      reads what it has written, and goes on: one half, with the causal mask
+bert     fills gaps: the other half, every word sees every word
+t5       both halves, positions as a bias of the scores
+marian   both halves, as in the paper, with other positions and another activation
+vit      looks at patches of an image as a sentence is read
+hugging_face   the weights of any of them, from a folder or from the hub
+"""
+
+from transformer_edu.models.bert import BERT, BERTConfig
+from transformer_edu.models.gpt import GPT, GPTConfig
+from transformer_edu.models.hugging_face import from_hugging_face
+from transformer_edu.models.marian import Marian, MarianConfig
+from transformer_edu.models.t5 import T5, T5Config
+from transformer_edu.models.vit import ViT, ViTConfig
+
+__all__ = [
+    "BERT",
+    "GPT",
+    "T5",
+    "BERTConfig",
+    "GPTConfig",
+    "Marian",
+    "MarianConfig",
+    "T5Config",
+    "ViT",
+    "ViTConfig",
+    "from_hugging_face",
+]
