@@ -149,7 +149,7 @@ class MultiHeadAttention(nn.Module):
         """x W_V in heads: (batch, kv_heads, k_len, d_head)."""
         return self.split_heads(self.value_projection(x))
 
-    def for_each_query(self, x: HeadVectors) -> HeadVectors:
+    def for_each_query(self, x: Float[Tensor, "batch kv_heads k_len d_head"]) -> HeadVectors:
         """Repeat shared keys or values for their group of queries: (batch, kv_heads, ...) -> (batch, heads, ...)."""
         group = self.num_heads // self.num_kv_heads
         return x if group == 1 else x.repeat_interleave(group, dim=1)

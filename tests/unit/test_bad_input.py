@@ -63,6 +63,7 @@ def stack():
 
 
 X = torch.ones(2, 3, 8)
+RESIDUAL = te.ResidualConnection(te.LayerNorm(8))
 ONE_LAYER = {"d_model": 8, "num_heads": 2, "d_ff": 16}
 
 # (what is wrong, the call, the kind of error, the argument's name, its value, what was expected)
@@ -108,6 +109,11 @@ WRONG = [
     ("decode with another batch's memory", lambda: decode(memory=(2, 2, 8)), ValueError, "memory", "(2, 2, 8)", "same batch"),
     ("decode with another source", lambda: decode(source=(1, 4)), ValueError, "source", "(1, 4)", "same batch"),
     ("dropout 1", lambda: te.ResidualConnection(te.LayerNorm(8), dropout=1.0), ValueError, "dropout", "1.0", "in [0, 1)"),
+    ("a residual connection without a norm", lambda: te.ResidualConnection(8), TypeError, "norm", "8", "Module"),
+    ("parts of two sizes", lambda: te.EncoderLayer(te.MultiHeadAttention(8, 2), te.PositionwiseFeedForward(6, 16), RESIDUAL), ValueError, "self_attention and feed_forward", "8 and 6", "same d_model"),
+    ("a norm of another size", lambda: te.EncoderLayer(te.MultiHeadAttention(6, 2), nn.Identity(), RESIDUAL), ValueError, "self_attention and residual", "6 and 8", "same d_model"),
+    ("keys that queries cannot share", lambda: te.MultiHeadAttention(8, 4, num_kv_heads=3), ValueError, "num_heads", "num_kv_heads=3", "divisible"),
+    ("a bias of another length", lambda: te.scaled_dot_product_attention(X, X, X, score_bias=torch.ones(3, 4)), ValueError, "score_bias", "(3, 4)", "broadcast"),
     ("norm in the middle", lambda: config(norm="middle"), ValueError, "norm", "'middle'", "'post', 'pre'"),
     ("final_norm a word", lambda: config(final_norm="yes"), TypeError, "final_norm", "'yes'", "True or False"),
     ("tie 'both'", lambda: config(tie_embeddings="both"), ValueError, "tie_embeddings", "'both'", "'none', 'target', 'all'"),

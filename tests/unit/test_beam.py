@@ -48,7 +48,7 @@ def every_answer(model, source, length_penalty, max_len):
 @pytest.mark.long
 def test_a_wide_beam_finds_what_brute_force_finds(length_penalty, seed):
     model, source = tiny_model(seed), torch.tensor([[3, 4, 5, 3], [5, 4, PAD, PAD]])
-    found = beam_search(model, source, BOS, EOS, 5, beam_size=81, length_penalty=length_penalty, n_best=6)
+    found = beam_search(model, source, BOS, EOS, 5, beam_size=108, length_penalty=length_penalty, n_best=6)
     for row, hypotheses in zip(source, found, strict=True):
         best = every_answer(model, row, length_penalty, 5)[:6]
         assert [one.ids for one in hypotheses] == [ids for _, ids in best]

@@ -50,7 +50,7 @@ def test_everything_takes_a_decoder_of_rotary_positions_shared_keys_rms_norm_and
     save_model(DecoderOnly(Sizes()), tmp_path / "it")
     model, prompt = load_model(tmp_path / "it"), torch.tensor([[3, 4, 5], [6, 7, 8]])
     ids, draw = te.greedy_search(model, prompt, 1, 2, 12), torch.Generator().manual_seed(0)
-    assert te.beam_search(model, prompt, 1, 2, 12, beam_size=1, length_penalty=0)[0][0].ids[:3] == tuple(ids[0, :3])
+    assert te.beam_search(model, prompt, 1, 2, 12, beam_size=1, length_penalty=0.0)[0][0].ids[:3] == tuple(ids[0, :3])
     assert te.sample(model, prompt, 1, 2, 12, generator=draw).shape[0] == len(te.beam_search(model, prompt, 1, 2, 12))
     read, cache = torch.cat([prompt, ids], dim=1), model.start_cache()
     with te.record_attention(model) as maps, te.record_activations(model) as activations:

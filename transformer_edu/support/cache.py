@@ -9,7 +9,7 @@ from transformer_edu.support.arguments import check_new_rows, check_new_targets
 from transformer_edu.support.shapes import Float, Int, Tensor
 
 HeadVectors = Float[Tensor, "batch heads seq d_head"]
-KeysValues = tuple[HeadVectors, HeadVectors]
+KeysValues = tuple[Tensor, Tensor]  # both (batch, heads, k_len, d_head)
 
 
 @dataclass
