@@ -16,6 +16,7 @@ from torch import nn
 import transformer_edu as te
 from tests.device.pretend import DEVICE, pretended
 from tests.properties.models import BOS, EOS, PAD, SOURCE, TARGET, VOCAB, small_model
+from tests.unit import test_models as families
 from transformer_edu import fast
 from transformer_edu.data import Batch, iterate_batches, reverse_pairs
 from transformer_edu.inspect.changes import changed
@@ -30,6 +31,7 @@ THERE = torch.device(os.environ.get("TRANSFORMER_EDU_DEVICE") or DEVICE)
 ABOUT = {"rtol": 1e-5, "atol": 1e-5} if THERE != DEVICE else {}  # processors differ in the last digits
 X = torch.linspace(-2, 2, 48).reshape(2, 3, 8)
 MASK = torch.tensor([[True, True, False], [True, False, False], [False, False, False]])
+IMAGES = torch.linspace(-1, 1, 432).reshape(1, 3, 12, 12)
 BATCH = Batch(SOURCE, TARGET[:, :-1], TARGET[:, 1:])
 MAPS = torch.linspace(0, 1, 72).reshape(2, 4, 3, 3).softmax(-1)
 
@@ -47,6 +49,14 @@ def recorded(model):
 
 def place(model):
     return next(model.parameters()).device
+
+
+def of_family(on, name):
+    model = on(families.made(name))
+    if isinstance(model, families.ViT):
+        return model(on(IMAGES))
+    reads_two = isinstance(model, families.T5 | families.Marian)
+    return model(on(SOURCE), on(TARGET)) if reads_two else model(on(SOURCE))
 
 
 def changed_output(model):
@@ -89,6 +99,7 @@ RUNS = {
     "loss": lambda on: te.label_smoothing(on(X), on(TARGET[:2, :3] % 8), PAD, 0.1),
     "model": lambda on: on(model_of())(on(SOURCE), on(TARGET)),
     "pre-norm, tied": lambda on: on(model_of(norm="pre", tie_embeddings="all"))(on(SOURCE), on(TARGET)),
+    **{name: lambda on, name=name: of_family(on, name) for name in families.MODELS},
     "recorded": lambda on: recorded(on(model_of())),
     "changed": lambda on: changed_output(on(model_of())),
     "a blocked position": lambda on: with_blocked_position(on(model_of())),

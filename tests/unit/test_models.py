@@ -1,4 +1,4 @@
-"""Models of other families: searched, cached, saved, moved and recorded as the paper's is, and each sees what it may."""
+"""Models of other families: searched, cached, saved, moved, recorded as the paper's is; each sees what it may."""
 
 import copy
 
@@ -131,6 +131,11 @@ def test_patches_are_those_of_a_convolution():
 def test_what_cannot_be_is_named(make, says):
     with pytest.raises(ValueError, match=says):
         make()
+
+
+def test_a_search_needs_an_id_that_fills_up():
+    with pytest.raises(TypeError, match=r"config\.pad_id must be a whole number \(int\), got None"):
+        te.greedy_search(made("GPT without padding"), IDS, 1, 2, 9)
 
 
 def test_t5s_distances_share_a_number_the_more_the_further():

@@ -71,6 +71,7 @@ def check_search(model: WritingModel, source: Tensor, bos_id: int, eos_id: int, 
     if not isinstance(model, WritingModel):
         raise TypeError(f"model must write, with `config` and `start` as a Transformer has, got {type(model).__name__}")
     config = model.config
+    check_positive_integer("config.pad_id", config.pad_id, minimum=0)  # it fills up the rows that end early
     check_padded_ids(source, config.pad_id, "source")
     for name, value in (("bos_id", bos_id), ("eos_id", eos_id)):
         check_positive_integer(name, value, minimum=0)

@@ -14,6 +14,16 @@ from transformer_edu.models.hugging_face import from_hugging_face
 from transformer_edu.models.marian import Marian, MarianConfig
 from transformer_edu.models.t5 import T5, T5Config
 from transformer_edu.models.vit import ViT, ViTConfig
+from transformer_edu.translate.saving.registry import register
+
+for _config, _model in (
+    (BERTConfig, BERT),
+    (GPTConfig, GPT),
+    (MarianConfig, Marian),
+    (T5Config, T5),
+    (ViTConfig, ViT),
+):
+    register(_model.__name__, _config, _model)
 
 __all__ = [
     "BERT",

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
@@ -56,6 +57,7 @@ def read_extra(path: str | Path) -> dict[str, Any]:
 
 
 def _read(path: str | Path) -> tuple[Family, dict[str, Any], dict[str, Tensor]]:
+    import_module("transformer_edu.models")  # it registers those of the package
     families = {FORMAT.format(name): family for name, family in FAMILIES.items()}
     found, header, tensors = read_any(path, families)
     return families[found], header, tensors
