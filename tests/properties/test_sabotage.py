@@ -222,7 +222,7 @@ GUARDS = [
     (partial(model.cached_steps_equal_the_full_pass, chunks=(3, 3)), "no causal mask"),
     (model.reordered_cache_follows_its_rows, "cross-attention is not reordered", "keys are not reordered"),
     (
-        partial(model.greedy_equals_greedy_by_hand, seed=2),
+        partial(model.greedy_equals_greedy_by_hand, seed=1),
         OFFSET_IGNORED,
         "greedy search: the search stops when the first sentence has ended",
         "greedy search: sentences that have ended go on",
