@@ -36,6 +36,8 @@ from transformer_edu.book.exercises.classroom.notebooks import student_notebook,
 from transformer_edu.book.exercises.classroom.problems import EXAMPLES
 from transformer_edu.book.exercises.classroom.submission import code_cells
 
+pytestmark = pytest.mark.long  # processes of their own
+
 LOUD = "print('x' * 100_000, flush=True)"  # more than is kept of what is printed
 
 

@@ -20,6 +20,8 @@ from transformer_edu.book.exercises.judge.packing import pack
 from transformer_edu.book.exercises.judge.verdict import ELSEWHERE, Verdict, beyond
 from transformer_edu.book.sandbox.sandbox import Limits, Outcome
 
+pytestmark = pytest.mark.long  # processes of their own
+
 MASK = "import torch\ndef causal_mask(size):\n    return torch.ones(size, size).tril().bool()\n"
 
 

@@ -140,6 +140,7 @@ def test_a_branch_that_would_break_a_file_is_refused(branch):
     assert set_repository.checked_branch("release/1.0-rc_1") == "release/1.0-rc_1"
 
 
+@pytest.mark.long
 def test_a_refusal_on_the_command_line_says_what_was_expected(root):
     command = [sys.executable, str(root / "tools" / "set_repository.py"), "https://example.org/a"]
     told = subprocess.run(command, capture_output=True, text=True)
