@@ -38,9 +38,11 @@ KNOWN = {  # what PyTorch asks a device's module; its numbers are drawn on the C
 }
 torch._register_device_module("pretend", SimpleNamespace(**KNOWN))
 DEVICE = torch.device("pretend", 0)
+GENERATOR = torch.Generator
 ASKS = {"_local_scalar_dense", "nonzero", "masked_select", "equal", "is_nonzero", "_unique2", "unique_dim", "tolist"}
 ANY_DEVICE = {"copy_", "set_", "_to_copy"}  # these go from one device to the other
 WHOLE = {F.one_hot, torch.nn.functional.one_hot}
+_generators: dict[int, torch.Generator] = {}  # those that were made for the pretended device
 _asked: list[list[tuple[str, str]]] = []
 
 
@@ -93,7 +95,7 @@ def _there(value):
 
 def _refuse(name, args, given, generator):
     """Raise as PyTorch does where tensors of two devices meet."""
-    if generator is not None and generator.device.type == "cpu":
+    if generator is not None and generator._cdata not in _generators:
         raise RuntimeError(f"Expected a '{DEVICE.type}' device type for generator but found 'cpu'")
     if name in ANY_DEVICE:
         return
@@ -186,18 +188,31 @@ class _Pretending(TorchFunctionMode):
         first = args[0] if args else None
         if function is torch.Tensor.to:
             return _moved(*args, **kwargs)
+        if function is torch.tensor and not isinstance(first, Elsewhere):  # numbers of tensors in a list
+            args = tree_map(lambda one: _listed(one) if isinstance(one, Elsewhere) else one, args)
         if isinstance(first, Elsewhere) and function in OF_TENSORS:
             return OF_TENSORS[function](*args, **kwargs)
         if isinstance(first, Elsewhere) and function in WHOLE:
             return Elsewhere(function(first.here, *args[1:], **kwargs))
         if not _is_elsewhere(kwargs.get("device")):
             return function(*args, **kwargs)
-        if isinstance(kwargs.get("generator"), torch.Generator):
+        if kwargs.get("generator") is not None:
             _refuse("", (), [], kwargs["generator"])
         wants_gradient = kwargs.get("requires_grad", False)
         made = function(*tree_map(_here, args), **{**kwargs, "device": "cpu", "requires_grad": False}
                         if "requires_grad" in kwargs else {**kwargs, "device": "cpu"})  # fmt: skip
         return Elsewhere(made).requires_grad_(wants_gradient)
+
+
+class _Generator:
+    """In the place of torch.Generator."""
+
+    def __new__(cls, device="cpu"):
+        """A generator of the CPU; whether it is meant for the pretended device is noted."""
+        made = GENERATOR("cpu" if _is_elsewhere(device) else device)
+        if _is_elsewhere(device):
+            _generators[made._cdata] = made
+        return made
 
 
 @contextmanager
@@ -207,9 +222,12 @@ def pretended():
     before = torch.__future__.get_overwrite_module_params_on_conversion()
     torch.__future__.set_overwrite_module_params_on_conversion(True)  # a parameter on the CPU becomes one elsewhere
     _asked.append(asked)
+    torch.Generator = _Generator  # type: ignore[misc]
     try:
         with _Pretending():
             yield asked
     finally:
         _asked.remove(asked)
+        torch.Generator = GENERATOR  # type: ignore[misc]
+        _generators.clear()
         torch.__future__.set_overwrite_module_params_on_conversion(before)
