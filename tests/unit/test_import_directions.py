@@ -67,6 +67,7 @@ CEILINGS = {  # lines of Python; whoever raises one says why in the commit
     "translate": 2480,
     "fast": 800,
     "support": 1050,
+    "book": 10,
     "book/figures": 5200,
     "book/engine": 170,
     "book/plots": 2100,
@@ -85,5 +86,4 @@ def test_no_room_is_larger_than_its_ceiling(root):
         parts = path.relative_to(package).parts
         room = "." if len(parts) == 1 else "/".join(parts[: 2 if parts[0] == "book" and len(parts) > 2 else 1])
         sizes[room] = sizes.get(room, 0) + len(path.read_text(encoding="utf-8").splitlines())
-    assert sizes.keys() - CEILINGS.keys() <= {"book"}, "a new room has a ceiling, too"
     assert {room: size for room, size in sizes.items() if size > CEILINGS.get(room, 0)} == {}
