@@ -14,6 +14,7 @@ from transformer_edu.book.figures.residual_stream_data import stream
 from transformer_edu.data.vocabulary import Vocabulary
 
 LINE = "English sentence"
+READ = {"<bos>": "start", "<eos>": "end"}
 CELL = "[data-matrix=stream] [data-row='{}'][data-column='{}']"
 
 
@@ -22,11 +23,11 @@ def assert_shows(page, expected):
     best = expected["best"]
     close(shown(page, "stream"), [[some[0][1] for some in row] for row in best])
     cells = page.locator("[data-matrix=stream] [data-value]")
-    words = [some[0][0].replace("<eos>", "end") for row in best for some in row]
+    words = [READ.get(some[0][0], some[0][0]) for row in best for some in row]
     assert cells.all_inner_texts() == words
     changed = cells.evaluate_all("all => all.map((one) => one.classList.contains('te-stream-other'))")
     whole = [word for row in expected["whole"] for word in row]
-    assert changed == [word != other.replace("<eos>", "end") for word, other in zip(words, whole, strict=True)]
+    assert changed == [word != READ.get(other, other) for word, other in zip(words, whole, strict=True)]
     for place, at in ((0, 0), (1, 0), (len(best) - 1, len(best[0]) - 1)):
         page.locator(CELL.format(place, at)).focus()
         close(numbers(page.locator(".te-stream-best .te-number")), [p for _, p in best[place][at]])

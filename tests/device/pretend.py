@@ -5,12 +5,13 @@ CUDA's do (a number alone, dim 0, is let through, and so is an index of the CPU 
 `.to`, and note where a number is asked for: there a GPU's processor would wait.
 
     with pretended() as asked:
-        model = build_transformer(20, 20).to("pretend")
+        model = build_transformer(20, 20).to(DEVICE)
         ...
     asked        # [("_local_scalar_dense", "transformer_edu/decoding/greedy.py:60"), ...]
 
-`x.device` says "pretend", in Python. For PyTorch's own C++ they are tensors of the CPU: what it creates on the way, it
-creates there, so a function of it that is made of others in C++ may be refused though a GPU would run it (`WHOLE`).
+`x.device` says "privateuseone", in Python. For PyTorch's own C++ they are tensors of the CPU: what it creates on the
+way, it creates there, so a function of it that is made of others in C++ may be refused though a GPU would run it
+(`WHOLE`).
 """
 
 import traceback
@@ -25,7 +26,6 @@ from torch.utils._python_dispatch import return_and_correct_aliasing
 from torch.utils._pytree import tree_flatten, tree_map
 
 ROOT = Path(__file__).resolve().parents[2]
-torch.utils.rename_privateuse1_backend("pretend")
 KNOWN = {  # what PyTorch asks a device's module; its numbers are drawn on the CPU
     "is_available": lambda: True,
     "is_initialized": lambda: True,
@@ -36,8 +36,7 @@ KNOWN = {  # what PyTorch asks a device's module; its numbers are drawn on the C
     "get_rng_state": lambda device=None: torch.get_rng_state(),
     "set_rng_state": lambda state, device=None: None,
 }
-torch._register_device_module("pretend", SimpleNamespace(**KNOWN))
-DEVICE = torch.device("pretend", 0)
+DEVICE = torch.device("privateuseone", 0)  # a name that PyTorch knows, and nothing behind it
 GENERATOR = torch.Generator
 ASKS = {"_local_scalar_dense", "nonzero", "masked_select", "equal", "is_nonzero", "_unique2", "unique_dim", "tolist"}
 ANY_DEVICE = {"copy_", "set_", "_to_copy"}  # these go from one device to the other
@@ -217,17 +216,19 @@ class _Generator:
 
 @contextmanager
 def pretended():
-    """Inside the `with` block there is a device "pretend"; gives the list of who asks for a number, and where."""
+    """Inside the `with` block DEVICE is a device; gives the list of who asks for a number, and where."""
     asked: list[tuple[str, str]] = []
     before = torch.__future__.get_overwrite_module_params_on_conversion()
     torch.__future__.set_overwrite_module_params_on_conversion(True)  # a parameter on the CPU becomes one elsewhere
     _asked.append(asked)
     torch.Generator = _Generator  # type: ignore[misc]
+    setattr(torch, DEVICE.type, SimpleNamespace(**KNOWN))
     try:
         with _Pretending():
             yield asked
     finally:
         _asked.remove(asked)
         torch.Generator = GENERATOR  # type: ignore[misc]
+        delattr(torch, DEVICE.type)
         _generators.clear()
         torch.__future__.set_overwrite_module_params_on_conversion(before)
