@@ -13,7 +13,8 @@ STOP = f"""(() => {{
     const kind = node.getAttribute("role") ?? (node.matches("select") ? "select" : node.type ?? "link");
     if (["", "link", "list", "region"].includes(kind)) return {{ kind, off: true }};  // it leads away, or only scrolls
     const group = node.closest("[role=grid], [role=radiogroup], [role=tablist], [role=listbox]");
-    const name = group?.getAttribute("aria-label") ?? {NAME};
+    // The words on offer are one control, as the choices of a group are: which are there hangs on where the caret is.
+    const name = node.closest(".te-sentence-offers") ? "of words" : group?.getAttribute("aria-label") ?? {NAME};
     // In a line that is wrong already, one word in the place of another may change nothing of what is wrong with it.
     const wrong = node.closest(".te-sentence-offers")
         && document.querySelector(".te-sentence-input[aria-invalid=true]");
