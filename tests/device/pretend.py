@@ -40,7 +40,7 @@ DEVICE = torch.device("privateuseone", 0)  # a name that PyTorch knows, and noth
 GENERATOR = torch.Generator
 ASKS = {"_local_scalar_dense", "nonzero", "masked_select", "equal", "is_nonzero", "_unique2", "unique_dim", "tolist"}
 ANY_DEVICE = {"copy_", "set_", "_to_copy"}  # these go from one device to the other
-WHOLE = {F.one_hot, torch.nn.functional.one_hot}
+WHOLE = {F.one_hot}
 _generators: dict[int, torch.Generator] = {}  # those that were made for the pretended device
 _asked: list[list[tuple[str, str]]] = []
 

@@ -6,13 +6,11 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from transformer_edu.attention import MultiHeadAttention
 from transformer_edu.embedding import ProjectionLayer
-from transformer_edu.encoder import Encoder, EncoderLayer
-from transformer_edu.feedforward import PositionwiseFeedForward
+from transformer_edu.encoder import Encoder
 from transformer_edu.masks import padding_mask
+from transformer_edu.models.blocks import build_layer
 from transformer_edu.normalization import LayerNorm
-from transformer_edu.residual import ResidualConnection
 from transformer_edu.support.arguments import check_stack
 from transformer_edu.support.shapes import Float, Int, Tensor, Vectors
 from transformer_edu.support.tied import Tied
@@ -64,19 +62,13 @@ class BERT(Tied):
         self.segment_embedding = nn.Embedding(c.num_segments, c.d_model)
         self.embedding_norm = LayerNorm(c.d_model, c.eps)
         self.dropout = nn.Dropout(c.dropout)
-        self.encoder = Encoder([self._layer() for _ in range(c.num_layers)])
+        self.encoder = Encoder([build_layer(c, pre=False) for _ in range(c.num_layers)])
         self.transform = nn.Linear(c.d_model, c.d_model)
         self.transform_norm = LayerNorm(c.d_model, c.eps)
         self.projection = ProjectionLayer(c.d_model, c.vocab_size, bias=True)
         for embedding in (self.embedding, self.position_embedding, self.segment_embedding):
             nn.init.normal_(embedding.weight, std=0.02)
         self.tie()
-
-    def _layer(self) -> EncoderLayer:
-        c = self.config
-        attention = MultiHeadAttention(c.d_model, c.num_heads, c.dropout)
-        feed_forward = PositionwiseFeedForward(c.d_model, c.d_ff, activation=c.activation)
-        return EncoderLayer(attention, feed_forward, ResidualConnection(LayerNorm(c.d_model, c.eps), c.dropout))
 
     def tie(self) -> None:
         """Reading and writing share one table."""

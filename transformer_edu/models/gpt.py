@@ -4,15 +4,13 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from transformer_edu.attention import MultiHeadAttention
 from transformer_edu.decoding.writer import PromptWriter
 from transformer_edu.embedding import ProjectionLayer
-from transformer_edu.encoder import Encoder, EncoderLayer
-from transformer_edu.feedforward import PositionwiseFeedForward
+from transformer_edu.encoder import Encoder
 from transformer_edu.masks import causal_mask, padding_mask
+from transformer_edu.models.blocks import build_layer
 from transformer_edu.normalization import LayerNorm
 from transformer_edu.parts import LearnedPositionalEncoding
-from transformer_edu.residual import ResidualConnection
 from transformer_edu.support.arguments import check_stack
 from transformer_edu.support.cache import DecoderCache
 from transformer_edu.support.shapes import Bool, Float, Int, Tensor
@@ -60,16 +58,10 @@ class GPT(Tied):
         self.config = c = config
         self.embedding = nn.Embedding(c.vocab_size, c.d_model)
         self.positional_encoding = LearnedPositionalEncoding(c.d_model, c.max_len, c.dropout)
-        self.decoder = Encoder([self._layer() for _ in range(c.num_layers)], LayerNorm(c.d_model, c.eps))
+        self.decoder = Encoder([build_layer(c, pre=True) for _ in range(c.num_layers)], LayerNorm(c.d_model, c.eps))
         self.projection = ProjectionLayer(c.d_model, c.vocab_size)
         nn.init.normal_(self.embedding.weight, std=0.02)
         self.tie()
-
-    def _layer(self) -> EncoderLayer:
-        c = self.config
-        attention = MultiHeadAttention(c.d_model, c.num_heads, c.dropout)
-        feed_forward = PositionwiseFeedForward(c.d_model, c.d_ff, activation=c.activation)
-        return EncoderLayer(attention, feed_forward, ResidualConnection(LayerNorm(c.d_model, c.eps), c.dropout, True))
 
     def tie(self) -> None:
         """Reading and writing share one table."""

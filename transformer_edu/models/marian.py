@@ -7,18 +7,17 @@ from torch import nn
 
 from transformer_edu.attention import MultiHeadAttention
 from transformer_edu.decoder import Decoder, DecoderLayer
-from transformer_edu.decoding.writer import MemoryWriter
 from transformer_edu.embedding import InputEmbedding, ProjectionLayer
 from transformer_edu.encoder import Encoder, EncoderLayer
 from transformer_edu.feedforward import PositionwiseFeedForward
 from transformer_edu.masks import causal_mask, padding_mask
+from transformer_edu.models.blocks import EncoderDecoder
 from transformer_edu.normalization import LayerNorm
 from transformer_edu.positional import PositionalEncoding
 from transformer_edu.residual import ResidualConnection
 from transformer_edu.support.arguments import check_stack
 from transformer_edu.support.cache import DecoderCache
 from transformer_edu.support.shapes import Float, Int, Memory, Tensor, Vectors
-from transformer_edu.support.tied import Tied
 from transformer_edu.support.validation import check_ids
 
 
@@ -48,7 +47,7 @@ class MarianConfig:
         check_stack(self)
 
 
-class Marian(Tied):
+class Marian(EncoderDecoder):
     """The paper's translator. Against it: sines in the first half of a position's row and cosines in the second, SiLU
     in place of ReLU, and a bias for each word's score.
     """
@@ -76,12 +75,6 @@ class Marian(Tied):
         """Reading and writing share one table."""
         self.projection.linear.weight = self.embedding.lookup.weight
 
-    def forward(
-        self, source: Int[Tensor, "batch source_seq"], target: Int[Tensor, "batch seq"]
-    ) -> Float[Tensor, "batch seq vocab"]:
-        """Source ids (batch, source_seq) and target ids so far (batch, seq) -> logits for each next token."""
-        return self.project(self.decode(target, self.encode(source), source))
-
     def encode(self, source: Int[Tensor, "batch source_seq"]) -> Memory:
         """Read the source: ids (batch, source_seq) -> memory (batch, source_seq, d_model)."""
         x = self.positional_encoding(self.embedding(source))
@@ -105,14 +98,6 @@ class Marian(Tied):
     def project(self, x: Vectors) -> Float[Tensor, "batch seq vocab"]:
         """Vectors (batch, seq, d_model) -> logits (batch, seq, vocab_size)."""
         return self.projection(x)
-
-    def start_cache(self) -> DecoderCache:
-        """An empty cache for decoding a batch step by step."""
-        return DecoderCache(self.config.num_layers)
-
-    def start(self, source: Int[Tensor, "batch source_seq"]) -> MemoryWriter:
-        """Read the source; what comes back writes its translations (see `transformer_edu.decoding`)."""
-        return MemoryWriter(self, source)
 
 
 class HalvedPositions(PositionalEncoding):

@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from torch import nn
 
 from transformer_edu.decoder import Decoder, DecoderLayer
-from transformer_edu.decoding.writer import MemoryWriter
 from transformer_edu.embedding import ProjectionLayer
 from transformer_edu.encoder import Encoder, EncoderLayer
 from transformer_edu.feedforward import PositionwiseFeedForward
 from transformer_edu.masks import causal_mask, padding_mask
+from transformer_edu.models.blocks import EncoderDecoder
 from transformer_edu.parts import BiasedAttention, GatedFeedForward, RelativePositions, RMSNorm
 from transformer_edu.residual import ResidualConnection
 from transformer_edu.support.arguments import check_stack
 from transformer_edu.support.cache import DecoderCache
 from transformer_edu.support.shapes import Float, Int, Memory, Tensor, Vectors
-from transformer_edu.support.tied import Tied
 from transformer_edu.support.validation import check_choice, check_ids
 
 
@@ -56,7 +55,7 @@ class T5Config:
         check_choice("feed_forward", self.feed_forward, ("relu", "gated"))
 
 
-class T5(Tied):
+class T5(EncoderDecoder):
     """Source and target ids in, a score for every next token out.
 
     Against the paper: a bias for each distance and head in place of positions, RMS norm in front of each part, no bias
@@ -94,12 +93,6 @@ class T5(Tied):
         if self.config.tied:
             self.projection.linear.weight = self.embedding.weight
 
-    def forward(
-        self, source: Int[Tensor, "batch source_seq"], target: Int[Tensor, "batch seq"]
-    ) -> Float[Tensor, "batch seq vocab"]:
-        """Source ids (batch, source_seq) and target ids so far (batch, seq) -> logits for each next token."""
-        return self.project(self.decode(target, self.encode(source), source))
-
     def encode(self, source: Int[Tensor, "batch source_seq"]) -> Memory:
         """Read the source: ids (batch, source_seq) -> memory (batch, source_seq, d_model)."""
         check_ids("source", source, self.config.vocab_size)
@@ -124,11 +117,3 @@ class T5(Tied):
     def project(self, x: Vectors) -> Float[Tensor, "batch seq vocab"]:
         """Vectors (batch, seq, d_model) -> logits (batch, seq, vocab_size)."""
         return self.projection(x / math.sqrt(self.config.d_model) if self.config.divided else x)
-
-    def start_cache(self) -> DecoderCache:
-        """An empty cache for decoding a batch step by step."""
-        return DecoderCache(self.config.num_layers)
-
-    def start(self, source: Int[Tensor, "batch source_seq"]) -> MemoryWriter:
-        """Read the source; what comes back writes its answers (see `transformer_edu.decoding`)."""
-        return MemoryWriter(self, source)

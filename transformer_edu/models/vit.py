@@ -5,12 +5,10 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from transformer_edu.attention import MultiHeadAttention
-from transformer_edu.encoder import Encoder, EncoderLayer
-from transformer_edu.feedforward import PositionwiseFeedForward
+from transformer_edu.encoder import Encoder
+from transformer_edu.models.blocks import build_layer
 from transformer_edu.normalization import LayerNorm
 from transformer_edu.parts import LearnedPositionalEncoding
-from transformer_edu.residual import ResidualConnection
 from transformer_edu.support.arguments import check_stack
 from transformer_edu.support.shapes import Float, Tensor, Vectors
 from transformer_edu.support.validation import check_divisible
@@ -64,14 +62,8 @@ class ViT(nn.Module):
         self.patch_embedding = nn.Linear(c.channels * c.patch_size**2, c.d_model)
         self.class_token = nn.Parameter(torch.zeros(1, 1, c.d_model))
         self.positional_encoding = LearnedPositionalEncoding(c.d_model, c.num_patches + 1, c.dropout)
-        self.encoder = Encoder([self._layer() for _ in range(c.num_layers)], LayerNorm(c.d_model, c.eps))
+        self.encoder = Encoder([build_layer(c, pre=True) for _ in range(c.num_layers)], LayerNorm(c.d_model, c.eps))
         self.classifier = nn.Linear(c.d_model, c.num_classes)
-
-    def _layer(self) -> EncoderLayer:
-        c = self.config
-        attention = MultiHeadAttention(c.d_model, c.num_heads, c.dropout)
-        feed_forward = PositionwiseFeedForward(c.d_model, c.d_ff, activation=c.activation)
-        return EncoderLayer(attention, feed_forward, ResidualConnection(LayerNorm(c.d_model, c.eps), c.dropout, True))
 
     def forward(self, images: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch classes"]:
         """Images (batch, channels, image_size, image_size) -> logits (batch, num_classes)."""
