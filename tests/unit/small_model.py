@@ -7,7 +7,7 @@ import torch
 
 from transformer_edu import build_transformer
 from transformer_edu.data.tokenizer import Tokenizer
-from transformer_edu.translate.saving.checkpoint import save_model
+from transformer_edu.saving.checkpoint import save_model
 
 TEXTS = ["the small cat sleeps", "a dog", "der Hund läuft", "ein Mädchen lacht"]
 POSITIONS = 32

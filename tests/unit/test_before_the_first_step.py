@@ -11,12 +11,12 @@ import torch
 from tests.unit.command import as_arguments
 from tests.unit.conftest import SMALL
 from transformer_edu.book.commands.main import main
-from transformer_edu.translate.distributed import Processes
+from transformer_edu.runs.distributed import Processes
+from transformer_edu.runs.steps import StepMaker, step_seed
+from transformer_edu.runs.trainer import new_model
 from transformer_edu.translate.evaluate import summed_loss
 from transformer_edu.translate.settings import TrainingSettings
-from transformer_edu.translate.steps import StepMaker, step_seed
 from transformer_edu.translate.task import prepare_task
-from transformer_edu.translate.trainer import new_model
 from transformer_edu.translate.translator import load_translator
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed", "brief_answers")

@@ -11,10 +11,10 @@ from safetensors.torch import save_file
 
 from transformer_edu import Transformer, TransformerConfig, build_transformer
 from transformer_edu.book.exercises.checks.components.parameter_count import count
+from transformer_edu.saving import checkpoint, registry, size, tensor_file
+from transformer_edu.saving.size import check_memory, parameter_count
+from transformer_edu.saving.tensor_file import write_tensors
 from transformer_edu.training import load_model, read_extra, save_model
-from transformer_edu.translate.saving import checkpoint, registry, size, tensor_file
-from transformer_edu.translate.saving.size import check_memory, parameter_count
-from transformer_edu.translate.saving.tensor_file import write_tensors
 
 FORMAT = registry.FORMAT.format("Transformer")
 FIELDS = {"d_model": 16, "num_heads": 2, "d_ff": 32, "num_layers": 2, "max_len": 20}

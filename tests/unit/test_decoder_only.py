@@ -8,8 +8,8 @@ from torch import nn
 import transformer_edu as te
 from transformer_edu.decoding.writer import PromptWriter
 from transformer_edu.parts import GatedFeedForward, RotaryPositions
+from transformer_edu.saving.registry import register
 from transformer_edu.training import load_model, save_model
-from transformer_edu.translate.saving.registry import register
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ import torch
 from tests.unit.command import ENVIRONMENT, as_arguments
 from tests.unit.conftest import SMALL
 from transformer_edu.book.commands.main import main
-from transformer_edu.translate.distributed import Processes
-from transformer_edu.translate.run_folder import CHECKPOINT, WEIGHTS, RunFolder
-from transformer_edu.translate.steps import StepMaker
+from transformer_edu.runs.distributed import Processes
+from transformer_edu.runs.folder import CHECKPOINT, WEIGHTS, RunFolder
+from transformer_edu.runs.steps import StepMaker
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed", "brief_answers")
 FORK = multiprocessing.get_context("fork")  # the libraries are loaded already: a start takes no time

@@ -9,16 +9,16 @@ import pytest
 import torch
 
 from tests.unit.conftest import SMALL
+from transformer_edu.runs.distributed import Processes
+from transformer_edu.runs.folder import CHECKPOINT, RunFolder
+from transformer_edu.runs.steps import StepMaker, chosen_precision
+from transformer_edu.runs.trainer import Trainer, new_model
+from transformer_edu.saving.checkpoint import distinct_weights
 from transformer_edu.support.provenance import provenance
 from transformer_edu.training import warmup_schedule
-from transformer_edu.translate.distributed import Processes
 from transformer_edu.translate.export import average_weights, export
-from transformer_edu.translate.run_folder import CHECKPOINT, RunFolder
-from transformer_edu.translate.saving.checkpoint import distinct_weights
 from transformer_edu.translate.settings import TrainingSettings
-from transformer_edu.translate.steps import StepMaker, chosen_precision
 from transformer_edu.translate.task import prepare_task
-from transformer_edu.translate.trainer import Trainer, new_model
 from transformer_edu.translate.translator import load_translator
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("at_readers_speed")]

@@ -10,11 +10,11 @@ import torch
 from experiments.processes import in_processes
 from transformer_edu.book.experiments import experiment
 from transformer_edu.book.experiments.removed_parts import without_feed_forward, without_norm, without_positions
+from transformer_edu.runs.distributed import Processes
+from transformer_edu.runs.trainer import Trainer
 from transformer_edu.transformer import Transformer
-from transformer_edu.translate.distributed import Processes
 from transformer_edu.translate.settings import TrainingSettings
 from transformer_edu.translate.task import prepare_task
-from transformer_edu.translate.trainer import Trainer
 
 STEPS = 2000
 

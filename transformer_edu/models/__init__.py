@@ -14,7 +14,7 @@ from transformer_edu.models.hugging_face import from_hugging_face
 from transformer_edu.models.marian import Marian, MarianConfig
 from transformer_edu.models.t5 import T5, T5Config
 from transformer_edu.models.vit import ViT, ViTConfig
-from transformer_edu.translate.saving.registry import register
+from transformer_edu.saving.registry import register
 
 for _config, _model in (
     (BERTConfig, BERT),

@@ -10,13 +10,13 @@ from transformer_edu.data.batching import make_batch
 from transformer_edu.data.token_budget import token_budget_batches
 from transformer_edu.data.vocabulary import IdPair
 from transformer_edu.decoding.greedy import EXTRA
+from transformer_edu.runs.distributed import Processes
+from transformer_edu.runs.steps import autocast
 from transformer_edu.support.modes import evaluation_mode
 from transformer_edu.training.evaluate import greedy_ids, lowercase_bleu
 from transformer_edu.training.loss import SummedLoss
 from transformer_edu.transformer import Transformer
-from transformer_edu.translate.distributed import Processes
 from transformer_edu.translate.settings import TrainingSettings
-from transformer_edu.translate.steps import autocast
 from transformer_edu.translate.task import Task
 
 

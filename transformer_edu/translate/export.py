@@ -9,13 +9,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from transformer_edu.runs.folder import WEIGHTS
+from transformer_edu.runs.trainer import Trainer
+from transformer_edu.saving.card import CARD, MODEL, TOKENIZER
+from transformer_edu.saving.checkpoint import distinct_weights, put_weights, save_model
 from transformer_edu.support.files import write_atomically
 from transformer_edu.training.evaluate import lowercase_bleu
 from transformer_edu.translate.evaluate import evaluate
-from transformer_edu.translate.run_folder import WEIGHTS
-from transformer_edu.translate.saving.checkpoint import distinct_weights, put_weights, save_model
-from transformer_edu.translate.trainer import Trainer
-from transformer_edu.translate.translator import CARD, MODEL, TOKENIZER, Translator
+from transformer_edu.translate.translator import Translator
 
 BEAM_SIZE = 5
 LENGTH_PENALTIES = (0.0, 0.6, 1.0, 1.4)

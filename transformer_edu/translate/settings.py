@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from transformer_edu.data.tokenizer import SMALLEST
+from transformer_edu.saving.size import check_memory, in_words
 from transformer_edu.support.validation import (
     check_boolean,
     check_choice,
@@ -13,7 +14,6 @@ from transformer_edu.support.validation import (
     check_probability,
 )
 from transformer_edu.transformer import TransformerConfig
-from transformer_edu.translate.saving.size import check_memory, in_words
 
 PRECISIONS, LANGUAGES = ("auto", "float32", "bfloat16", "float64"), ("de", "en")
 POSITIONS, ROOM = 512, 50  # what a model has at least; tokens more than its source that an answer may have (the paper)

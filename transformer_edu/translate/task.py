@@ -9,11 +9,11 @@ from transformer_edu.data.multi30k import multi30k_pairs
 from transformer_edu.data.parallel import TextPair, read_parallel, read_tsv
 from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.data.vocabulary import IdPair
-from transformer_edu.translate.distributed import Processes
-from transformer_edu.translate.run_folder import RunFolder
-from transformer_edu.translate.run_start import check_room, check_start, claim, describe, known_tokenizer
+from transformer_edu.runs.distributed import Processes
+from transformer_edu.runs.folder import RunFolder
+from transformer_edu.runs.start import check_room, check_start, claim, describe, known_tokenizer
+from transformer_edu.saving.card import TOKENIZER
 from transformer_edu.translate.settings import TrainingSettings
-from transformer_edu.translate.translator import TOKENIZER
 
 NAMED = 5  # lines that an error names; the others it counts
 

@@ -16,14 +16,13 @@ from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.decoding.beam import Hypothesis, beam_search, length_normalizer
 from transformer_edu.decoding.greedy import greedy_search
 from transformer_edu.inspect.record import record_attention
+from transformer_edu.saving.card import CARD, MODEL, TOKENIZER, check_length_penalty, read_card
+from transformer_edu.saving.checkpoint import load_model
 from transformer_edu.support.arguments import check_sentence
 from transformer_edu.support.device import device_of
 from transformer_edu.support.validation import check_positive_integer
 from transformer_edu.transformer import Transformer
-from transformer_edu.translate.saving.card import check_length_penalty, read_card
-from transformer_edu.translate.saving.checkpoint import load_model
 
-MODEL, CARD, TOKENIZER = "model.safetensors", "card.json", "tokenizer.json"
 BATCH_CELLS = 2_000  # source tokens, padding included, times the beam, that are translated together
 
 

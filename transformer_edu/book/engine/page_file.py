@@ -8,11 +8,11 @@ from torch import Tensor
 
 from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.data.vocabulary import SPECIALS, Vocabulary
+from transformer_edu.saving.checkpoint import distinct_weights, put_weights
+from transformer_edu.saving.tensor_file import KEY, to_json
 from transformer_edu.support.arguments import check_is
 from transformer_edu.support.validation import check_choice
 from transformer_edu.transformer import Transformer, TransformerConfig
-from transformer_edu.translate.saving.checkpoint import distinct_weights, put_weights
-from transformer_edu.translate.saving.tensor_file import KEY, to_json
 
 LARGEST = 127  # of a signed byte
 SCALE = ".scale"

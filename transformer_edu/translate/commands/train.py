@@ -12,16 +12,16 @@ from typing import Any, get_args
 import torch
 
 from transformer_edu.fast.memory import keep_freed_memory
+from transformer_edu.runs.distributed import Processes, process_group
+from transformer_edu.runs.start import alone_in, remembered
+from transformer_edu.runs.steps import chosen_precision
+from transformer_edu.runs.trainer import Progress, Trainer
 from transformer_edu.support.provenance import provenance
 from transformer_edu.translate.commands.output import say
 from transformer_edu.translate.commands.streams import lasting_streams
-from transformer_edu.translate.distributed import Processes, process_group
 from transformer_edu.translate.export import export
-from transformer_edu.translate.run_start import alone_in, remembered
 from transformer_edu.translate.settings import TrainingSettings
-from transformer_edu.translate.steps import chosen_precision
 from transformer_edu.translate.task import Task, prepare_task
-from transformer_edu.translate.trainer import Progress, Trainer
 
 LOST = ("connection closed", "connection reset", "timed out", "timeout", "gloo", "nccl", "broken pipe")
 

@@ -10,10 +10,10 @@ import torch
 
 from transformer_edu.data.vocabulary import BOS_ID, EOS_ID, Vocabulary
 from transformer_edu.decoding.greedy import greedy_search
+from transformer_edu.saving.checkpoint import load_model
 from transformer_edu.support.arguments import check_sentence
 from transformer_edu.support.device import device_of
 from transformer_edu.transformer import Transformer
-from transformer_edu.translate.saving.checkpoint import load_model
 
 _FOLDER = Path(__file__).parent
 

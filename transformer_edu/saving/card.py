@@ -6,6 +6,7 @@ from typing import Any
 
 from transformer_edu.support.validation import check_positive_integer
 
+MODEL, CARD, TOKENIZER = "model.safetensors", "card.json", "tokenizer.json"  # the files of a finished model
 MAX_LENGTH_PENALTY = 10.0  # far beyond what helps (about 1); a power that float64 holds for answers of any length
 
 

@@ -21,10 +21,10 @@ from typing import Any
 
 from torch import Tensor
 
+from transformer_edu.saving.card import CARD, MODEL, TOKENIZER
+from transformer_edu.saving.checkpoint import read_extra
+from transformer_edu.saving.tensor_file import read_tensors, to_json, write_tensors
 from transformer_edu.support.files import write_atomically
-from transformer_edu.translate.saving.checkpoint import read_extra
-from transformer_edu.translate.saving.tensor_file import read_tensors, to_json, write_tensors
-from transformer_edu.translate.translator import CARD, MODEL, TOKENIZER
 
 CHECKPOINT, WEIGHTS, LOG, RUN = "checkpoint", "weights", "log.jsonl", "run.json"
 FORMAT = "transformer_edu.{}/1"

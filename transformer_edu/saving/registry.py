@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from transformer_edu.saving.size import check_memory, in_words, parameter_count, sizes_in_words
 from transformer_edu.support.arguments import check_is
 from transformer_edu.transformer import Transformer, TransformerConfig
-from transformer_edu.translate.saving.size import check_memory, in_words, parameter_count, sizes_in_words
 
 FORMAT = "transformer_edu.{}/1"  # of a file; the name stands in it
 Check = Callable[[Any, Mapping[str, Tensor]], None]  # a configuration and the tensors that are said to be its model's

@@ -10,9 +10,9 @@ from torch.nn.parallel import DistributedDataParallel
 
 from transformer_edu import fast
 from transformer_edu.data.batching import Batch, make_batch
+from transformer_edu.runs.distributed import Processes
 from transformer_edu.training.loss import SummedLoss
 from transformer_edu.transformer import Transformer
-from transformer_edu.translate.distributed import Processes
 from transformer_edu.translate.settings import TrainingSettings
 from transformer_edu.translate.task import Task
 

@@ -8,16 +8,16 @@ from typing import Any
 import torch
 
 from transformer_edu.data.token_budget import epoch_batches
+from transformer_edu.runs.distributed import Processes
+from transformer_edu.runs.folder import CHECKPOINT, KEPT_CHECKPOINTS, WEIGHTS, RunFolder
+from transformer_edu.runs.start import identity
+from transformer_edu.runs.steps import StepMaker
+from transformer_edu.saving.checkpoint import distinct_weights, put_weights
 from transformer_edu.support.seeds import seeded
 from transformer_edu.training.schedule import warmup_schedule
 from transformer_edu.transformer import Transformer, build_transformer
-from transformer_edu.translate.distributed import Processes
 from transformer_edu.translate.evaluate import evaluate
-from transformer_edu.translate.run_folder import CHECKPOINT, KEPT_CHECKPOINTS, WEIGHTS, RunFolder
-from transformer_edu.translate.run_start import identity
-from transformer_edu.translate.saving.checkpoint import distinct_weights, put_weights
 from transformer_edu.translate.settings import TrainingSettings
-from transformer_edu.translate.steps import StepMaker
 from transformer_edu.translate.task import Task
 
 LOG_EVERY = 50

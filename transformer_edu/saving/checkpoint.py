@@ -9,9 +9,9 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from transformer_edu.saving.registry import FAMILIES, FORMAT, Family, name_of
+from transformer_edu.saving.tensor_file import damaged, read_any, write_tensors
 from transformer_edu.support.validation import check_floating_point
-from transformer_edu.translate.saving.registry import FAMILIES, FORMAT, Family, name_of
-from transformer_edu.translate.saving.tensor_file import damaged, read_any, write_tensors
 
 
 def save_model(

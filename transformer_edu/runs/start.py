@@ -16,11 +16,11 @@ from typing import Any
 from transformer_edu.data.multi30k import digest
 from transformer_edu.data.parallel import TextPair
 from transformer_edu.data.tokenizer import Tokenizer
+from transformer_edu.runs.folder import CHECKPOINT, KEPT_CHECKPOINTS, RUN, RunFolder
+from transformer_edu.saving.card import TOKENIZER
+from transformer_edu.saving.size import parameter_count
 from transformer_edu.support.files import check_writable, write_atomically
-from transformer_edu.translate.run_folder import CHECKPOINT, KEPT_CHECKPOINTS, RUN, RunFolder
-from transformer_edu.translate.saving.size import parameter_count
 from transformer_edu.translate.settings import TrainingSettings
-from transformer_edu.translate.translator import TOKENIZER
 
 FORMAT, LOCK = "transformer_edu.run/1", ".lock"
 GIVEN = "given"  # what a run may differ in when it goes on, kept so that nobody has to say it again
