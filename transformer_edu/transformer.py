@@ -1,11 +1,8 @@
 """The whole machine: two embeddings, an encoder, a decoder and a projection."""
 
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
-
-from torch import nn
 
 from transformer_edu.attention import MultiHeadAttention
 from transformer_edu.decoder import Decoder, DecoderLayer
@@ -21,6 +18,7 @@ from transformer_edu.support.arguments import check_config, check_decoding, chec
 from transformer_edu.support.cache import DecoderCache
 from transformer_edu.support.initialization import initialize
 from transformer_edu.support.shapes import Bool, Float, Int, Memory, Tensor, Vectors
+from transformer_edu.support.tied import Tied
 from transformer_edu.support.validation import check_ids
 
 SourceIds = Int[Tensor, "batch source_seq"]
@@ -95,7 +93,32 @@ def _residual(d_model: int, dropout: float, norm: str) -> ResidualConnection:
     return ResidualConnection(LayerNorm(d_model), dropout, pre=norm == "pre")
 
 
-class Transformer(nn.Module):
+class EncoderDecoder(Tied):
+    """A model of two halves, called and searched: what is its own are `encode`, `decode` and `project`."""
+
+    config: Any
+    encode: Any
+    decode: Any
+    project: Any
+
+    def forward(self, source: SourceIds, target: TargetIds) -> Float[Tensor, "batch seq vocab"]:
+        """Source ids (batch, source_seq) and target ids so far (batch, seq) -> logits for each next token."""
+        return self.project(self.vectors(source, target))
+
+    def vectors(self, source: SourceIds, target: TargetIds) -> Vectors:
+        """The same before the projection: (batch, seq, d_model)."""
+        return self.decode(target, self.encode(source), source)
+
+    def start_cache(self) -> DecoderCache:
+        """An empty cache for decoding a batch step by step."""
+        return DecoderCache(self.config.num_layers)
+
+    def start(self, source: SourceIds) -> MemoryWriter:
+        """Read the source; what comes back writes its answers (see `transformer_edu.decoding`)."""
+        return MemoryWriter(self, source)
+
+
+class Transformer(EncoderDecoder):
     """The encoder–decoder of "Attention Is All You Need" (figure 1). It makes its own masks from `config.pad_id`."""
 
     def __init__(self, config: TransformerConfig) -> None:
@@ -110,24 +133,14 @@ class Transformer(nn.Module):
         self.encoder = Encoder([build_encoder_layer(*sizes) for _ in range(c.num_layers)], deepcopy(last))
         self.decoder = Decoder([build_decoder_layer(*sizes) for _ in range(c.num_layers)], last)
         self.projection = ProjectionLayer(c.d_model, c.target_vocab_size)
-        self._tie_embeddings()
+        self.tie()
 
-    def _tie_embeddings(self) -> None:
+    def tie(self) -> None:
+        """Let the tables that `config.tie_embeddings` names be one."""
         if self.config.tie_embeddings in ("target", "all"):
             self.projection.linear.weight = self.target_embedding.lookup.weight
         if self.config.tie_embeddings == "all":
             self.source_embedding.lookup.weight = self.target_embedding.lookup.weight
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> nn.Module:
-        """All that moves or casts a model comes through here; `to_empty` would make three matrices of a tied one."""
-        super()._apply(fn, recurse)
-        self._tie_embeddings()
-        return self
-
-    def forward(self, source: SourceIds, target: TargetIds) -> Float[Tensor, "batch seq vocab"]:
-        """Source ids (batch, source_seq) and target ids so far (batch, seq) -> logits for each next token."""
-        memory = self.encode(source)
-        return self.project(self.decode(target, memory, source))
 
     def encode(self, source: SourceIds) -> Memory:
         """Read the source: ids (batch, source_seq) -> memory (batch, source_seq, d_model)."""
@@ -161,14 +174,6 @@ class Transformer(nn.Module):
     def project(self, x: Vectors) -> Float[Tensor, "batch seq vocab"]:
         """Vectors (batch, seq, d_model) -> logits (batch, seq, target_vocab_size)."""
         return self.projection(x)
-
-    def start_cache(self) -> DecoderCache:
-        """An empty cache for decoding a batch step by step."""
-        return DecoderCache(self.config.num_layers)
-
-    def start(self, source: SourceIds) -> MemoryWriter:
-        """Read the source; what comes back writes its translations (see `transformer_edu.decoding`)."""
-        return MemoryWriter(self, source)
 
 
 def build_transformer(source_vocab_size: int, target_vocab_size: int, **config_fields: Any) -> Transformer:

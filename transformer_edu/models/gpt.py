@@ -13,7 +13,7 @@ from transformer_edu.normalization import LayerNorm
 from transformer_edu.parts import LearnedPositionalEncoding
 from transformer_edu.support.arguments import check_stack
 from transformer_edu.support.cache import DecoderCache
-from transformer_edu.support.shapes import Bool, Float, Int, Tensor
+from transformer_edu.support.shapes import Bool, Float, Ids, Int, Tensor, Vectors
 from transformer_edu.support.tied import Tied
 from transformer_edu.support.validation import check_ids
 
@@ -71,11 +71,25 @@ class GPT(Tied):
         self, ids: Int[Tensor, "batch seq"], cache: DecoderCache | None = None
     ) -> Float[Tensor, "batch seq vocab"]:
         """Ids (batch, seq) -> logits for each next token; with a `cache`, `ids` holds only those that are new."""
+        return self.project(self.vectors(ids, cache))
+
+    def vectors(self, ids: Ids, cache: DecoderCache | None = None) -> Vectors:
+        """The same before the projection: (batch, seq, d_model)."""
         check_ids("ids", ids, self.config.vocab_size)
         offset = 0 if cache is None else cache.length
-        x = self.positional_encoding(self.embedding(ids), offset)
         so_far = ids if cache is None else cache.append(ids)
-        return self.projection(self.decoder(x, self.mask(so_far, offset), cache))
+        x = self.positional_encoding(self.embedding(ids), self.positions(so_far, offset))
+        return self.decoder(x, self.mask(so_far, offset), cache)
+
+    def project(self, x: Vectors) -> Float[Tensor, "batch seq vocab"]:
+        """Vectors (batch, seq, d_model) -> logits (batch, seq, vocab_size)."""
+        return self.projection(x)
+
+    def positions(self, ids: Ids, offset: int = 0) -> int | Int[Tensor, "batch new"]:
+        """Where the tokens from `offset` on stand: from the first that is no padding, so it may be on the left."""
+        if self.config.pad_id is None:
+            return offset
+        return ((ids != self.config.pad_id).cumsum(dim=1) - 1).clamp(min=0)[:, offset:]
 
     def mask(self, ids: Int[Tensor, "batch seq"], offset: int = 0) -> Bool[Tensor, "... q_len k_len"]:
         """No token sees a later one, nor padding; for the queries from position `offset` on."""
@@ -89,3 +103,19 @@ class GPT(Tied):
     def start(self, source: Int[Tensor, "batch seq"]) -> PromptWriter:
         """Read a text; what comes back goes on from it (see `transformer_edu.decoding`)."""
         return PromptWriter(self, source)
+
+
+def build_gpt(config: GPTConfig) -> GPT:
+    """A GPT that starts as GPT-2 did: N(0, 0.02²), less for what is added to the residual stream; biases zero.
+
+    Each of the two matrices a layer that write into the stream is drawn 1/√(2 · layers) as large (Radford et al., 2019,
+    section 2.3), so that the sum does not grow with depth.
+    """
+    model = GPT(config)
+    for name, weight in model.named_parameters():
+        if name.endswith("bias"):
+            nn.init.zeros_(weight)
+        elif weight.dim() > 1:
+            writes = name.endswith(("w_o.weight", "w_2.weight"))
+            nn.init.normal_(weight, std=0.02 / (2 * config.num_layers) ** 0.5 if writes else 0.02)
+    return model

@@ -11,7 +11,6 @@ from transformer_edu.embedding import InputEmbedding, ProjectionLayer
 from transformer_edu.encoder import Encoder, EncoderLayer
 from transformer_edu.feedforward import PositionwiseFeedForward
 from transformer_edu.masks import causal_mask, padding_mask
-from transformer_edu.models.blocks import EncoderDecoder
 from transformer_edu.normalization import LayerNorm
 from transformer_edu.positional import PositionalEncoding
 from transformer_edu.residual import ResidualConnection
@@ -19,6 +18,7 @@ from transformer_edu.support.arguments import check_stack
 from transformer_edu.support.cache import DecoderCache
 from transformer_edu.support.shapes import Float, Int, Memory, Tensor, Vectors
 from transformer_edu.support.validation import check_ids
+from transformer_edu.transformer import EncoderDecoder
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ import torch
 from torch import nn
 
 from transformer_edu.support.arguments import check_positioned, check_sizes
-from transformer_edu.support.shapes import Float, Tensor
-from transformer_edu.support.validation import check_probability
+from transformer_edu.support.shapes import Int, Tensor, Vectors
+from transformer_edu.support.validation import check_ids, check_probability
 
 
 class LearnedPositionalEncoding(nn.Module):
@@ -26,8 +26,10 @@ class LearnedPositionalEncoding(nn.Module):
         self.table = nn.Parameter(torch.randn(max_len, d_model) * 0.02)  # small beside the embeddings (as in BERT)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x: Float[Tensor, "batch seq d_model"], offset: int = 0) -> Float[Tensor, "batch seq d_model"]:
-        """Add rows offset .. offset + seq - 1 of the table to x (batch, seq, d_model)."""
+    def forward(self, x: Vectors, offset: int | Int[Tensor, "batch seq"] = 0) -> Vectors:
+        """Add rows offset .. offset + seq - 1 of the table to x (batch, seq, d_model); or the rows that it names."""
+        if not isinstance(offset, int):
+            check_ids("offset", offset, len(self.table))
+            return self.dropout(x + self.table[offset])
         check_positioned(x, offset, self.table)
-        seq = x.shape[1]
-        return self.dropout(x + self.table[offset : offset + seq])
+        return self.dropout(x + self.table[offset : offset + x.shape[1]])

@@ -7,41 +7,33 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from transformer_edu.data.multi30k import digest
-from transformer_edu.data.parallel import TextPair
 from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.runs.folder import CHECKPOINT, KEPT_CHECKPOINTS, RUN, RunFolder
+from transformer_edu.runs.settings import RunSettings
 from transformer_edu.saving.card import TOKENIZER
-from transformer_edu.saving.size import parameter_count
 from transformer_edu.support.files import check_writable, write_atomically
-from transformer_edu.translate.settings import TrainingSettings
 
 FORMAT, LOCK = "transformer_edu.run/1", ".lock"
 GIVEN = "given"  # what a run may differ in when it goes on, kept so that nobody has to say it again
 
 
-def describe(
-    settings: TrainingSettings, texts: Mapping[str, Sequence[TextPair]], tokenizer: Tokenizer
-) -> dict[str, Any]:
+def describe(settings: RunSettings, texts: Mapping[str, Mapping[str, Any]], tokenizer: Tokenizer) -> dict[str, Any]:
     """Everything that decides what a run computes; of a text the content, not where it lies.
 
     Args:
         settings: of the run.
-        texts: sentence pairs by the name of their split.
+        texts: by the name of their split, how many there are and checksums of them.
         tokenizer: what cuts them.
     """
-    description: dict[str, Any] = {"format": FORMAT, "settings": settings.course()}
-    for split, pairs in texts.items():
-        sides = {side: digest([pair[number] for pair in pairs]) for number, side in enumerate(("source", "target"))}
-        description[split] = {"pairs": len(pairs), **{f"{side}_sha256": found for side, found in sides.items()}}
-    description["tokenizer"] = {"pieces": len(tokenizer), "sha256": digest([tokenizer.to_str()])}
-    return description
+    pieces = {"pieces": len(tokenizer), "sha256": digest([tokenizer.to_str()])}
+    return {"format": FORMAT, "settings": settings.course(), **texts, "tokenizer": pieces}
 
 
 def identity(description: Mapping[str, Any]) -> str:
@@ -124,9 +116,9 @@ def check_start(folder: RunFolder, resume: bool) -> None:
         )
 
 
-def check_room(folder: RunFolder, settings: TrainingSettings, vocab_size: int) -> None:
-    """Raise unless the disk has room for all that a run will hold at once."""
-    size = parameter_count(settings.model_config(vocab_size)) * (8 if settings.precision == "float64" else 4)
+def check_room(folder: RunFolder, settings: RunSettings, parameters: int) -> None:
+    """Raise unless the disk has room for all that a run of a model of so many parameters will hold at once."""
+    size = parameters * (8 if settings.precision == "float64" else 4)
     copies = 3 * (KEPT_CHECKPOINTS + 1) + (settings.average + 1) + 1  # Adam has two averages; one more while writing
     free = shutil.disk_usage(folder.path).free + sum((folder.path / name).stat().st_size for name in folder.held())
     if size * copies > free:
@@ -142,8 +134,8 @@ def known_tokenizer(folder: RunFolder) -> Tokenizer | None:
     return Tokenizer.load(path) if path.exists() and (folder.path / RUN).exists() else None
 
 
-def remembered(out: str | Path) -> dict[str, Any]:
-    """The settings of the run in a folder, as far as they are written there.
+def remembered(out: str | Path, kind: type[RunSettings]) -> dict[str, Any]:
+    """The settings of the run in a folder, those of this `kind`, as far as they are written there.
 
     Raises:
         ValueError: there is no such folder, so nothing to go on with.
@@ -154,7 +146,7 @@ def remembered(out: str | Path) -> dict[str, Any]:
     if not path.exists():
         return {}  # killed before its first step
     written = _read(path)
-    known = {setting.name for setting in fields(TrainingSettings)}
+    known = {setting.name for setting in fields(kind)}
     settings = {**written.get("settings", {}), **written.get(GIVEN, {})}
     return {name: value for name, value in settings.items() if name in known}
 

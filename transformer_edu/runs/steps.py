@@ -9,34 +9,30 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from transformer_edu import fast
-from transformer_edu.data.batching import Batch, make_batch
 from transformer_edu.runs.distributed import Processes
+from transformer_edu.runs.settings import RunSettings, Task
 from transformer_edu.training.loss import SummedLoss
-from transformer_edu.transformer import Transformer
-from transformer_edu.translate.settings import TrainingSettings
-from transformer_edu.translate.task import Task
 
 
 class StepMaker:
     """Takes training steps: model and optimizer change, everything else is given.
 
-    The loss of a step is the mean over the target tokens of the *whole* batch, so neither the number of processes
+    The loss of a step is the mean over the tokens of the *whole* batch, so neither the number of processes
     nor the number of parts changes what is computed.
     """
 
-    def __init__(self, model: Transformer, task: Task, settings: TrainingSettings, processes: Processes) -> None:
+    def __init__(self, model: nn.Module, task: Task, settings: RunSettings, processes: Processes) -> None:
         self.task, self.settings, self.processes = task, settings, processes
-        self.optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
+        self.optimizer = task.optimizer(model)
         self.parameters = list(model.parameters())
-        module: Any = fast.switch_on(SummedLoss(model, settings.smoothing))
+        module: Any = fast.switch_on(SummedLoss(model, task.smoothing))
         if settings.compile:
             module = torch.compile(module, dynamic=True)
         self.loss = DistributedDataParallel(module) if processes.world_size > 1 else module
 
     def take(self, indices: list[int], step: int, rate: float) -> tuple[float, int]:
-        """Update once on the training pairs `indices`; return the mean loss per target token, and their number."""
-        pairs = self.task.train
-        tokens = sum(len(pairs[index][1]) + 1 for index in indices)  # with <eos>
+        """Update once on the training examples `indices`; return the mean loss per token, and their number."""
+        tokens = self.task.tokens(indices)
         self.optimizer.zero_grad()
         total = torch.zeros((), dtype=torch.float64, device=self.processes.device)
         for part in range(self.settings.accumulate):
@@ -54,19 +50,16 @@ class StepMaker:
         parts, processes = self.settings.accumulate, self.processes
         mine = processes.share(indices, part, parts)
         weight = 1.0 if mine else 0.0  # nothing left for this process: it must take part all the same
-        batch = make_batch([self.task.train[index] for index in mine or indices[:1]]).to(processes.device)
+        batch = [one.to(processes.device) for one in self.task.tensors(mine or indices[:1])]
         torch.manual_seed(step_seed(self.settings.seed, step, processes.rank * parts + part))  # of dropout
         with ExitStack() as stack:
             if processes.world_size > 1 and part < parts - 1:
                 stack.enter_context(self.loss.no_sync())
             with autocast(self.settings, processes.device):
-                loss = weight * self._summed(batch)
+                loss = weight * self.loss(*batch)
             (loss * (processes.world_size / tokens)).backward()  # DistributedDataParallel takes a mean
-        return loss.detach()
-
-    def _summed(self, batch: Batch) -> Tensor:
-        loss: Tensor = self.loss(batch.source, batch.target_in, batch.target_out)
-        return loss
+        found: Tensor = loss.detach()
+        return found
 
 
 def step_seed(seed: int, step: int, part: int) -> int:
@@ -83,14 +76,14 @@ def check_finite(loss: float, step: int, rate: float) -> None:
         )
 
 
-def autocast(settings: TrainingSettings, device: torch.device) -> AbstractContextManager[Any]:
+def autocast(settings: RunSettings | None, device: torch.device) -> AbstractContextManager[Any]:
     """Products in bfloat16, where that is wanted; everything else stays as it is."""
-    if chosen_precision(settings, device) == "bfloat16":
+    if settings and chosen_precision(settings, device) == "bfloat16":
         return torch.autocast(device.type, torch.bfloat16)
     return nullcontext()
 
 
-def chosen_precision(settings: TrainingSettings, device: torch.device) -> str:
+def chosen_precision(settings: RunSettings, device: torch.device) -> str:
     """What "auto" means on this machine; ValueError if bfloat16 is asked for and the processor only imitates it."""
     if settings.precision in ("float32", "float64"):
         return settings.precision

@@ -1,4 +1,4 @@
-"""A whole training run: steps, evaluations, checkpoints, and the end. The command `transformer-edu train`."""
+"""A whole training run: steps, evaluations, checkpoints, and the end (`transformer-edu train`, `train-lm`)."""
 
 import time
 from collections.abc import Iterator
@@ -7,20 +7,16 @@ from typing import Any
 
 import torch
 
-from transformer_edu.data.token_budget import epoch_batches
 from transformer_edu.runs.distributed import Processes
 from transformer_edu.runs.folder import CHECKPOINT, KEPT_CHECKPOINTS, WEIGHTS, RunFolder
+from transformer_edu.runs.settings import RunSettings, Task
 from transformer_edu.runs.start import identity
 from transformer_edu.runs.steps import StepMaker
 from transformer_edu.saving.checkpoint import distinct_weights, put_weights
 from transformer_edu.support.seeds import seeded
-from transformer_edu.training.schedule import warmup_schedule
-from transformer_edu.transformer import Transformer, build_transformer
-from transformer_edu.translate.evaluate import evaluate
-from transformer_edu.translate.settings import TrainingSettings
-from transformer_edu.translate.task import Task
 
 LOG_EVERY = 50
+BEFORE = {"best_bleu": "best"}  # a name in older checkpoints
 
 
 @dataclass
@@ -30,19 +26,12 @@ class Progress:
     step: int = 0  # updates taken
     epoch: int = 0
     place: int = 0  # batches of this epoch already used
-    tokens: int = 0  # target tokens seen
+    tokens: int = 0  # that the loss counted
     seconds: float = 0.0  # of training and evaluation, all starts together
-    best_bleu: float = -1.0
+    best: float | None = None  # the best score
     best_step: int = 0
     stale: int = 0  # evaluations since the best one
     evaluations: list[dict[str, Any]] = field(default_factory=list)
-
-
-def new_model(settings: TrainingSettings, vocab_size: int) -> Transformer:
-    """An untrained model; its weights depend on the seed alone."""
-    with seeded(settings.seed):
-        model = build_transformer(**vars(settings.model_config(vocab_size)))
-    return model.double() if settings.precision == "float64" else model
 
 
 class Trainer:
@@ -50,7 +39,7 @@ class Trainer:
 
     def __init__(
         self,
-        settings: TrainingSettings,
+        settings: RunSettings,
         task: Task,
         processes: Processes,
         show: Any,
@@ -60,7 +49,9 @@ class Trainer:
         the command, commit, machine and date of this start (see `provenance`)."""
         self.settings, self.task, self.processes, self.show = settings, task, processes, show
         self.folder = RunFolder(settings.out, identity(task.description))
-        self.model = new_model(settings, len(task.tokenizer)).to(processes.device)
+        with seeded(settings.seed):
+            model = task.new_model()
+        self.model: Any = (model.double() if settings.precision == "float64" else model).to(processes.device)
         self.steps = StepMaker(self.model, task, settings, processes)
         self.progress = Progress()
         self.origins = [origin or {}]
@@ -70,7 +61,7 @@ class Trainer:
         sums, start = [0.0, 0], time.perf_counter() - self.progress.seconds
         self.model.train()
         for indices in self._batches():
-            rate = self.learning_rate(self.progress.step + 1)
+            rate = self.task.learning_rate(self.progress.step + 1)
             loss, tokens = self.steps.take(indices, self.progress.step + 1, rate)
             self.progress.step += 1
             self.progress.tokens += tokens
@@ -89,18 +80,10 @@ class Trainer:
                     break
         return self.progress
 
-    def learning_rate(self, step: int) -> float:
-        """The paper's schedule, scaled so that its peak is `settings.learning_rate`."""
-        d_model, warmup = self.settings.d_model, self.settings.warmup_steps
-        peak = warmup_schedule(warmup, d_model, warmup)
-        return self.settings.learning_rate / peak * warmup_schedule(step, d_model, warmup)
-
     def _batches(self) -> Iterator[list[int]]:
         """The batches from the present place on, epoch after epoch, until the steps are used up."""
         while self.progress.step < self.settings.steps and not self._ended():
-            order = {"seed": self.settings.seed, "epoch": self.progress.epoch}
-            batches = epoch_batches(self.task.lengths, self.settings.max_tokens, **order)
-            for indices in batches[self.progress.place :]:
+            for indices in self.task.batches(self.progress.epoch)[self.progress.place :]:
                 if self.progress.step == self.settings.steps:
                     return
                 self.progress.place += 1
@@ -119,11 +102,11 @@ class Trainer:
             self.folder.append({**line, "tokens": p.tokens, "seconds": round(p.seconds, 1)})
 
     def _evaluate(self) -> None:
-        p, found = self.progress, evaluate(self.model, self.task, self.settings, self.processes)
+        p, found = self.progress, self.task.evaluate(self.model, self.processes)
         p.evaluations.append({"step": p.step, **found})
         p.stale += 1
-        if found["validation_bleu"] > p.best_bleu:
-            p.best_bleu, p.best_step, p.stale = found["validation_bleu"], p.step, 0
+        if self.task.is_better(found[self.task.score], p.best):
+            p.best, p.best_step, p.stale = found[self.task.score], p.step, 0
         if self.processes.is_main:
             self.folder.append(p.evaluations[-1])
 
@@ -166,7 +149,7 @@ class Trainer:
             )
         put_weights(self.model, {name[6:]: t for name, t in tensors.items() if name.startswith("model/")})
         self._put_optimizer(tensors)
-        self.progress = Progress(**header["progress"])
+        self.progress = Progress(**{BEFORE.get(name, name): value for name, value in header["progress"].items()})
         self.origins = header["origins"] + self.origins
         if self.processes.is_main:
             self.folder.forget_after(self.progress.step)

@@ -1,11 +1,12 @@
 """The loss: cross-entropy with label smoothing, over all tokens that are not padding (paper, section 5.4)."""
 
+from typing import Any
+
 import torch
 from torch import nn
 
 from transformer_edu.support.shapes import Float, Int, Tensor
 from transformer_edu.support.validation import check_probability, check_tensor
-from transformer_edu.transformer import Transformer
 
 
 def label_smoothing(
@@ -38,30 +39,29 @@ class SummedLoss(nn.Module):
     """A model and its loss as one module, so that they can be compiled and distributed together.
 
     Args:
-        model: the Transformer that is trained.
+        model: the model that is trained: a Transformer, or another with `vectors`, `project` and `config.pad_id`.
         smoothing: ε of `label_smoothing`.
     """
 
-    def __init__(self, model: Transformer, smoothing: float) -> None:
+    def __init__(self, model: nn.Module, smoothing: float) -> None:
         super().__init__()
         check_probability("smoothing", smoothing)
-        self.model = model
+        self.model: Any = model
         self.smoothing = smoothing
 
-    def forward(
-        self,
-        source: Int[Tensor, "batch source_seq"],
-        target_in: Int[Tensor, "batch seq"],
-        target_out: Int[Tensor, "batch seq"],
-    ) -> Float[Tensor, ""]:
-        """Ids (batch, source_seq), (batch, seq) twice -> the loss in nats, *summed* over all tokens but padding."""
-        x = self.model.decode(target_in, self.model.encode(source), source)  # (batch, seq, d_model)
-        real = target_out != self.model.config.pad_id
-        return self.loss_of(x[real], target_out[real])
+    def forward(self, *inputs: Int[Tensor, "batch _"]) -> Float[Tensor, ""]:
+        """All that the model reads, then target ids (batch, seq) -> the loss, *summed* over all tokens but padding.
+
+        In nats. A Transformer reads source (batch, source_seq) and target from its begin token on (batch, seq).
+        """
+        *read, target = inputs
+        x = self.model.vectors(*read)  # (batch, seq, d_model)
+        real = target != self.model.config.pad_id
+        return self.loss_of(x[real], target[real])
 
     def loss_of(self, x: Float[Tensor, "tokens d_model"], target: Int[Tensor, " tokens"]) -> Float[Tensor, ""]:
         """Vectors (tokens, d_model) and the ids of their right words (tokens) -> the sum of their losses."""
-        logits = self.model.project(x[None])[0]  # (tokens, vocab)
+        logits: Tensor = self.model.project(x[None])[0]  # (tokens, vocab)
         return label_smoothing(logits, target, self.model.config.pad_id, self.smoothing) * target.numel()
 
 

@@ -3,25 +3,41 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from transformer_edu.data.multi30k import multi30k_pairs
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from transformer_edu.data.batching import make_batch
+from transformer_edu.data.multi30k import digest, multi30k_pairs
 from transformer_edu.data.parallel import TextPair, read_parallel, read_tsv
+from transformer_edu.data.token_budget import epoch_batches
 from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.data.vocabulary import IdPair
 from transformer_edu.runs.distributed import Processes
 from transformer_edu.runs.folder import RunFolder
+from transformer_edu.runs.settings import Task
 from transformer_edu.runs.start import check_room, check_start, claim, describe, known_tokenizer
 from transformer_edu.saving.card import TOKENIZER
+from transformer_edu.saving.size import parameter_count
+from transformer_edu.training.evaluate import lowercase_bleu
+from transformer_edu.training.schedule import warmup_schedule
+from transformer_edu.transformer import Transformer, build_transformer
+from transformer_edu.translate.evaluate import greedy_answers, summed_loss
 from transformer_edu.translate.settings import TrainingSettings
 
 NAMED = 5  # lines that an error names; the others it counts
 
 
 @dataclass(frozen=True)
-class Task:
+class TranslationTask(Task):
     """The data of a run; `too_long` counts the training pairs left out for their length."""
 
+    score: ClassVar[str] = "validation_bleu"
+    sign: ClassVar[int] = 1
+
+    settings: TrainingSettings
     tokenizer: Tokenizer
     train: list[IdPair]
     valid: list[IdPair]
@@ -33,6 +49,48 @@ class Task:
     def lengths(self) -> list[tuple[int, int]]:
         """Cells that each training pair needs: its source, and its target with one more for the begin token."""
         return [(len(source), len(target) + 1) for source, target in self.train]
+
+    @property
+    def smoothing(self) -> float:
+        """ε of the loss."""
+        return self.settings.smoothing
+
+    def new_model(self) -> Transformer:
+        """An untrained Transformer."""
+        return build_transformer(**vars(self.settings.model_config(len(self.tokenizer))))
+
+    def optimizer(self, model: nn.Module) -> Optimizer:
+        """Adam as the paper has it."""
+        return torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
+
+    def learning_rate(self, step: int) -> float:
+        """The paper's schedule, scaled so that its peak is `settings.learning_rate`."""
+        d_model, warmup = self.settings.d_model, self.settings.warmup_steps
+        peak = warmup_schedule(warmup, d_model, warmup)
+        return self.settings.learning_rate / peak * warmup_schedule(step, d_model, warmup)
+
+    def batches(self, epoch: int) -> list[list[int]]:
+        """Pairs of like length together, as many as fit into the cells of a batch."""
+        return epoch_batches(self.lengths, self.settings.max_tokens, seed=self.settings.seed, epoch=epoch)
+
+    def tokens(self, examples: list[int]) -> int:
+        """Target tokens, the end tokens counted."""
+        return sum(len(self.train[index][1]) + 1 for index in examples)
+
+    def tensors(self, examples: list[int]) -> tuple[Tensor, ...]:
+        """Source, target from its begin token on, target to its end token."""
+        batch = make_batch([self.train[index] for index in examples])
+        return batch.source, batch.target_in, batch.target_out
+
+    def evaluate(self, model: nn.Module, processes: Processes) -> dict[str, Any]:
+        """The unsmoothed loss in nats per target token, and lowercase BLEU of greedy answers."""
+        mine = processes.share(self.valid)
+        loss = processes.sum(summed_loss(model, mine, self.settings, processes.device)).item()
+        tokens = sum(len(target) + 1 for _, target in self.valid)
+        sources = [source for source, _ in mine]
+        answers = processes.gather(greedy_answers(model, sources, self.settings, processes.device))
+        bleu = lowercase_bleu([self.tokenizer.decode(ids) for ids in answers], self.references)
+        return {"validation_loss": round(loss / tokens, 6), "validation_bleu": round(bleu, 4)}
 
 
 def read_pairs(files: Sequence[str]) -> list[TextPair]:
@@ -60,7 +118,7 @@ def line_name(settings: TrainingSettings, split: str, side: int, index: int) -> 
     return f"line {index + 1} of {name}"
 
 
-def prepare_task(settings: TrainingSettings, processes: Processes, resume: bool = False) -> Task:
+def prepare_task(settings: TrainingSettings, processes: Processes, resume: bool = False) -> TranslationTask:
     """Read the text and cut it, and take the folder for the run. The first process learns the vocabulary and writes.
 
     Raises:
@@ -77,7 +135,7 @@ def prepare_task(settings: TrainingSettings, processes: Processes, resume: bool 
     tokenizer = known_tokenizer(folder) or _learn(settings, texts["train"])
     task = _cut(settings, texts, tokenizer)
     folder.path.mkdir(parents=True, exist_ok=True)
-    check_room(folder, settings, len(tokenizer))
+    check_room(folder, settings, parameter_count(settings.model_config(len(tokenizer))))
     claim(folder, task.description, tokenizer, settings.lenient())
     processes.wait()
     return task
@@ -93,7 +151,7 @@ def _learn(settings: TrainingSettings, pairs: Sequence[TextPair]) -> Tokenizer:
     return Tokenizer.train([text for pair in short for text in pair], settings.vocab_size)
 
 
-def _cut(settings: TrainingSettings, texts: Mapping[str, Sequence[TextPair]], tokenizer: Tokenizer) -> Task:
+def _cut(settings: TrainingSettings, texts: Mapping[str, Sequence[TextPair]], tokenizer: Tokenizer) -> TranslationTask:
     """The texts as ids: training pairs that are too long left out, everything else as long as model and batch take."""
     pairs = encode_texts(texts["train"], tokenizer)
     kept = [index for index, pair in enumerate(pairs) if max(map(len, pair)) <= settings.max_length]
@@ -105,14 +163,20 @@ def _cut(settings: TrainingSettings, texts: Mapping[str, Sequence[TextPair]], to
             f"max_tokens must be at least {_cells(pairs[longest])}, for so many cells has "
             f"{line_name(settings, 'train', side, longest)}, got {settings.max_tokens}"
         )
-    return Task(
+    return TranslationTask(
+        settings=settings,
         tokenizer=tokenizer,
         train=[pairs[index] for index in kept],
         valid=_fitting(settings, encode_texts(texts["valid"], tokenizer)),
         references=[target for _, target in texts["valid"]],
         too_long=len(pairs) - len(kept),
-        description=describe(settings, texts, tokenizer),
+        description=describe(settings, {split: _checksums(pairs) for split, pairs in texts.items()}, tokenizer),
     )
+
+
+def _checksums(pairs: Sequence[TextPair]) -> dict[str, Any]:
+    sides = {side: digest([pair[number] for pair in pairs]) for number, side in enumerate(("source", "target"))}
+    return {"pairs": len(pairs), **{f"{side}_sha256": found for side, found in sides.items()}}
 
 
 def _check_some_left(settings: TrainingSettings, pairs: Sequence[Any]) -> None:

@@ -1,4 +1,4 @@
-"""The command line: `transformer-edu train`, `translate`, `evaluate`, `check` and `classroom`."""
+"""The command line: `transformer-edu train`, `translate`, `evaluate`, `train-lm`, `write`, `check`, `classroom`."""
 
 import argparse
 import sys
@@ -8,6 +8,7 @@ from typing import NoReturn
 from transformer_edu import __version__
 from transformer_edu.book.commands.check import add_parser as add_check
 from transformer_edu.book.commands.classroom import add_parser as add_classroom
+from transformer_edu.language.commands import add_parsers as add_language
 from transformer_edu.support.device import check_device_works
 from transformer_edu.translate.commands.evaluate import add_parser as add_evaluate
 from transformer_edu.translate.commands.output import PROGRAM, finish_output, prepare_streams, say
@@ -41,6 +42,7 @@ def parser() -> Parser:
     commands = whole.add_subparsers(required=True, metavar="COMMAND")
     for add_parser in (add_train, add_translate, add_evaluate, add_check, add_classroom):
         add_parser(commands)
+    add_language(commands)
     return whole
 
 
