@@ -71,7 +71,7 @@ def test_positions_follow_the_longest_sentence_that_is_wanted(long_valid, tmp_pa
     settings = TrainingSettings(out=str(tmp_path), **{**SHORT, **long_valid, "max_length": 1300})
     task = prepare_task(settings, ALONE)
     assert max(len(source) for source, _ in task.valid) > 511
-    model = new_model(settings, len(task.tokenizer))
+    model = new_model(task)
     assert summed_loss(model, task.valid, settings, ALONE.device).isfinite()
 
 

@@ -14,10 +14,10 @@ from tests.unit.command import as_arguments
 from tests.unit.conftest import SMALL
 from transformer_edu.book.commands.main import main
 from transformer_edu.data.tokenizer import Tokenizer
+from transformer_edu.runs.command import _folder
 from transformer_edu.runs.distributed import Processes
 from transformer_edu.runs.folder import CHECKPOINT, WEIGHTS, RunFolder
 from transformer_edu.saving.tensor_file import read_tensors, write_tensors
-from transformer_edu.translate.commands.train import _folder
 from transformer_edu.translate.settings import TrainingSettings
 from transformer_edu.translate.translator import load_translator
 

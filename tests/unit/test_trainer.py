@@ -10,13 +10,14 @@ import torch
 
 from tests.unit.conftest import SMALL
 from transformer_edu.runs.distributed import Processes
+from transformer_edu.runs.finish import average_weights
 from transformer_edu.runs.folder import CHECKPOINT, RunFolder
 from transformer_edu.runs.steps import StepMaker, chosen_precision
 from transformer_edu.runs.trainer import Trainer, new_model
 from transformer_edu.saving.checkpoint import distinct_weights
 from transformer_edu.support.provenance import provenance
 from transformer_edu.training import warmup_schedule
-from transformer_edu.translate.export import average_weights, export
+from transformer_edu.translate.export import export
 from transformer_edu.translate.settings import TrainingSettings
 from transformer_edu.translate.task import prepare_task
 from transformer_edu.translate.translator import load_translator
@@ -49,7 +50,7 @@ def whole_run(tmp_path_factory, brief_text):
     trainer = trainer_for(settings, seen=seen)
     trainer.run()
     weights = {name: weight.clone() for name, weight in distinct_weights(trainer.model).items()}
-    return settings, trainer, export(trainer), weights, seen
+    return settings, trainer, export(trainer, trainer.task), weights, seen
 
 
 @pytest.fixture
@@ -66,10 +67,10 @@ def ends_as(whole_run, trainer):
 def test_the_learning_rate_is_the_papers_schedule_scaled_to_its_peak(whole_run):
     _, trainer, *_ = whole_run
     peak = trainer.settings.learning_rate
-    assert trainer.learning_rate(10) == pytest.approx(peak)
+    assert trainer.task.learning_rate(10) == pytest.approx(peak)
     for step in (1, 5, 40):
         ratio = warmup_schedule(step, 16, 10) / warmup_schedule(10, 16, 10)
-        assert trainer.learning_rate(step) == pytest.approx(peak * ratio)
+        assert trainer.task.learning_rate(step) == pytest.approx(peak * ratio)
 
 
 def test_the_log_holds_steps_and_evaluations(whole_run):
@@ -78,7 +79,7 @@ def test_the_log_holds_steps_and_evaluations(whole_run):
     assert [line["step"] for line in lines] == [4, 4, 8, 8, 12, 12]
     assert lines[0]["loss"] == pytest.approx(sum(loss for _, loss, _ in seen[:4]) / 4, rel=0.05)
     assert all({"validation_loss", "validation_bleu"} <= set(line) for line in lines[1::2])
-    assert lines[-2]["learning_rate"] == pytest.approx(trainer.learning_rate(12), rel=1e-4)
+    assert lines[-2]["learning_rate"] == pytest.approx(trainer.task.learning_rate(12), rel=1e-4)
 
 
 def test_a_resumed_run_ends_with_the_same_bits(tmp_path, whole_run):
@@ -96,7 +97,7 @@ def test_parts_of_a_batch_add_up_to_the_whole(tmp_path, brief_text):
     found = []
     for parts in (1, 3, 50):  # 50: each sentence alone, without padding, and parts that have none
         changed = replace(settings, accumulate=parts)
-        model = new_model(changed, len(task.tokenizer))
+        model = new_model(task)
         steps = StepMaker(model, task, changed, ALONE)
         losses = [steps.take(list(range(start, start + 7)), 1 + start, 0.01)[0] for start in range(0, 35, 7)]
         found.append((losses, model))
@@ -172,7 +173,7 @@ def test_the_finished_model_loads_and_a_changed_file_does_not(whole_run, again):
 
 def test_half_precision_halves_the_file_and_keeps_the_answers(again, whole_run):
     resumed = trainer_for(again, resume=True)
-    export(resumed, half=True)
+    export(resumed, resumed.task, half=True)
     full, half = (Path(folder) / "model.safetensors" for folder in (whole_run[0].out, again.out))
     assert half.stat().st_size < 0.6 * full.stat().st_size
     assert same_weights(load_translator(again.out).model, resumed.model)
@@ -202,7 +203,7 @@ def test_training_lowers_the_loss_and_bfloat16_products_follow_the_float32_run(m
 def test_each_step_draws_its_own_dropout_and_again_the_same(tmp_path, brief_text):
     settings = settings_for(tmp_path, brief_text, dropout=0.5)
     task = prepare_task(settings, ALONE)
-    steps = StepMaker(new_model(settings, len(task.tokenizer)).train(), task, settings, ALONE)
+    steps = StepMaker(new_model(task).train(), task, settings, ALONE)
     first, second, again = (steps.take(list(range(8)), step, 0.0)[0] for step in (1, 2, 1))
     assert first == again
     assert first != second

@@ -169,6 +169,6 @@ def _explained(settings: RunSettings, processes: Processes) -> Iterator[None]:
         if "out of memory" not in text and "can't allocate memory" not in text and not isinstance(error, MemoryError):
             raise
         raise MemoryError(
-            f"out of memory with batches in --accumulate {settings.accumulate} part(s): more parts need less memory and "
-            "give the same result; the checkpoints written so far are whole"
+            f"out of memory with batches in --accumulate {settings.accumulate} part(s): more parts need less memory "
+            "and give the same result; the checkpoints written so far are whole"
         ) from error

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
+from torch import nn
 
 from transformer_edu.runs.distributed import Processes
 from transformer_edu.runs.folder import CHECKPOINT, KEPT_CHECKPOINTS, WEIGHTS, RunFolder
@@ -34,6 +35,13 @@ class Progress:
     evaluations: list[dict[str, Any]] = field(default_factory=list)
 
 
+def new_model(task: Task) -> nn.Module:
+    """An untrained model; its weights depend on the seed alone."""
+    with seeded(task.settings.seed):
+        model = task.new_model()
+    return model.double() if task.settings.precision == "float64" else model
+
+
 class Trainer:
     """Runs from where it is to its end; `resume` brings it to where an earlier one was stopped."""
 
@@ -49,9 +57,7 @@ class Trainer:
         the command, commit, machine and date of this start (see `provenance`)."""
         self.settings, self.task, self.processes, self.show = settings, task, processes, show
         self.folder = RunFolder(settings.out, identity(task.description))
-        with seeded(settings.seed):
-            model = task.new_model()
-        self.model: Any = (model.double() if settings.precision == "float64" else model).to(processes.device)
+        self.model: Any = new_model(task).to(processes.device)
         self.steps = StepMaker(self.model, task, settings, processes)
         self.progress = Progress()
         self.origins = [origin or {}]
