@@ -67,7 +67,7 @@ CEILINGS = {  # lines of Python; whoever raises one says why in the commit
     "runs": 1100,
     "saving": 380,
     "language": 520,
-    "translate": 1150,
+    "translate": 1170,
     "fast": 800,
     "support": 1050,
     "book": 10,
