@@ -42,7 +42,7 @@ LATER = {  # loaded when somebody asks for them
     "checks": "book.exercises.checks",
     "fast": "fast",
     "plots": "book.plots",
-    "pretrained": "translate.pretrained",
+    "pretrained": "pretrained",
     "recordings": "book.recordings",
     "widgets": "book.figures",
 }

@@ -50,7 +50,7 @@ MODEL_VIEW = 'bertviz_model_view(data["attention"], *words)'
 ENGINE = """import torch
 from IPython.display import display
 from transformer_edu import widgets
-from transformer_edu.translate.pretrained import load_grammar
+from transformer_edu.pretrained import load_grammar
 own = load_grammar()
 with torch.no_grad():
     own.model.decoder.layers[1].cross_attention.output_projection.weight.mul_(0.99)

@@ -14,7 +14,7 @@ from transformer_edu.book.engine.source import engine_source
 from transformer_edu.book.engine.weights import description, weight_scripts
 from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.data.vocabulary import Vocabulary
-from transformer_edu.translate.pretrained import load_grammar
+from transformer_edu.pretrained import load_grammar
 
 WORDS = Vocabulary(["a", "b"]), Vocabulary(["x", "y", "z"])
 

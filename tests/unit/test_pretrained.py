@@ -9,11 +9,11 @@ import torch
 
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, pretrained
 from transformer_edu.data import encode_pairs, held_out_pairs, multi30k_pairs, vocabularies
+from transformer_edu.pretrained import grammar
 from transformer_edu.training import exact_match, read_extra
 from transformer_edu.training import grammar_model as recipe
 from transformer_edu.training.evaluate import lowercase_bleu
 from transformer_edu.translate.commands.evaluate import evaluate
-from transformer_edu.translate.pretrained import grammar
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
 FOLDER = Path(pretrained.__file__).parent

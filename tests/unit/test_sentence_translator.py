@@ -14,7 +14,7 @@ from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.data.vocabulary import BOS_ID, EOS_ID, Vocabulary
 from transformer_edu.decoding.beam import beam_search
 from transformer_edu.decoding.greedy import greedy_search
-from transformer_edu.translate.pretrained import load_translator
+from transformer_edu.pretrained import load_translator
 
 DOG = "Ein Hund wartet im Regen auf sein Herrchen."
 WORDS = Vocabulary(["a", "b"]), Vocabulary(["x", "y", "z"])

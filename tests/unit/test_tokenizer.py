@@ -82,7 +82,7 @@ def test_a_text_without_an_end_of_words_is_not_learnt_from_and_more_tokens_than_
 @pytest.mark.slow
 def test_the_shipped_tokenizer_is_still_what_the_shipped_text_teaches_and_gives_every_text_back(corpus_folder, root):
     texts = [text for pair in multi30k_pairs("train", corpus_folder) for text in pair]
-    shipped = Tokenizer.load(root / "transformer_edu/translate/pretrained/multi30k-de-en/tokenizer.json")
+    shipped = Tokenizer.load(root / "transformer_edu/pretrained/multi30k-de-en/tokenizer.json")
     assert Tokenizer.train(texts, 6000) == shipped
     unseen = [text for pair in multi30k_pairs("val", corpus_folder) for text in pair]
     assert [shipped.decode(ids) for ids in shipped.encode_batch(unseen)] == unseen

@@ -10,13 +10,13 @@ from typing import Any
 import torch
 from sacrebleu.metrics import BLEU
 
+from transformer_edu import pretrained
 from transformer_edu.book.experiments import experiment
 from transformer_edu.data.multi30k import SPLITS, multi30k_pairs
 from transformer_edu.data.parallel import TextPair
 from transformer_edu.data.token_budget import epoch_batches, padding_waste, token_budget_batches
 from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.training.evaluate import lowercase_bleu
-from transformer_edu.translate import pretrained
 from transformer_edu.translate.translator import Translation, Translator
 
 WORDS = ("schläft", "nicht", "schläft nicht", "Regen", "Herrchen", "Enten", "Entfernung", "Zeit", "heute", "Ich")

@@ -5,13 +5,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from transformer_edu import pretrained
 from transformer_edu.book.experiments import experiment
 from transformer_edu.data import BOS_ID, EOS_ID, Vocabulary, align
 from transformer_edu.data.examples import RUNNING_SENTENCE
 from transformer_edu.decoding.greedy import greedy_search
 from transformer_edu.inspect.record import record_attention
 from transformer_edu.transformer import Transformer
-from transformer_edu.translate import pretrained
 
 
 @experiment("running-sentence")

@@ -8,9 +8,9 @@ import torch
 from sacrebleu.metrics import BLEU
 from torch import Tensor
 
+from transformer_edu import pretrained
 from transformer_edu.book.experiments import experiment
 from transformer_edu.data.multi30k import multi30k_pairs
-from transformer_edu.translate import pretrained
 from transformer_edu.translate.translator import Translation, Translator
 
 BEAM_SIZES = (1, 2, 4, 16)

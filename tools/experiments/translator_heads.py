@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from transformer_edu import pretrained
 from transformer_edu.book.experiments import experiment
 from transformer_edu.data.batching import pad_sequences
 from transformer_edu.data.multi30k import multi30k_pairs
@@ -16,7 +17,6 @@ from transformer_edu.inspect.head_effects import head_effects, token_losses
 from transformer_edu.inspect.heads import attentions, head_entropies
 from transformer_edu.inspect.record import record_attention
 from transformer_edu.transformer import Transformer
-from transformer_edu.translate import pretrained
 
 
 @experiment("translator-heads")

@@ -59,7 +59,7 @@ def changed(model: Transformer, changes: Changes | None = None, **fields_of_chan
 
     Other threads that use this model meanwhile meet the changes too.
 
-    >>> from transformer_edu.translate.pretrained import load_grammar
+    >>> from transformer_edu.pretrained import load_grammar
     >>> grammar = load_grammar()
     >>> with changed(grammar.model, source_positions="off"):
     ...     grammar.translate("the small black cat does not sleep")

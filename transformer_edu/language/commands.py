@@ -6,9 +6,9 @@ from typing import Any
 
 from transformer_edu.language.export import export
 from transformer_edu.language.model import LanguageModel, load_language_model
-from transformer_edu.language.pretrained import STORIES, load_stories
 from transformer_edu.language.settings import LanguageSettings
 from transformer_edu.language.task import LanguageTask, prepare_task
+from transformer_edu.pretrained.stories import STORIES, load_stories
 from transformer_edu.runs.command import add_training, run_training, settings_of
 from transformer_edu.support.device import pick_device
 from transformer_edu.translate.commands.options import number_between, whole_number

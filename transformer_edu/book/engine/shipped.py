@@ -4,9 +4,9 @@ from functools import cache
 
 from transformer_edu.book.engine.page_file import page_file
 from transformer_edu.book.engine.weights import KNOWN
+from transformer_edu.pretrained.grammar import load_grammar
+from transformer_edu.pretrained.translator import TRANSLATOR, load_translator
 from transformer_edu.support.validation import check_choice
-from transformer_edu.translate.pretrained.grammar import load_grammar
-from transformer_edu.translate.pretrained.translator import TRANSLATOR, load_translator
 
 GRAMMAR = "grammar"
 SHIPPED = (GRAMMAR, TRANSLATOR)

@@ -22,9 +22,9 @@ from transformer_edu.book.figures.sentence_translator_data import (
     parts_of,
 )
 from transformer_edu.data.tokenizer import Tokenizer
+from transformer_edu.pretrained.translator import TRANSLATOR
 from transformer_edu.support.validation import check_choice
 from transformer_edu.transformer import Transformer
-from transformer_edu.translate.pretrained.translator import TRANSLATOR
 
 FOXES = "these foxes want a hat"  # who wants whom stands in the order alone
 RAIN = "Ein Radfahrer fährt bei Regen durch die Stadt."  # which greedy search loses

@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from transformer_edu import pretrained
 from transformer_edu.saving.card import MAX_LENGTH_PENALTY
 from transformer_edu.support.device import pick_device
-from transformer_edu.translate import pretrained
 from transformer_edu.translate.translator import Translator, load_translator
 
 SEARCH = ("beam_size", "length_penalty", "max_len")
