@@ -1,4 +1,4 @@
-"""The solutions of chapters 3 to 11, kept one after another in one file, are a machine that translates."""
+"""The solutions of chapters 3 to 11 and 18, kept in one file, are a machine that translates, and one that writes."""
 
 import ast
 import importlib.util
@@ -25,7 +25,7 @@ SETUP = "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch 
 
 
 @pytest.mark.long
-def test_what_a_reader_writes_adds_up_to_a_machine_that_translates(chapters, tmp_path):
+def test_what_a_reader_writes_adds_up_to_machines_that_translate_and_write(chapters, tmp_path):
     path = tmp_path / "my_transformer.py"
     kept = []
     for chapter in chapters.values():
@@ -54,3 +54,13 @@ def test_what_a_reader_writes_adds_up_to_a_machine_that_translates(chapters, tmp
         while ids[0, -1] != translator.target_vocabulary.eos_id and ids.shape[1] < 20:
             ids = torch.cat([ids, model(source, ids)[:, -1:].argmax(dim=-1)], dim=1)
     assert translator.target_vocabulary.decode(ids[0].tolist()) == te.RUNNING_TRANSLATION
+
+    stories = pretrained.load_stories()
+    c = stories.model.config
+    model = mine.GPT(c.vocab_size, c.d_model, c.num_heads, c.d_ff, c.num_layers, c.max_len)
+    model.load_state_dict(stories.model.state_dict())
+    ids = torch.tensor([stories.prompt("Once upon a time")])
+    with torch.no_grad():
+        for _ in range(20):
+            ids = torch.cat([ids, model.eval()(ids)[:, -1:].argmax(dim=-1)], dim=1)
+    assert stories.tokenizer.decode(ids[0, 1:].tolist()) == stories.write("Once upon a time", 20)

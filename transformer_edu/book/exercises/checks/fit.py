@@ -20,6 +20,8 @@ from transformer_edu.embedding import InputEmbedding, ProjectionLayer
 from transformer_edu.encoder import Encoder
 from transformer_edu.feedforward import PositionwiseFeedForward
 from transformer_edu.masks import causal_mask, padding_mask
+from transformer_edu.models.blocks import build_layer
+from transformer_edu.models.gpt import GPT, GPTConfig
 from transformer_edu.normalization import LayerNorm
 from transformer_edu.positional import PositionalEncoding, sinusoidal_table
 from transformer_edu.residual import ResidualConnection
@@ -56,6 +58,14 @@ class Part:
 
 def _our_transformer(source_size: int, target_size: int, d_model: int, heads: int, d_ff: int, layers: int) -> nn.Module:
     return Transformer(TransformerConfig(source_size, target_size, d_model, heads, d_ff, layers, dropout=0.0))
+
+
+def _our_gpt(vocab_size: int, d_model: int, heads: int, d_ff: int, layers: int, max_len: int) -> nn.Module:
+    return GPT(GPTConfig(vocab_size, d_model, heads, d_ff, layers, dropout=0.0, max_len=max_len, pad_id=0))
+
+
+def _our_block(d_model: int, heads: int, d_ff: int) -> nn.Module:
+    return build_layer(GPTConfig(9, d_model, heads, d_ff, dropout=0.0), pre=True)
 
 
 def _layers(kind: Callable[..., nn.Module]) -> list[nn.Module]:
@@ -143,6 +153,13 @@ CLASSES = {
         "transformer",
         lambda kind: kind(10, 7, D_MODEL, HEADS, D_FF, 2),
     ),
+    "GPTBlock": Part(
+        _our_block,
+        lambda part, x, *_: part(10 * x, causal_mask(3)),
+        "gpt_block",
+        lambda kind: kind(D_MODEL, HEADS, D_FF),
+    ),
+    "GPT": Part(_our_gpt, lambda part, *_: part(SOURCE[:1]), build=lambda kind: kind(10, D_MODEL, HEADS, D_FF, 2, 6)),
 }
 PARTS = FUNCTIONS | CLASSES
 

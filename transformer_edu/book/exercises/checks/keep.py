@@ -23,7 +23,7 @@ from torch import Tensor, nn
 '''
 
 
-def keep(*definitions: Any, path: str | Path = "my_transformer.py") -> None:
+def keep(*definitions: Any, path: str | Path = "my_transformer.py", start: str | Path | None = None) -> None:
     """Write functions and classes of your own into a file, in place of those of the same names.
 
     Each part of the machine is held against the package's first (see `check_fit`). The file imports math, torch, F, nn
@@ -32,6 +32,7 @@ def keep(*definitions: Any, path: str | Path = "my_transformer.py") -> None:
     Args:
         *definitions: what to keep, as it was defined in a notebook or a file.
         path: the file; it is made if it is not there, and replaced whole or not at all.
+        start: another such file, whose text a new one begins with: my_gpt.py goes on from my_transformer.py.
 
     Raises:
         CheckFailed: a part does not fit; nothing is written.
@@ -42,7 +43,8 @@ def keep(*definitions: Any, path: str | Path = "my_transformer.py") -> None:
     parts = [one for one in definitions if getattr(one, "__name__", None) in PARTS]
     check_fit(*(parts or definitions))
     path = Path(path)
-    text = path.read_text(encoding="utf-8") if path.exists() else HEADER
+    first = path if path.exists() else start
+    text = HEADER if first is None else Path(first).read_text(encoding="utf-8")
     for definition in definitions:
         text = _with(text, definition.__name__, source_of(definition), path)
     _check_names(text, path)
