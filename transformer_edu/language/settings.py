@@ -12,6 +12,7 @@ from transformer_edu.support.validation import check_number, check_positive_inte
 class LanguageSettings(RunSettings):
     """A run of `transformer-edu train-lm`; the defaults are those of the shipped model of stories."""
 
+    LENIENT: ClassVar[tuple[str, ...]] = tuple(name for name in RunSettings.LENIENT if name != "steps")
     COUNTS: ClassVar[tuple[str, ...]] = ("context", "batch_size", *RunSettings.COUNTS)
 
     train: tuple[str, ...] = setting((), "training text, one or more files (.gz too); an empty line ends a text")

@@ -116,6 +116,6 @@ def build_gpt(config: GPTConfig) -> GPT:
         if name.endswith("bias"):
             nn.init.zeros_(weight)
         elif weight.dim() > 1:
-            writes = name.endswith(("w_o.weight", "w_2.weight"))
+            writes = name.endswith(("output_projection.weight", "contract.weight"))
             nn.init.normal_(weight, std=0.02 / (2 * config.num_layers) ** 0.5 if writes else 0.02)
     return model
