@@ -270,6 +270,27 @@ def loss_by_distribution(logits, target, pad_id, smoothing):
     return losses[target != pad_id].sum() / (target != pad_id).sum()
 
 
+def next_tokens_one_by_one(logits, ids, pad_id):
+    parts = [
+        torch.logsumexp(logits[row, place], 0) - logits[row, place, ids[row, place + 1]]
+        for row in range(len(ids))
+        for place in range(ids.size(1) - 1)
+        if ids[row, place + 1] != pad_id
+    ]
+    return sum(parts) / len(parts)
+
+
+def masked_targets_of_hugging_face(logits, input_ids, pad_token_id):
+    """Labels with -100 for padding, which cross_entropy leaves out by itself; classes in dimension 1."""
+    labels = input_ids.masked_fill(input_ids == pad_token_id, -100)
+    return F.cross_entropy(logits[..., :-1, :].transpose(1, 2), labels[..., 1:])
+
+
+def next_tokens_with_einsum(logits, ids, pad_id):
+    targets = F.one_hot(ids[:, 1:], logits.size(-1)).float() * (ids[:, 1:] != pad_id)[..., None]
+    return -torch.einsum("bsv,bsv->", logits[:, :-1].log_softmax(-1), targets) / targets.sum()
+
+
 def rate_with_a_case_distinction(step, d_model, warmup_steps):
     peak = 1 / math.sqrt(d_model * warmup_steps)
     return peak * step / warmup_steps if step < warmup_steps else peak * math.sqrt(warmup_steps / step)
@@ -379,6 +400,18 @@ RIGHT = {
         lambda vocab, d: te.build_transformer(vocab, 5, d_model=d, num_heads=1, d_ff=2, num_layers=1).source_embedding,
     ],
     "label smoothing": [loss_by_distribution],
+    "language-model loss": [
+        next_tokens_one_by_one,
+        masked_targets_of_hugging_face,
+        next_tokens_with_einsum,
+        lambda logits, ids, pad_id: F.cross_entropy(
+            logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten(), ignore_index=pad_id
+        ),
+        lambda logits, ids, pad_id: te.label_smoothing(logits[:, :-1], ids[:, 1:], pad_id, 0.0),
+        lambda logits, ids, pad_id: F.nll_loss(
+            logits.log_softmax(-1).flatten(0, 1), F.pad(ids[:, 1:], (0, 1), value=pad_id).flatten(), ignore_index=pad_id
+        ),
+    ],
     "layer normalization": [
         components.layer_norm.norm,
         lambda x, gamma, beta, eps=1e-5: F.layer_norm(x, x.shape[-1:], gamma, beta, eps),
