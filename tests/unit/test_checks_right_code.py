@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from sacrebleu.metrics import BLEU
 from torch import nn
+from torch.nn.utils.rnn import pad_sequence
 
 import transformer_edu as te
 from tests.unit.checked import COMPONENTS, failure, run, told
@@ -291,6 +292,41 @@ def next_tokens_with_einsum(logits, ids, pad_id):
     return -torch.einsum("bsv,bsv->", logits[:, :-1].log_softmax(-1), targets) / targets.sum()
 
 
+def padded_by_numpy(prompts, pad_id):
+    ids = np.full((len(prompts), max(map(len, prompts))), pad_id)
+    real, places = np.zeros(ids.shape, dtype=bool), np.zeros_like(ids)
+    for row, prompt in enumerate(prompts):
+        ids[row, -len(prompt) :] = prompt
+        real[row, -len(prompt) :] = True
+        places[row, -len(prompt) :] = np.arange(len(prompt))
+    return ids, places, real
+
+
+def padded_as_hugging_face_does(prompts, pad_token_id):
+    """Positions of padding are 1 there."""
+    batch = pad_sequence([torch.tensor(p) for p in prompts], True, pad_token_id, padding_side="left")
+    attention_mask = (batch != pad_token_id).long()
+    position_ids = attention_mask.cumsum(-1) - 1
+    return batch, position_ids.masked_fill(attention_mask == 0, 1), attention_mask.bool()
+
+
+def padded_by_two_turns(prompts, pad_id):
+    ids = pad_sequence([torch.tensor(prompt[::-1]) for prompt in prompts], True, pad_id).flip(1)
+    missing = torch.tensor([[ids.shape[1] - len(prompt)] for prompt in prompts])
+    place = torch.arange(ids.shape[1]) - missing
+    return [ids, place % ids.shape[1], place >= 0]
+
+
+def padded_with_lists(prompts, pad_id):
+    longest = max(len(prompt) for prompt in prompts)
+    gaps = [longest - len(prompt) for prompt in prompts]
+    return (
+        [[pad_id] * gap + prompt for gap, prompt in zip(gaps, prompts, strict=True)],
+        [[0] * gap + list(range(longest - gap)) for gap in gaps],
+        [[False] * gap + [True] * (longest - gap) for gap in gaps],
+    )
+
+
 def rate_with_a_case_distinction(step, d_model, warmup_steps):
     peak = 1 / math.sqrt(d_model * warmup_steps)
     return peak * step / warmup_steps if step < warmup_steps else peak * math.sqrt(warmup_steps / step)
@@ -420,6 +456,7 @@ RIGHT = {
         ),
         norm_in_place_on_a_copy,
     ],
+    "left padding": [padded_by_numpy, padded_as_hugging_face_does, padded_by_two_turns, padded_with_lists],
     "masked batch normalization": [components.masked_batch_norm.norm, batch_norm_with_torchs_own],
     "padding mask": [lambda ids, pad_id: ids.ne(pad_id)[:, None, None].expand(-1, 4, ids.shape[1], -1)],
     "parameter count": [count_of_a_real_model],

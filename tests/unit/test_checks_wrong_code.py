@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from sacrebleu.metrics import BLEU
 from torch import nn
+from torch.nn.utils.rnn import pad_sequence
 
 import transformer_edu as te
 from tests.unit.checked import diagnosis, failure, told
@@ -185,6 +186,16 @@ def bleu_of_sets(hypotheses, references):
     return 100 * math.exp(min(0, 1 - r / c) + sum(logs) / 4)
 
 
+def padded_behind(prompts, pad_id):
+    ids = pad_sequence([torch.tensor(prompt) for prompt in prompts], True, pad_id)
+    return ids, torch.arange(ids.shape[1]).expand_as(ids), ids != pad_id
+
+
+def turned_round_once(prompts, pad_id):
+    ids, _, real = padded_behind(prompts, pad_id)
+    return ids.flip(1), (real.flip(1).cumsum(1) - 1).clamp(min=0), real.flip(1)
+
+
 WRONG = [
     ("attention", "blocked scores are set to 0", partial(widely_copied_attention, fill=-1e-9)),
     ("attention", "a query that may look at nothing takes the mean", widely_copied_attention),
@@ -247,6 +258,8 @@ WRONG = [
         "the logarithm of a probability that has become 0",
         lambda logits, ids, pad_id: F.nll_loss(logits[:, :-1].softmax(-1).log().mT, ids[:, 1:], ignore_index=pad_id),
     ),
+    ("left padding", "the padding stands on the right", padded_behind),
+    ("left padding", "the prompts come back reversed", turned_round_once),
     ("softmax", "the maximum of the whole tensor is subtracted, and the sums", one_maximum_for_all),
     ("positional encoding", "dropout is applied to x alone", WordsAloneDropped),
     ("sinusoidal table", "the last pair has the frequency 1/10000", timescales_of_tensor2tensor),
@@ -342,6 +355,10 @@ UNFIT = {
         (torch.zeros(2) > 0, "returned a Tensor, expected True or False"),
     ],
     "language-model loss": [("no", "returned a str, expected one number"), (torch.ones(3), "a tensor of shape (3,)")],
+    "left padding": [
+        (None, "returned None, expected (ids, positions, real)"),
+        ((torch.zeros(2, 2), torch.zeros(2), torch.zeros(2, 2)), "returned the shapes (2, 2), (2,), (2, 2)"),
+    ],
     "positional encoding": [([4], "makes a list, expected a torch.nn.Module")],
     "sampling probabilities": [("no", "returned a str, expected a tensor"), (torch.ones(2, 2), "shape (2, 2)")],
     "shifted target": [(None, "returned None")],
