@@ -137,6 +137,41 @@ def turned_as_complex_numbers(x, start=0):
     return torch.view_as_real(turned).flatten(1)
 
 
+# ------------------------------------------------------------------ heads
+
+
+def induction_with_a_dictionary(weights, ids):
+    scores, last = [0.0] * len(weights), {}
+    repeated = 0
+    for t, token in enumerate(ids.tolist()):
+        if token in last:
+            repeated += 1
+            scores = [score + float(head[t, last[token] + 1]) for score, head in zip(scores, weights, strict=True)]
+        last[token] = t
+    return [score / repeated if repeated else 0.0 for score in scores]
+
+
+def induction_with_einsum(attn, tokens):
+    """Which weights are meant, as a matrix of 0 and 1."""
+    same = (tokens[:, None] == tokens[None, :]).tril(-1).float()
+    latest = same * (same.flip(-1).cumsum(-1).flip(-1) == 1)  # the last 1 of each row
+    total = torch.einsum("hqk,qk->h", attn, latest.roll(1, dims=-1))
+    return total / latest.sum().clamp(min=1)
+
+
+def induction_with_numpy(weights, ids):
+    w, ids = weights.numpy(), ids.numpy()
+    found = [w[:, t, np.flatnonzero(ids[:t] == ids[t])[-1] + 1] for t in range(len(ids)) if ids[t] in ids[:t]]
+    return np.mean(found, axis=0) if found else np.zeros(len(w))
+
+
+def induction_by_advanced_indexing(pattern, ids):
+    place = torch.arange(len(ids))
+    before = torch.where((ids[:, None] == ids) & (place[:, None] > place), place, -1).amax(-1)
+    queries = (before >= 0).nonzero().squeeze(-1)
+    return pattern[:, queries, before[queries] + 1].mean(-1).nan_to_num()
+
+
 # ------------------------------------------------------------------ norms and networks
 
 
@@ -429,6 +464,12 @@ RIGHT = {
     ],
     "future-leak test": [cuts_the_sentence, rewrites_all_that_follows],
     "greedy search": [components.greedy_search.search],
+    "induction scores": [
+        induction_with_a_dictionary,
+        induction_with_einsum,
+        induction_with_numpy,
+        induction_by_advanced_indexing,
+    ],
     "input embedding": [
         components.input_embedding.variant(),
         SparseEmbedding,

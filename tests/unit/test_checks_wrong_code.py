@@ -196,6 +196,17 @@ def turned_round_once(prompts, pad_id):
     return ids.flip(1), (real.flip(1).cumsum(1) - 1).clamp(min=0), real.flip(1)
 
 
+def after_list_index(weights, ids):
+    ids = ids.tolist()
+    found = [weights[:, t, ids.index(token) + 1] for t, token in enumerate(ids) if token in ids[:t]]
+    return torch.stack(found).mean(0) if found else torch.zeros(len(weights))
+
+
+def every_pair_of_equal_tokens(weights, ids):
+    same = (ids[:, None] == ids).tril(-1)
+    return (weights * same.roll(1, dims=1)).sum((1, 2)) / same.sum().clamp(min=1)
+
+
 WRONG = [
     ("attention", "blocked scores are set to 0", partial(widely_copied_attention, fill=-1e-9)),
     ("attention", "a query that may look at nothing takes the mean", widely_copied_attention),
@@ -260,6 +271,8 @@ WRONG = [
     ),
     ("left padding", "the padding stands on the right", padded_behind),
     ("left padding", "the prompts come back reversed", turned_round_once),
+    ("induction scores", "the earliest occurrence counts", after_list_index),
+    ("induction scores", "all earlier occurrences count", every_pair_of_equal_tokens),
     ("softmax", "the maximum of the whole tensor is subtracted, and the sums", one_maximum_for_all),
     ("positional encoding", "dropout is applied to x alone", WordsAloneDropped),
     ("sinusoidal table", "the last pair has the frequency 1/10000", timescales_of_tensor2tensor),
