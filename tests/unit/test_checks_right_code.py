@@ -17,6 +17,7 @@ from tests.unit.checked import COMPONENTS, failure, run, told
 from transformer_edu import checks
 from transformer_edu.book.exercises.checks import components
 from transformer_edu.book.exercises.checks.components.beam_search import best_answer
+from transformer_edu.decoding.writer import PromptWriter
 from transformer_edu.inspect import contributions
 from transformer_edu.inspect.heads import attention_entropy
 
@@ -423,6 +424,51 @@ def search_with_careless_hands(next_log_probs, *settings):
     return best_answer(careless, *settings)
 
 
+@torch.no_grad()
+def prompt_first_then_a_loop(model, idx, max_new_tokens):
+    """With one pass at the end that nobody needs, on the model's own device."""
+    cache, idx = model.start_cache(), idx.to(next(model.parameters()).device)
+    logits = model.eval()(idx, cache)
+    for _ in range(max_new_tokens):
+        idx_next = torch.topk(F.softmax(logits[:, -1], dim=-1), k=1).indices
+        idx = torch.cat((idx, idx_next), dim=1)
+        logits = model(idx_next, cache)
+    return idx
+
+
+def row_by_row_in_lists(model, ids, steps):
+    """Each prompt with a cache of its own; the last step's keys are not computed."""
+    rows = []
+    for row in ids.tolist():
+        cache = model.start_cache()
+        logits = model(torch.tensor([row]), cache) if steps else None
+        for step in range(steps):
+            row = [*row, int(logits[0, -1].argmax())]
+            logits = model(torch.tensor([row[-1:]]), cache) if step + 1 < steps else None
+        rows.append(row)
+    return rows
+
+
+def into_a_tensor_of_full_size(model, ids, steps):
+    """All of the prompt but its last token first; what is new is what the cache has not."""
+    n, cache = ids.shape[1], model.start_cache()
+    text = F.pad(ids, (0, steps))
+    if n > 1:
+        model(text[:, : n - 1], cache)
+    for end in range(n, n + steps):
+        text[:, end] = model(text[:, cache.length : end], cache)[:, 0].max(-1).indices
+    return text
+
+
+def with_a_prompt_writer(model, ids, steps):
+    """The package's writer, given the prompt but for its last token."""
+    writer, text, new = PromptWriter(model, ids[:, :-1]), [ids], ids[:, -1:]
+    for _ in range(steps):
+        new = writer.next_logits(new).argmax(-1)[:, None]
+        text.append(new)
+    return torch.hstack(text)
+
+
 def sacrebleu_itself(hypotheses, references):
     metric = BLEU(tokenize="none", smooth_method="none")
     return metric.corpus_score([" ".join(h) for h in hypotheses], [[" ".join(r) for r in references]]).score
@@ -455,6 +501,12 @@ RIGHT = {
         lambda size: torch.arange(size)[None, :] <= torch.arange(size)[:, None],
         lambda size: ~torch.triu(torch.ones(1, size, size, dtype=torch.bool), diagonal=1),
         lambda size: torch.tril(torch.ones(1, 1, size, size)) == 1,
+    ],
+    "continued text": [
+        prompt_first_then_a_loop,
+        into_a_tensor_of_full_size,
+        row_by_row_in_lists,
+        with_a_prompt_writer,
     ],
     "corpus BLEU": [sacrebleu_itself, lambda h, r: round(sacrebleu_itself(h, r), 2)],
     "decoder layer": [components.decoder_layer.layer, decoder_layer_with_named_arguments, the_packages_decoder_layer],

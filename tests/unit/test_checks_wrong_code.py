@@ -207,6 +207,20 @@ def every_pair_of_equal_tokens(weights, ids):
     return (weights * same.roll(1, dims=1)).sum((1, 2)) / same.sum().clamp(min=1)
 
 
+def without_any_cache(model, ids, steps):
+    for _ in range(steps):
+        ids = torch.cat([ids, model(ids)[:, -1].argmax(-1, keepdim=True)], dim=1)
+    return ids
+
+
+def a_new_cache_each_step(model, ids, steps):
+    new = ids
+    for _ in range(steps):
+        new = model(new, model.start_cache())[:, -1].argmax(-1, keepdim=True)
+        ids = torch.cat([ids, new], dim=1)
+    return ids
+
+
 WRONG = [
     ("attention", "blocked scores are set to 0", partial(widely_copied_attention, fill=-1e-9)),
     ("attention", "a query that may look at nothing takes the mean", widely_copied_attention),
@@ -273,6 +287,8 @@ WRONG = [
     ("left padding", "the prompts come back reversed", turned_round_once),
     ("induction scores", "the earliest occurrence counts", after_list_index),
     ("induction scores", "all earlier occurrences count", every_pair_of_equal_tokens),
+    ("continued text", "the text is right, but all of it is read again", without_any_cache),
+    ("continued text", "the cache is left out after the prompt", a_new_cache_each_step),
     ("softmax", "the maximum of the whole tensor is subtracted, and the sums", one_maximum_for_all),
     ("positional encoding", "dropout is applied to x alone", WordsAloneDropped),
     ("sinusoidal table", "the last pair has the frequency 1/10000", timescales_of_tensor2tensor),
