@@ -84,7 +84,7 @@ def _norms(make: Any, given: dict[str, Any]) -> dict[str, Any]:
     output = as_tensor(block(given["x"], given["mask"]))
     count = 0
     for gamma in filter(is_gamma, block.parameters()):
-        gamma += torch.arange(len(gamma))
+        gamma.add_(torch.arange(len(gamma)))
         count += not agree(as_tensor(block(given["x"], given["mask"])), output, 1e-4)
         gamma.fill_(1)
     return {"output": output, "norms that it depends on": count}
@@ -228,7 +228,7 @@ mistake(
 )(wired(attention=nn.MultiheadAttention, attend=_of_torch))
 mistake(
     "the norm of cross-attention is left, and normalizes the residual stream",
-    symptom="three norms where GPT-2's weights have two; deep stacks train badly",
+    symptom="three norms in a block where GPT-2 has two; deep stacks train badly",
     why="the middle sub-layer was taken out, and x = norm(x) was not.",
     hint="How many norms does a block of two parts need?",
 )(wired(lambda x, attend, think, first, second, third: (y := second(x + attend(first(x)))) + think(third(y))))
