@@ -10,12 +10,14 @@ import torch
 import torch.nn.functional as F
 from sacrebleu.metrics import BLEU
 from torch import nn
+from torch.nn.utils.rnn import pad_sequence
 
 import transformer_edu as te
 from tests.unit.checked import COMPONENTS, failure, run, told
 from transformer_edu import checks
 from transformer_edu.book.exercises.checks import components
 from transformer_edu.book.exercises.checks.components.beam_search import best_answer
+from transformer_edu.decoding.writer import PromptWriter
 from transformer_edu.inspect import contributions
 from transformer_edu.inspect.heads import attention_entropy
 
@@ -136,6 +138,41 @@ def turned_as_complex_numbers(x, start=0):
     return torch.view_as_real(turned).flatten(1)
 
 
+# ------------------------------------------------------------------ heads
+
+
+def induction_with_a_dictionary(weights, ids):
+    scores, last = [0.0] * len(weights), {}
+    repeated = 0
+    for t, token in enumerate(ids.tolist()):
+        if token in last:
+            repeated += 1
+            scores = [score + float(head[t, last[token] + 1]) for score, head in zip(scores, weights, strict=True)]
+        last[token] = t
+    return [score / repeated if repeated else 0.0 for score in scores]
+
+
+def induction_with_einsum(attn, tokens):
+    """Which weights are meant, as a matrix of 0 and 1."""
+    same = (tokens[:, None] == tokens[None, :]).tril(-1).float()
+    latest = same * (same.flip(-1).cumsum(-1).flip(-1) == 1)  # the last 1 of each row
+    total = torch.einsum("hqk,qk->h", attn, latest.roll(1, dims=-1))
+    return total / latest.sum().clamp(min=1)
+
+
+def induction_with_numpy(weights, ids):
+    w, ids = weights.numpy(), ids.numpy()
+    found = [w[:, t, np.flatnonzero(ids[:t] == ids[t])[-1] + 1] for t in range(len(ids)) if ids[t] in ids[:t]]
+    return np.mean(found, axis=0) if found else np.zeros(len(w))
+
+
+def induction_by_advanced_indexing(pattern, ids):
+    place = torch.arange(len(ids))
+    before = torch.where((ids[:, None] == ids) & (place[:, None] > place), place, -1).amax(-1)
+    queries = (before >= 0).nonzero().squeeze(-1)
+    return pattern[:, queries, before[queries] + 1].mean(-1).nan_to_num()
+
+
 # ------------------------------------------------------------------ norms and networks
 
 
@@ -188,6 +225,82 @@ def decoder_layer_with_named_arguments(x, memory, self_attention, cross_attentio
     x = norms[0](x + self_attention(x, x, x))
     x = norms[1](x + cross_attention(query=x, key=memory, value=memory))
     return norms[2](x + feed_forward(x))
+
+
+class BlockOfTorchsOwn(nn.Module):
+    """The encoder layer of torch.nn, whose GELU is the exact one; its masks say the opposite."""
+
+    def __init__(self, d_model, num_heads, d_ff):
+        super().__init__()
+        self.inner = nn.TransformerEncoderLayer(
+            d_model, num_heads, d_ff, activation="gelu", batch_first=True, norm_first=True
+        )
+
+    def forward(self, x, mask):
+        return self.inner(x, src_mask=~mask)
+
+
+class BlockAsInNanoGPT(nn.Module):
+    """Query, key and value in one matrix, dropout, and a norm of functions."""
+
+    def __init__(self, n_embd, n_head, d_ff, dropout=0.1):
+        super().__init__()
+        self.n_head, self.drop = n_head, nn.Dropout(dropout)
+        self.c_attn, self.c_proj = nn.Linear(n_embd, 3 * n_embd), nn.Linear(n_embd, n_embd)
+        self.mlp = nn.ModuleDict({"c_fc": nn.Linear(n_embd, d_ff), "c_proj": nn.Linear(d_ff, n_embd)})
+        self.ln_1, self.ln_2 = (nn.Parameter(torch.ones(n_embd)) for _ in range(2))
+
+    def attn(self, x, mask):
+        q, k, v = (part.unflatten(-1, (self.n_head, -1)).transpose(1, 2) for part in self.c_attn(x).chunk(3, dim=-1))
+        y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        return self.drop(self.c_proj(y.transpose(1, 2).flatten(2)))
+
+    def forward(self, x, mask):
+        x = x + self.attn(F.layer_norm(x, x.shape[-1:], self.ln_1), mask)
+        h = F.gelu(self.mlp.c_fc(F.layer_norm(x, x.shape[-1:], self.ln_2)), approximate="tanh")
+        return x + self.drop(self.mlp.c_proj(h))
+
+
+class BlockHeadByHead(nn.Module):
+    """Three small matrices for each head, without biases; a GELU of its own."""
+
+    def __init__(self, d_model, num_heads, d_ff):
+        super().__init__()
+        self.heads = nn.ModuleList(
+            nn.ModuleList(nn.Linear(d_model, d_model // num_heads, bias=False) for _ in range(3))
+            for _ in range(num_heads)
+        )
+        self.mix, self.up, self.down = (
+            nn.Linear(*sizes) for sizes in ((d_model,) * 2, (d_model, d_ff), (d_ff, d_model))
+        )
+        self.before_ff, self.before_heads = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
+
+    def forward(self, x, mask):
+        found, h = [], self.before_heads(x)
+        for to_query, to_key, to_value in self.heads:
+            scores = to_query(h) @ to_key(h).mT * to_query.out_features**-0.5
+            found.append(scores.masked_fill(mask.logical_not(), -math.inf).softmax(-1) @ to_value(h))
+        x = x + self.mix(torch.cat(found, dim=-1))
+        z = self.up(self.before_ff(x))
+        return x + self.down(0.5 * z * (1 + torch.tanh(math.sqrt(2 / math.pi) * (z + 0.044715 * z**3))))
+
+
+class BlockOfEinsums(nn.Module):
+    """Bare matrices, of three dimensions for the heads, that stand on the right."""
+
+    def __init__(self, d_model, heads, d_ff):
+        super().__init__()
+        self.W_QKV = nn.Parameter(torch.randn(3, heads, d_model, d_model // heads))
+        self.W_O = nn.Parameter(torch.randn(heads, d_model // heads, d_model))
+        self.W_in, self.W_out = nn.Parameter(torch.randn(d_model, d_ff)), nn.Parameter(torch.randn(d_ff, d_model))
+        self.norms = nn.ModuleList(te.LayerNorm(d_model) for _ in range(2))
+
+    def forward(self, residual, mask):
+        q, k, v = torch.einsum("bsd,thde->tbhse", self.norms[0](residual), self.W_QKV)
+        scores = torch.einsum("bhqe,bhke->bhqk", q, k) / q.shape[-1] ** 0.5
+        pattern = torch.where(mask, scores, -1e9).softmax(-1)
+        residual = residual + torch.einsum("bhqk,bhke,hed->bqd", pattern, v, self.W_O)
+        return residual + F.gelu(self.norms[1](residual) @ self.W_in) @ self.W_out
 
 
 # ------------------------------------------------------------------ the whole model
@@ -270,6 +383,62 @@ def loss_by_distribution(logits, target, pad_id, smoothing):
     return losses[target != pad_id].sum() / (target != pad_id).sum()
 
 
+def next_tokens_one_by_one(logits, ids, pad_id):
+    parts = [
+        torch.logsumexp(logits[row, place], 0) - logits[row, place, ids[row, place + 1]]
+        for row in range(len(ids))
+        for place in range(ids.size(1) - 1)
+        if ids[row, place + 1] != pad_id
+    ]
+    return sum(parts) / len(parts)
+
+
+def masked_targets_of_hugging_face(logits, input_ids, pad_token_id):
+    """Labels with -100 for padding, which cross_entropy leaves out by itself; classes in dimension 1."""
+    labels = input_ids.masked_fill(input_ids == pad_token_id, -100)
+    return F.cross_entropy(logits[..., :-1, :].transpose(1, 2), labels[..., 1:])
+
+
+def next_tokens_with_einsum(logits, ids, pad_id):
+    targets = F.one_hot(ids[:, 1:], logits.size(-1)).float() * (ids[:, 1:] != pad_id)[..., None]
+    return -torch.einsum("bsv,bsv->", logits[:, :-1].log_softmax(-1), targets) / targets.sum()
+
+
+def padded_by_numpy(prompts, pad_id):
+    ids = np.full((len(prompts), max(map(len, prompts))), pad_id)
+    real, places = np.zeros(ids.shape, dtype=bool), np.zeros_like(ids)
+    for row, prompt in enumerate(prompts):
+        ids[row, -len(prompt) :] = prompt
+        real[row, -len(prompt) :] = True
+        places[row, -len(prompt) :] = np.arange(len(prompt))
+    return ids, places, real
+
+
+def padded_as_hugging_face_does(prompts, pad_token_id):
+    """Positions of padding are 1 there."""
+    batch = pad_sequence([torch.tensor(p) for p in prompts], True, pad_token_id, padding_side="left")
+    attention_mask = (batch != pad_token_id).long()
+    position_ids = attention_mask.cumsum(-1) - 1
+    return batch, position_ids.masked_fill(attention_mask == 0, 1), attention_mask.bool()
+
+
+def padded_by_two_turns(prompts, pad_id):
+    ids = pad_sequence([torch.tensor(prompt[::-1]) for prompt in prompts], True, pad_id).flip(1)
+    missing = torch.tensor([[ids.shape[1] - len(prompt)] for prompt in prompts])
+    place = torch.arange(ids.shape[1]) - missing
+    return [ids, place % ids.shape[1], place >= 0]
+
+
+def padded_with_lists(prompts, pad_id):
+    longest = max(len(prompt) for prompt in prompts)
+    gaps = [longest - len(prompt) for prompt in prompts]
+    return (
+        [[pad_id] * gap + prompt for gap, prompt in zip(gaps, prompts, strict=True)],
+        [[0] * gap + list(range(longest - gap)) for gap in gaps],
+        [[False] * gap + [True] * (longest - gap) for gap in gaps],
+    )
+
+
 def rate_with_a_case_distinction(step, d_model, warmup_steps):
     peak = 1 / math.sqrt(d_model * warmup_steps)
     return peak * step / warmup_steps if step < warmup_steps else peak * math.sqrt(warmup_steps / step)
@@ -331,6 +500,51 @@ def search_with_careless_hands(next_log_probs, *settings):
     return best_answer(careless, *settings)
 
 
+@torch.no_grad()
+def prompt_first_then_a_loop(model, idx, max_new_tokens):
+    """With one pass at the end that nobody needs, on the model's own device."""
+    cache, idx = model.start_cache(), idx.to(next(model.parameters()).device)
+    logits = model.eval()(idx, cache)
+    for _ in range(max_new_tokens):
+        idx_next = torch.topk(F.softmax(logits[:, -1], dim=-1), k=1).indices
+        idx = torch.cat((idx, idx_next), dim=1)
+        logits = model(idx_next, cache)
+    return idx
+
+
+def row_by_row_in_lists(model, ids, steps):
+    """Each prompt with a cache of its own; the last step's keys are not computed."""
+    rows = []
+    for row in ids.tolist():
+        cache = model.start_cache()
+        logits = model(torch.tensor([row]), cache) if steps else None
+        for step in range(steps):
+            row = [*row, int(logits[0, -1].argmax())]
+            logits = model(torch.tensor([row[-1:]]), cache) if step + 1 < steps else None
+        rows.append(row)
+    return rows
+
+
+def into_a_tensor_of_full_size(model, ids, steps):
+    """All of the prompt but its last token first; what is new is what the cache has not."""
+    n, cache = ids.shape[1], model.start_cache()
+    text = F.pad(ids, (0, steps))
+    if n > 1:
+        model(text[:, : n - 1], cache)
+    for end in range(n, n + steps):
+        text[:, end] = model(text[:, cache.length : end], cache)[:, 0].max(-1).indices
+    return text
+
+
+def with_a_prompt_writer(model, ids, steps):
+    """The package's writer, given the prompt but for its last token."""
+    writer, text, new = PromptWriter(model, ids[:, :-1]), [ids], ids[:, -1:]
+    for _ in range(steps):
+        new = writer.next_logits(new).argmax(-1)[:, None]
+        text.append(new)
+    return torch.hstack(text)
+
+
 def sacrebleu_itself(hypotheses, references):
     metric = BLEU(tokenize="none", smooth_method="none")
     return metric.corpus_score([" ".join(h) for h in hypotheses], [[" ".join(r) for r in references]]).score
@@ -364,6 +578,12 @@ RIGHT = {
         lambda size: ~torch.triu(torch.ones(1, size, size, dtype=torch.bool), diagonal=1),
         lambda size: torch.tril(torch.ones(1, 1, size, size)) == 1,
     ],
+    "continued text": [
+        prompt_first_then_a_loop,
+        into_a_tensor_of_full_size,
+        row_by_row_in_lists,
+        with_a_prompt_writer,
+    ],
     "corpus BLEU": [sacrebleu_itself, lambda h, r: round(sacrebleu_itself(h, r), 2)],
     "decoder layer": [components.decoder_layer.layer, decoder_layer_with_named_arguments, the_packages_decoder_layer],
     "feed-forward network": [
@@ -371,7 +591,20 @@ RIGHT = {
         network_with_einsum,
     ],
     "future-leak test": [cuts_the_sentence, rewrites_all_that_follows],
+    "GPT block": [
+        components.gpt_block.wired(),
+        BlockOfTorchsOwn,
+        BlockAsInNanoGPT,
+        BlockHeadByHead,
+        BlockOfEinsums,
+    ],
     "greedy search": [components.greedy_search.search],
+    "induction scores": [
+        induction_with_a_dictionary,
+        induction_with_einsum,
+        induction_with_numpy,
+        induction_by_advanced_indexing,
+    ],
     "input embedding": [
         components.input_embedding.variant(),
         SparseEmbedding,
@@ -379,6 +612,18 @@ RIGHT = {
         lambda vocab, d: te.build_transformer(vocab, 5, d_model=d, num_heads=1, d_ff=2, num_layers=1).source_embedding,
     ],
     "label smoothing": [loss_by_distribution],
+    "language-model loss": [
+        next_tokens_one_by_one,
+        masked_targets_of_hugging_face,
+        next_tokens_with_einsum,
+        lambda logits, ids, pad_id: F.cross_entropy(
+            logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten(), ignore_index=pad_id
+        ),
+        lambda logits, ids, pad_id: te.label_smoothing(logits[:, :-1], ids[:, 1:], pad_id, 0.0),
+        lambda logits, ids, pad_id: F.nll_loss(
+            logits.log_softmax(-1).flatten(0, 1), F.pad(ids[:, 1:], (0, 1), value=pad_id).flatten(), ignore_index=pad_id
+        ),
+    ],
     "layer normalization": [
         components.layer_norm.norm,
         lambda x, gamma, beta, eps=1e-5: F.layer_norm(x, x.shape[-1:], gamma, beta, eps),
@@ -387,6 +632,7 @@ RIGHT = {
         ),
         norm_in_place_on_a_copy,
     ],
+    "left padding": [padded_by_numpy, padded_as_hugging_face_does, padded_by_two_turns, padded_with_lists],
     "masked batch normalization": [components.masked_batch_norm.norm, batch_norm_with_torchs_own],
     "padding mask": [lambda ids, pad_id: ids.ne(pad_id)[:, None, None].expand(-1, 4, ids.shape[1], -1)],
     "parameter count": [count_of_a_real_model],

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from sacrebleu.metrics import BLEU
 from torch import nn
+from torch.nn.utils.rnn import pad_sequence
 
 import transformer_edu as te
 from tests.unit.checked import diagnosis, failure, told
@@ -185,6 +186,55 @@ def bleu_of_sets(hypotheses, references):
     return 100 * math.exp(min(0, 1 - r / c) + sum(logs) / 4)
 
 
+def padded_behind(prompts, pad_id):
+    ids = pad_sequence([torch.tensor(prompt) for prompt in prompts], True, pad_id)
+    return ids, torch.arange(ids.shape[1]).expand_as(ids), ids != pad_id
+
+
+def turned_round_once(prompts, pad_id):
+    ids, _, real = padded_behind(prompts, pad_id)
+    return ids.flip(1), (real.flip(1).cumsum(1) - 1).clamp(min=0), real.flip(1)
+
+
+def after_list_index(weights, ids):
+    ids = ids.tolist()
+    found = [weights[:, t, ids.index(token) + 1] for t, token in enumerate(ids) if token in ids[:t]]
+    return torch.stack(found).mean(0) if found else torch.zeros(len(weights))
+
+
+def every_pair_of_equal_tokens(weights, ids):
+    same = (ids[:, None] == ids).tril(-1)
+    return (weights * same.roll(1, dims=1)).sum((1, 2)) / same.sum().clamp(min=1)
+
+
+def without_any_cache(model, ids, steps):
+    for _ in range(steps):
+        ids = torch.cat([ids, model(ids)[:, -1].argmax(-1, keepdim=True)], dim=1)
+    return ids
+
+
+def a_new_cache_each_step(model, ids, steps):
+    new = ids
+    for _ in range(steps):
+        new = model(new, model.start_cache())[:, -1].argmax(-1, keepdim=True)
+        ids = torch.cat([ids, new], dim=1)
+    return ids
+
+
+class LayerOfTorchs(nn.TransformerEncoderLayer):
+    def __init__(self, d_model, num_heads, d_ff, **named):
+        super().__init__(d_model, num_heads, d_ff, batch_first=True, **named)
+
+    def forward(self, x, mask):
+        return super().forward(x, ~mask)
+
+
+class OwnCausalMask(LayerOfTorchs):
+    def forward(self, x, mask):
+        causal = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
+        return nn.TransformerEncoderLayer.forward(self, x, causal, is_causal=True)
+
+
 WRONG = [
     ("attention", "blocked scores are set to 0", partial(widely_copied_attention, fill=-1e-9)),
     ("attention", "a query that may look at nothing takes the mean", widely_copied_attention),
@@ -232,6 +282,30 @@ WRONG = [
         "padding counts",
         lambda logits, target, pad_id, smoothing: F.cross_entropy(logits.mT, target, label_smoothing=smoothing),
     ),
+    (
+        "language-model loss",
+        "the targets are not shifted",
+        lambda logits, ids, pad_id: F.cross_entropy(logits.mT, ids, ignore_index=pad_id),
+    ),
+    (
+        "language-model loss",
+        "padding counts",
+        lambda logits, ids, pad_id: F.cross_entropy(logits[:, :-1].reshape(-1, 4), ids[:, 1:].reshape(-1)),
+    ),
+    (
+        "language-model loss",
+        "the logarithm of a probability that has become 0",
+        lambda logits, ids, pad_id: F.nll_loss(logits[:, :-1].softmax(-1).log().mT, ids[:, 1:], ignore_index=pad_id),
+    ),
+    ("left padding", "the padding stands on the right", padded_behind),
+    ("left padding", "the prompts come back reversed", turned_round_once),
+    ("induction scores", "the earliest occurrence counts", after_list_index),
+    ("induction scores", "all earlier occurrences count", every_pair_of_equal_tokens),
+    ("continued text", "the text is right, but all of it is read again", without_any_cache),
+    ("continued text", "the cache is left out after the prompt", a_new_cache_each_step),
+    ("GPT block", "it is a post-norm block", partial(LayerOfTorchs, activation="gelu")),
+    ("GPT block", "the activation is still ReLU", partial(LayerOfTorchs, norm_first=True)),
+    ("GPT block", "the block makes a causal mask", partial(OwnCausalMask, activation="gelu", norm_first=True)),
     ("softmax", "the maximum of the whole tensor is subtracted, and the sums", one_maximum_for_all),
     ("positional encoding", "dropout is applied to x alone", WordsAloneDropped),
     ("sinusoidal table", "the last pair has the frequency 1/10000", timescales_of_tensor2tensor),
@@ -325,6 +399,15 @@ UNFIT = {
         (None, "returned None, expected True or False"),
         ("no", "returned a str, expected True or False"),
         (torch.zeros(2) > 0, "returned a Tensor, expected True or False"),
+    ],
+    "GPT block": [
+        (None, "makes a NoneType, expected a torch.nn.Module"),
+        (nn.Linear(6, 9), "has a matrix of 6 × 9 numbers"),
+    ],
+    "language-model loss": [("no", "returned a str, expected one number"), (torch.ones(3), "a tensor of shape (3,)")],
+    "left padding": [
+        (None, "returned None, expected (ids, positions, real)"),
+        ((torch.zeros(2, 2), torch.zeros(2), torch.zeros(2, 2)), "returned the shapes (2, 2), (2,), (2, 2)"),
     ],
     "positional encoding": [([4], "makes a list, expected a torch.nn.Module")],
     "sampling probabilities": [("no", "returned a str, expected a tensor"), (torch.ones(2, 2), "shape (2, 2)")],

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_edu.book.exercises.checks.engine import Component, Trial, Unfit, as_number, gradient_of
+from transformer_edu.book.exercises.checks.engine import Component, Trial, gradient_of, loss_tensor, loss_value
 from transformer_edu.training.loss import label_smoothing
 
 
@@ -20,20 +20,9 @@ def check_label_smoothing(fn: Callable[[Tensor, Tensor, int, float], Tensor]) ->
     COMPONENT.check(fn=fn)
 
 
-def _loss(fn: Any, given: dict[str, Any]) -> dict[str, float]:
-    return {"loss": as_number(fn(*given.values()))}
-
-
-def _differentiable(fn: Any, given: dict[str, Any]) -> Tensor:
-    loss = fn(*given.values())
-    if not isinstance(loss, Tensor):
-        raise Unfit(f"returned a {type(loss).__name__}, expected a tensor with one entry: .backward() starts there")
-    return loss
-
-
 def _trial(title: str, logits: list[Any], target: list[list[int]], smoothing: float, pad_id: int = 0) -> Trial:
     given = {"logits": torch.tensor(logits), "target": torch.tensor(target), "pad_id": pad_id, "smoothing": smoothing}
-    return Trial(title, given, _loss)
+    return Trial(title, given, loss_value)
 
 
 ONE = [0.0, 1.0, 3.0, 0.5]  # the scores of four words; word 0 is padding
@@ -54,7 +43,7 @@ COMPONENT = Component(
         _trial("another padding id", [[ONE, TWO]], [[2, 3]], 0.1, pad_id=3),
         _trial("one score far above the others", [[[0.0, 0.0, 1000.0, 0.0]]], [[2]], 0.2),
     ],
-    gradient=gradient_of("logits", call=_differentiable),
+    gradient=gradient_of("logits", call=loss_tensor),
 )
 mistake = COMPONENT.mistake
 

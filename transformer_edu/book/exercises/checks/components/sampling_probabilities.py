@@ -43,6 +43,7 @@ COMPONENT = Component(
         _trial("a temperature of 1/2", [[0.0, 2.0, 1.0]], 0.5),
         _trial("the two most probable tokens", [[0.0, 2.0, -1.0, 1.0]], top_k=2),
         _trial("the most probable token alone", [[0.5, 2.0, 1.0]], top_k=1),
+        _trial("two tokens of one score are the most probable ones", [[2.0, 0.5, 2.0, 1.0]], top_k=2),
         _trial("top_p of 0.8", [[0.4, 1.6, -2.0, 1.0]], top_p=0.8),
         _trial("a token more probable than top_p", [[0.0, 3.0, 1.0]], top_p=0.6),
         _trial("a high temperature, then top_p", [[0.0, 2.0, 1.0, -1.0]], 2.0, top_p=0.8),
@@ -119,6 +120,17 @@ def _of_the_batch(logits: Tensor, top_k: int) -> Tensor:
     return best_k(logits.flatten(), top_k).view_as(logits)
 
 
+def _different_scores(logits: Tensor, top_k: int) -> Tensor:
+    fewer = [sum(row.unique() > score) for row in logits.view(-1, logits.shape[-1]) for score in row]
+    return torch.tensor(fewer).view_as(logits) < top_k
+
+
+def _first_of_that_score(logits: Tensor, top_k: int) -> Tensor:
+    best = logits.topk(min(top_k, logits.shape[-1]), dim=-1).values
+    places = (logits[..., None, :] == best[..., None]).int().argmax(-1)
+    return torch.zeros_like(logits, dtype=torch.bool).scatter(-1, places, True)
+
+
 def _no_more_than_there_are(logits: Tensor, top_k: int) -> Tensor:
     return logits >= logits.topk(top_k, dim=-1).values[..., -1:]
 
@@ -178,6 +190,18 @@ mistake(
     hint="Every row needs a threshold of its own. Over which dimension does topk go, and what shape has the threshold?",
 )(partial(probabilities, k_kept=_of_the_batch))
 mistake(
+    "top_k counts different scores, so that tokens of one score count once",
+    symptom="more than k tokens are kept wherever scores are equal, as in low precision they often are",
+    why="the k-th largest of the different values (unique, set) is smaller than the k-th largest value.",
+    hint="Two tokens share the highest score. Which value is the second largest of the row?",
+)(partial(probabilities, k_kept=_different_scores))
+mistake(
+    "top_k looks its tokens up by their scores, and finds the first of two alike twice",
+    symptom="fewer than k tokens are kept wherever scores are equal; the later token is never drawn",
+    why="list.index, or an argmax of ==, knows one place for a score.",
+    hint="topk gives two results. Which of them tells two tokens of one score apart?",
+)(partial(probabilities, k_kept=_first_of_that_score))
+mistake(
     "top_k larger than the vocabulary is not allowed for",
     symptom="an error from topk as soon as the vocabulary is small",
     why="topk cannot give more values than there are.",
@@ -189,6 +213,12 @@ mistake(
     why="in (batch, vocab) dimension 1 happens to be the last.",
     hint="Count from the end: which dimension holds the vocabulary?",
 )(partial(probabilities, dim=1))
+mistake(
+    "the softmax runs over the batch (dim=0), not over the last dimension",
+    symptom="right for a single row without a batch; in a batch the sentences compete for each token",
+    why="in (batch, vocab) dimension 0 holds the sentences.",
+    hint="Count from the end: which dimension holds the vocabulary?",
+)(partial(probabilities, dim=0))
 mistake(
     "the logits are changed in place",
     symptom="what is computed from the logits later is wrong, though the answer was right",

@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from transformer_edu.book.exercises.checks.engine.compare import Unfit, as_tensor, change
+from transformer_edu.book.exercises.checks.engine.compare import Unfit, as_number, as_tensor, change
 
 
 def output(fn: Any, given: dict[str, Any]) -> Tensor:
@@ -19,6 +19,19 @@ def inputs_afterwards(fn: Any, given: dict[str, Any]) -> dict[str, Any]:
     before = {name: value.clone().double() for name, value in tensors.items()}
     fn(*given.values())
     return {f"{name}, after the call": change(before[name], value.double()) for name, value in tensors.items()}
+
+
+def loss_value(fn: Any, given: dict[str, Any]) -> dict[str, float]:
+    """The loss that the candidate returns, as a number."""
+    return {"loss": as_number(fn(*given.values()))}
+
+
+def loss_tensor(fn: Any, given: dict[str, Any]) -> Tensor:
+    """The loss as it is: a tensor, at which .backward() can start."""
+    loss = fn(*given.values())
+    if not isinstance(loss, Tensor):
+        raise Unfit(f"returned a {type(loss).__name__}, expected a tensor with one entry: .backward() starts there")
+    return loss
 
 
 def made_module(make: Any, *sizes: Any, **fields: Any) -> Any:
