@@ -29,7 +29,7 @@ def continue_text(
     outgrows the model's positions loses the older half of what the model sees, and the cache is filled anew.
 
     Args:
-        model: a `GPT`, or another called with new ids (batch, new) and the cache that its `start_cache` gives.
+        model: a `GPT`, or another whose `start()` gives a `Writer` that has read nothing.
         prompt: ids (batch, seq), shorter ones padded on the *left* with the model's pad_id.
         steps: most tokens to write.
         eos_id: ends a text; what comes after it in its row is padding (or eos_id, where the model has no pad_id).
@@ -40,18 +40,19 @@ def continue_text(
     """
     check_positive_integer("steps", steps, minimum=0)
     most, pad_id = model.config.max_len, model.config.pad_id
-    ids, seen, cache = prompt, prompt[:, -most:], model.start_cache()
+    ids, new, writer, read = prompt, prompt[:, -most:], None, 0
     ended = torch.zeros(len(prompt), dtype=torch.bool, device=prompt.device)
     with evaluation_mode(model):
         for _ in range(steps):
-            chosen = choose(model(seen, cache)[:, -1])
+            writer = writer or model.start()
+            chosen, read = choose(writer.next_logits(new)), read + new.shape[1]
             if eos_id is not None:
                 chosen = chosen.masked_fill(ended, eos_id if pad_id is None else pad_id)
                 ended |= chosen == eos_id
             ids = torch.cat([ids, chosen[:, None]], dim=1)
             if eos_id is not None and bool(ended.all()):
                 break
-            seen = chosen[:, None]
-            if cache.length == most:
-                seen, cache = ids[:, -(most // 2) :], model.start_cache()
+            new = chosen[:, None]
+            if read == most:
+                new, writer, read = ids[:, -(most // 2) :], None, 0
     return ids

@@ -64,12 +64,13 @@ class PromptWriter:
 
     Args:
         model: called with new ids (batch, new) and the cache that `start_cache` gave -> logits (batch, new, vocab).
-        source: ids (batch, source_seq) to go on from.
+        source: ids (batch, source_seq) to go on from; None: nothing was read yet.
     """
 
-    def __init__(self, model: Any, source: Int[Tensor, "batch source_seq"]) -> None:
+    def __init__(self, model: Any, source: Int[Tensor, "batch source_seq"] | None = None) -> None:
         self.model, self.cache = model, model.start_cache()
-        model(source, self.cache)
+        if source is not None:
+            model(source, self.cache)
 
     def next_logits(self, newest: Int[Tensor, "batch new"]) -> Float[Tensor, "batch vocab"]:
         """Scores (batch, vocab) of the token after `newest`, the ids that came since the last call."""

@@ -5,12 +5,14 @@ from typing import TypeVar
 from torch import nn
 
 from transformer_edu import attention, normalization, parts, transformer
+from transformer_edu.fast import gpt as quick_gpt
 from transformer_edu.fast.attention import MultiHeadAttention
 from transformer_edu.fast.dropout import Dropout
 from transformer_edu.fast.linear import Linear
 from transformer_edu.fast.loss import SummedLoss
 from transformer_edu.fast.normalization import LayerNorm, RMSNorm
 from transformer_edu.fast.transformer import Transformer
+from transformer_edu.models import gpt
 from transformer_edu.support.arguments import check_is
 from transformer_edu.training import loss
 
@@ -21,6 +23,7 @@ QUICK: dict[type[nn.Module], type[nn.Module]] = {
     normalization.LayerNorm: LayerNorm,
     parts.RMSNorm: RMSNorm,
     transformer.Transformer: Transformer,
+    gpt.GPT: quick_gpt.GPT,
     loss.SummedLoss: SummedLoss,
 }
 PLAIN = {quick: plain for plain, quick in QUICK.items()}

@@ -100,8 +100,8 @@ class GPT(Tied):
         """An empty cache for writing step by step."""
         return DecoderCache(self.config.num_layers)
 
-    def start(self, source: Int[Tensor, "batch seq"]) -> PromptWriter:
-        """Read a text; what comes back goes on from it (see `transformer_edu.decoding`)."""
+    def start(self, source: Ids | None = None) -> PromptWriter:
+        """Read a text, if there is one; what comes back goes on from it (see `transformer_edu.decoding`)."""
         return PromptWriter(self, source)
 
 

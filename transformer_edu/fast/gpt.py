@@ -1,0 +1,96 @@
+"""A GPT that writes its next tokens in one pass over plain tensors, without the modules' own calls."""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from transformer_edu.decoding.writer import PromptWriter
+from transformer_edu.encoder import EncoderLayer
+from transformer_edu.fast.attention import MultiHeadAttention
+from transformer_edu.fast.cache import SearchCache
+from transformer_edu.fast.normalization import LayerNorm
+from transformer_edu.feedforward import PositionwiseFeedForward
+from transformer_edu.models import gpt
+from transformer_edu.residual import ResidualConnection
+from transformer_edu.support.plain import has_hooks, is_plain
+from transformer_edu.support.shapes import Float, Ids, Tensor
+
+
+class QuickPromptWriter(PromptWriter):
+    """A `PromptWriter` whose single tokens go through one product for queries, keys and values, and through no module.
+
+    What is not as `GPT` builds it, and switched on, goes the usual way: another part, a hook, a recorder, a gradient,
+    training, padding in the text.
+    """
+
+    def __init__(self, model: gpt.GPT, source: Ids | None = None) -> None:
+        watched = model.training or any(has_hooks(part) for part in model.modules())
+        self.usual = watched or not all(map(_is_as_built, model.decoder.layers))
+        self.joined = [] if self.usual else [_joined(layer.self_attention) for layer in model.decoder.layers]
+        super().__init__(model, source)
+
+    def next_logits(self, newest: Ids) -> Float[Tensor, "batch vocab"]:
+        """Scores (batch, vocab) of the token after `newest`, the ids that came since the last call."""
+        single = newest.shape[1] == 1 and 0 < self.cache.length < self.model.config.max_len
+        if self.usual or not single or torch.is_grad_enabled() or not is_plain(newest):
+            return super().next_logits(newest)
+        pad_id = self.model.config.pad_id
+        target = self.cache.append(newest)
+        if pad_id is not None and bool((target == pad_id).any()):
+            self.cache.target = target[:, :-1]
+            return super().next_logits(newest)
+        return self._step(newest[:, 0], target.shape[1] - 1)
+
+    def _step(self, ids: Tensor, position: int) -> Float[Tensor, "batch vocab"]:
+        model = self.model
+        x = model.embedding.weight[ids] + model.positional_encoding.table[position]  # (batch, d_model)
+        for layer, past, (weight, bias) in zip(model.decoder.layers, self.cache.layers, self.joined, strict=True):
+            attention, feed_forward = layer.self_attention, layer.feed_forward
+            h = _normalized(x, layer.self_attention_residual.norm)
+            heads = F.linear(h, weight, bias).unflatten(-1, (3, attention.num_heads, 1, -1))
+            q, k, v = heads.unbind(1)  # each (batch, heads, 1, d_head)
+            k, v = past.self_attention.append(k, v)
+            x = x + _linear(F.scaled_dot_product_attention(q, k, v).flatten(1), attention.output_projection)
+            h = _normalized(x, layer.feed_forward_residual.norm)
+            h = feed_forward.activation(_linear(h, feed_forward.expand))
+            x = x + _linear(h, feed_forward.contract)
+        return F.linear(_normalized(x, model.decoder.final_norm), model.projection.linear.weight)
+
+
+class GPT(gpt.GPT):
+    """`transformer_edu.models.GPT` in all but speed."""
+
+    def start_cache(self) -> SearchCache:
+        """An empty cache for writing step by step."""
+        return SearchCache(self.config.num_layers)
+
+    def start(self, source: Ids | None = None) -> QuickPromptWriter:
+        """Read a text; what comes back goes on from it."""
+        return QuickPromptWriter(self, source)
+
+
+def _is_as_built(layer: Any) -> bool:
+    attention, residuals = layer.self_attention, (layer.self_attention_residual, layer.feed_forward_residual)
+    plain = type(attention) is MultiHeadAttention and attention.rotate is None and attention.recorder is None
+    return (
+        plain
+        and attention.query_projection.weight.shape == attention.key_projection.weight.shape
+        and type(layer) is EncoderLayer
+        and type(layer.feed_forward) is PositionwiseFeedForward
+        and all(type(one) is ResidualConnection and one.pre and type(one.norm) is LayerNorm for one in residuals)
+    )
+
+
+def _joined(attention: Any) -> tuple[Tensor, Tensor]:
+    parts = attention.query_projection, attention.key_projection, attention.value_projection
+    return torch.cat([part.weight for part in parts]), torch.cat([part.bias for part in parts])
+
+
+def _normalized(x: Tensor, norm: nn.Module) -> Tensor:
+    return F.layer_norm(x, x.shape[-1:], norm.weight, norm.bias, norm.eps)  # type: ignore[arg-type]
+
+
+def _linear(x: Tensor, part: nn.Linear) -> Tensor:
+    return F.linear(x, part.weight, part.bias)
