@@ -254,7 +254,7 @@ function render({ model, el }) {
   figure.stage.append(tableBox, div("te-family-side", facts, key));
   const group = (name, node) => div("te-family-group", span("te-label", name), node);
   figure.controls.append(group("family", families.element), group("word", wordBox), typing.line.element);
-  const words = figure.words(3);
+  const words = figure.words(2);
 
   function rebuild() {
     const text = JSON.stringify(state.words);
