@@ -1,4 +1,4 @@
-"""The family map: its masks are the package's, and a word, a family or a sentence changes what is read and asked for."""
+"""The family map: its masks are the package's; a word, a family or a sentence changes what is read and asked for."""
 
 import pytest
 
