@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-SECTIONS = ("training_speed", "decoding_speed", "scaling")
+SECTIONS = ("training_speed", "decoding_speed", "scaling", "gpt_training")
 TRAINEES = {"ours", "nn.Transformer", "Marian", "ours, PyTorch's loss"}
 
 
@@ -54,6 +54,11 @@ def test_ratios_are_those_of_the_times_beside_them(results):
     for kind in ("greedy", "beam"):
         seconds, ratios = (results["decoding_speed"][kind][name] for name in ("seconds", "times_as_fast"))
         assert ratios["Marian"] == pytest.approx(seconds["Marian"] / seconds["ours"], abs=1e-3)
+    gpt = results["gpt_training"]
+    assert len(set(gpt["parameters"].values())) == 1, "models of one size"
+    for kind in ("training", "writing"):
+        seconds, ratios = gpt[kind]["seconds"], gpt[kind]["times_as_fast"]
+        assert ratios["GPT-2"] == pytest.approx(seconds["GPT-2"] / seconds["ours"], abs=1e-3)
     peak = results["scaling"]["peak"]
     best = max(peak["product_flops_per_second"].values())
     assert peak["share"] == pytest.approx(peak["training_flops_per_second"] / best, abs=1e-3)

@@ -11,6 +11,7 @@ from experiments import (
     depth,
     double_rate,
     embedding_scale,
+    families,
     grammar_seeds,
     heads_over_seeds,
     query_start,
@@ -34,6 +35,7 @@ CUT_SHORT = {
     "depth": partial(depth.record_depth, (1,), (0,), steps=2, every=1),
     "double-rate": partial(double_rate.record_double_rate, (0,), steps=2, sentences=4, processes=1),
     "embedding-scale": partial(embedding_scale.record_embedding_scale, ("Xavier",), (0,), steps=1, sentences=4),
+    "families": partial(families.record_families, (0,), steps=1),
     "grammar-seeds": partial(grammar_seeds.record_grammar_seeds, (0, 1), steps=2, sentences=4),
     "heads-over-seeds": partial(heads_over_seeds.record_heads_over_seeds, (1,), steps=2, sentences=4),
     "long-range": partial(long_range.record_long_range, (0,), (2, 3), steps=1, patient_steps=2),
@@ -51,6 +53,7 @@ CUT_SHORT = {
 MADE_FROM_A_SEED = {
     "depth": lambda seed: depth.train_sorter("post", 1, seed=seed, steps=2).model,
     "grammar": lambda seed: train_grammar_model(seed=seed, steps=2, progress=False)[0],
+    "families": lambda seed: families.train_t5(seed, steps=2).model,
     "embedding-scale": lambda seed: embedding_scale.new_model("N(0, 1)", False, seed=seed),
     **{name: lambda seed, name=name: long_range.train_contender(name, 3, seed, steps=2).model for name in CONTENDERS},
     "recurrent-start": lambda seed: recurrent_start.new_recurrent("orthogonal", seed),
