@@ -10,6 +10,9 @@ const MOST = 400; // written tokens
 const REMEMBERED = 1000; // places whose probabilities are kept
 const OFF = 41; // of the slider for k: one more than the largest k
 const SURE = 0.9;
+const UNSURE = 0.15;
+const SEEDS = 10_000;
+const FILTERS = ["topK", "topP", "minP"];
 
 /** The next token's logits after a text, the most probable first. It runs in a thread of its own. */
 function* nextToken(engine, model, { beginning, written, wantsNames }) {
@@ -42,7 +45,7 @@ function leftIn(step, settings, stored) {
   }
   if (settings.temperature !== stored.temperature) return null;
   const [ids, chances] = [step.best.map(([id]) => id), step.best.map(([, , chance]) => chance)];
-  if (["topK", "topP", "minP"].every((name) => settings[name] === stored[name]))
+  if (FILTERS.every((name) => settings[name] === stored[name]))
     return { ids, chances, count: step.kept, mass: step.mass };
   if (settings.topK > chances.length) return null;
   const count = engine.countLeftIn(chances, settings);
@@ -51,15 +54,21 @@ function leftIn(step, settings, stored) {
 }
 
 /** The token that luck draws, from 0 to 1; undefined where it is none of those that are known. */
-function drawn({ ids, chances, count, mass }, luck) {
+function drawnBy({ ids, chances, count, mass }, luck) {
   let rest = luck * mass;
   const known = chances.slice(0, count);
   const rank = known.findIndex((chance) => (rest -= chance) < 0);
   return rank < 0 && known.length === count ? ids[count - 1] : ids[rank]; // undefined at −1
 }
 
+/** The settings as the engine takes them. */
+const filtersOf = ({ temperature, top_k: topK, top_p: topP, min_p: minP }) => ({ temperature, topK, topP, minP });
+
+/** Words for the page, in which tokens are named. @param {(string | {token: string})[]} parts */
+const said = (parts) => parts.map((part) => (part.token === undefined ? part : named(plainly(part.token))));
+
 const isEnd = (id) => id === engine.EOS;
-const percent = (share) => `${Math.round(100 * share)} %`;
+const percent = (share) => (share < 0.01 ? "below 1 %" : `${Math.round(100 * share)} %`);
 /** A token without the mark of a word's beginning. */
 const plainly = (token) => token.replace(/^·(?=.)/, "");
 
@@ -75,13 +84,14 @@ const openPlace = ({ written, place }) => place - Number(place > 0 && isEnd(writ
 
 /**
  * All that the figure shows of a state.
- * @param {any} now  `written` ids of which `place` count, `read` and `names` of tokens, `step` of the open place,
- *   `settings`, `stored` ones, `deed` of the reader, `maxLen`, `vocab`
+ * @param {any} now  the figure's OPTIONS; `stored`, what Python recorded; `read` tokens; `names` of all; `step`, what
+ *   is known of the open place; `deed`, what the reader did last
  */
 function derive(now) {
-  const { written, place, read, names, deed } = now;
-  const [at, left] = [openPlace(now), leftIn(now.step, now.settings, now.stored)];
-  const unseen = engine.windowStart(1 + read.length + at, now.maxLen) - 1; // tokens, without the begin token
+  const { written, place, read, names, deed, stored } = now;
+  const [at, settings] = [openPlace(now), filtersOf(now)];
+  const left = leftIn(now.step, settings, stored);
+  const unseen = engine.windowStart(1 + read.length + at, stored.max_len) - 1; // tokens, without the begin token
   const text = {
     read: read.map((token, i) => ({ ...pieceOf(token), unseen: i < unseen })),
     written: written.map((id, i) => ({
@@ -91,8 +101,9 @@ function derive(now) {
       unseen: read.length + i < unseen,
     })),
   };
-  const view = { text, place, at, ended: at < place, left, settings: now.settings, deed, vocab: now.vocab };
-  return left ? { ...view, ...barsOf(view, left, written[at], names), next: drawn(left, now.luck) } : view;
+  const ended = at < place;
+  const view = { text, place, at, left, settings, deed, ended, full: ended || place >= MOST, vocab: stored.vocab };
+  return left ? { ...view, ...barsOf(view, left, written[at], names) } : view;
 }
 
 /** A bar for each of the most probable tokens, and one for all others. */
@@ -100,7 +111,8 @@ function barsOf({ deed, at }, { ids, chances, count, mass }, taken, names) {
   const bars = Array.from(ids.slice(0, SHOWN), (id, i) => {
     const kept = i < count;
     const flip = deed.before && deed.at === at && deed.before.has(id) !== kept ? (kept ? "in" : "out") : "";
-    return { id, token: names[id], chance: chances[i], kept, share: kept ? chances[i] / mass : 0, taken: id === taken, flip };
+    const share = kept ? chances[i] / mass : 0;
+    return { id, token: names[id], chance: chances[i], kept, share, taken: id === taken, flip };
   });
   const inBars = bars.reduce((sum, one) => sum + (one.kept ? one.chance : 0), 0);
   const others = {
@@ -115,21 +127,31 @@ function barsOf({ deed, at }, { ids, chances, count, mass }, taken, names) {
 /** The finding: pieces of text, and tokens as {token}. */
 function finding({ ended, bars, left }) {
   if (ended) return ["The end token was drawn: the story is over"];
-  const [{ token, chance }] = bars;
+  const [{ token, chance, share }] = bars;
   if (left.count === 1) return ["Only ", { token }, " is left in: luck decides nothing"];
-  if (chance >= SURE) return ["Nearly sure: ", { token }, ` comes next, at ${percent(chance)}`];
-  return [`One of ${whole(left.count)} tokens comes next; likeliest: `, { token }, `, ${percent(chance)}`];
+  if (chance >= SURE) return ["Nearly sure: ", { token }, ` comes next, at ${percent(share)}`];
+  return [`One of ${whole(left.count)} tokens comes next; likeliest: `, { token }, `, ${percent(share)}`];
 }
 
 /** What was done last, and what came of it. */
 function story({ ended, left, deed, vocab, text, place }) {
   if (ended) return ["Click a token of the story, or a bar, to go on from there."];
-  if (deed.what === "set") return [`${whole(left.count)} of ${whole(vocab)} tokens are left in; they share all probability.`];
-  if (deed.what === "took") return ["You took ", { token: deed.token }, `, which had ${format(deed.chance, 3)}; the next bars follow from it.`];
-  if (deed.what === "wrote" && place - deed.from === 1) return ["Luck drew ", { token: text.written[deed.from].token }, ". The bars are those of the token after it."];
-  if (deed.what === "wrote") return [`Luck drew ${plural(place - deed.from, "token")}, each from bars like these.`];
-  if (text.written.length > place) return ["Pale: what luck drew here. It counts no longer, and goes when another token comes."];
-  return ["The model gives each token of its vocabulary a probability; luck draws one."];
+  const count = place - deed.from;
+  switch (deed.what) {
+    case "set":
+      return [`${whole(left.count)} of ${whole(vocab)} tokens are left in, and share the whole probability.`];
+    case "took":
+      return ["You took ", { token: deed.token }, `, which had ${format(deed.chance, 3)}. The bars follow from it.`];
+    case "wrote":
+      if (count !== 1) return [`Luck drew ${plural(count, "token")}, each from bars like these.`];
+      return ["Luck drew ", { token: text.written[deed.from].token }, ". The bars are those of the token after it."];
+    case "went":
+      return ["You are at this place again. Pale is what came then; it goes when another token comes."];
+    case "opened":
+      return ["Pale is what luck draws if you write on. Each token of it has bars of its own: click it."];
+    default:
+      return ["The model gives each token of its vocabulary a probability; luck draws one."];
+  }
 }
 
 /** Tab stops at one of some buttons; arrow keys lead to the others. @param {() => HTMLElement[]} all */
@@ -153,8 +175,12 @@ function roving(element, all) {
 function textBox(onGo) {
   const caret = h("span", { class: "te-next-caret", "aria-hidden": "true" });
   const beginning = span("te-next-read");
-  const element = h("div", { class: "te-next-text", role: "group", "aria-label": "The text, token by token" }, beginning, caret);
-  let [buttons, shown, shownRead] = [[], [], ""];
+  const label = { role: "group", "aria-label": "The text, token by token" };
+  const element = h("div", { class: "te-next-text", ...label }, beginning, caret);
+  let [buttons, shown, shownRead, first] = [
+    [],
+    [], "", true
+  ];
   const stopAt = roving(element, () => buttons);
   const dress = (node, { gap, unseen, token }) => {
     node.classList.toggle("te-next-gap", gap);
@@ -163,9 +189,9 @@ function textBox(onGo) {
   };
 
   function make(piece, i) {
-    const node = h("button", { type: "button", class: "te-next-token", ...KEYS, on: { click: () => onGo(i) } }, piece.text);
-    dress(node, piece);
-    appear(node);
+    const props = { type: "button", class: "te-next-token", ...KEYS, on: { click: () => onGo(i) } };
+    const node = h("button", props, piece.text);
+    if (!first) appear(node);
     return node;
   }
   return {
@@ -188,12 +214,13 @@ function textBox(onGo) {
         buttons[i].classList.toggle("te-next-pale", piece.pale);
         buttons[i].classList.toggle("te-next-fresh", piece.fresh);
         dress(buttons[i], piece);
-        buttons[i].setAttribute("aria-label", `${readable(piece.token)}, token ${i + 1}${piece.pale ? ", counts no longer" : ""}`);
+        const label = `${readable(piece.token)}, token ${i + 1}${piece.pale ? ", pale" : ""}`;
+        if (buttons[i].ariaLabel !== label) buttons[i].setAttribute("aria-label", label);
       });
+      first = false;
       if (caret.nextElementSibling !== (buttons[place] ?? null)) element.insertBefore(caret, buttons[place] ?? null);
       if (!buttons.some((one) => one.tabIndex === 0)) stopAt(buttons[0]);
-      const scroll = () => (element.scrollTop = caret.offsetTop - element.clientHeight + 40);
-      afterFrame(scroll);
+      afterFrame(() => (element.scrollTop = caret.offsetTop - element.clientHeight + 40));
     },
   };
 }
@@ -201,11 +228,17 @@ function textBox(onGo) {
 /** The bars of the next token; a press takes it. */
 function barChart(onTake) {
   const row = (tag, props) => {
-    const [token, bar, share, mark] = [span("te-next-name"), span("te-next-bar te-glide"), span("te-next-share"), span("te-next-mark")];
+    const [token, share, mark] = ["name", "share", "mark"].map((part) => span(`te-next-${part}`));
+    const bar = span("te-next-bar te-glide");
     return { token, bar, share, mark, node: h(tag, props, token, span("te-next-track", bar), share, mark) };
   };
-  const rows = Array.from({ length: SHOWN }, (_, i) =>
-    row("button", { type: "button", class: "te-next-row", tabindex: i ? -1 : 0, ...KEYS, on: { click: () => onTake(i) } }));
+  const rows = Array.from({ length: SHOWN }, (_, i) => row("button", {
+    type: "button",
+    class: "te-next-row",
+    tabindex: i ? -1 : 0,
+    ...KEYS,
+    on: { click: () => onTake(i) },
+  }));
   const rest = row("div", { class: "te-next-row te-next-others", role: "img" });
   rest.bar.after(h("span", { class: "te-next-bar te-next-out te-glide" }));
   const group = h("div", { role: "toolbar", "aria-orientation": "vertical", "aria-label": "Likeliest next tokens" },
@@ -224,12 +257,15 @@ function barChart(onTake) {
     share.textContent = number(one.kept ? one.share : one.chance);
     mark.textContent = one.flip ? { in: "+", out: "−" }[one.flip] : one.taken ? "✓" : "";
     Object.assign(node.dataset, { value: one.share, chance: one.chance });
-    node.setAttribute("aria-label", `${readable(one.token)}, ${one.kept ? `probability ${number(one.share)}` : `left out, it had ${number(one.chance)}`}` +
-      `${one.taken ? ", stands in the text" : ""}${one.flip ? `, now ${one.flip}` : ""}: take it`);
+    const has = one.kept ? `probability ${number(one.share)}` : `left out, it had ${number(one.chance)}`;
+    node.setAttribute("aria-label", `${readable(one.token)}, ${has}${one.taken ? ", stands in the text" : ""}` +
+      `${one.flip ? `, now ${one.flip}` : ""}: take it`);
   }
+  const element = div("te-next-bars", group, rest.node);
   return {
-    element: div("te-next-bars", group, rest.node),
-    draw({ bars, others }) {
+    element,
+    draw({ bars, others }, isStale) {
+      element.classList.toggle("te-next-stale", isStale);
       rows.forEach((one, i) => drawRow(one, bars[i]));
       const out = others.chance - others.kept;
       fill(rest.token, "all others");
@@ -238,7 +274,8 @@ function barChart(onTake) {
       rest.share.textContent = number(others.share);
       rest.mark.textContent = others.taken ? "✓" : "";
       Object.assign(rest.node.dataset, { value: others.share, chance: others.chance });
-      rest.node.setAttribute("aria-label", `all others: ${plural(others.count, "token")} left in, probability ${number(others.share)}`);
+      const left = `${plural(others.count, "token")} left in, probability ${number(others.share)}`;
+      rest.node.setAttribute("aria-label", `all others: ${left}`);
     },
   };
 }
@@ -271,27 +308,29 @@ function modelRow(root, file, running) {
   const load = button("", () => load.ariaDisabled !== "true" && running.wake());
   const status = span("te-next-status");
   const words = {
-    asked: `for whatever is not stored here; it comes by itself when it is needed`,
+    asked: "for more than is stored here; it comes when it is needed",
     loading: "The model is being loaded …",
     ready: "The model runs in this page.",
   };
   return {
     element: div("te-next-model", load, status),
     status,
-    draw(share, trouble) {
+    draw({ share, trouble }) {
       const stage = root.dataset.engine;
       load.hidden = stage === "ready";
       load.textContent = `${stage === "failed" ? "Try again" : "Load the model"} (${size})`;
       setOff(load, stage === "loading");
-      status.textContent = trouble ? `${trouble} Everything else stays as it is.`
-        : stage === "loading" && share ? `${words.loading} ${percent(share)}` : words[stage];
+      const far = stage === "loading" && share ? ` ${Math.round(100 * share)} %` : "";
+      status.textContent = trouble || words[stage] + far;
     },
   };
 }
 
 /** The places whose tokens are known: stored ones, and those that the model was asked for. */
 function memory(stored) {
-  const [steps, reads] = [new Map(), new Map([[stored.beginning, stored.read]])];
+  const [steps, reads] = [new Map(), new Map([
+    [stored.beginning, stored.read]
+  ])];
   const names = Object.fromEntries([...stored.places.flatMap(({ best }) => best), ...stored.written]);
   const keyOf = (beginning, ids) => JSON.stringify([beginning, ids]);
   const usual = stored.written.map(([id]) => id);
@@ -314,28 +353,148 @@ function memory(stored) {
 }
 
 /** Questions that are answered with what is stored. */
-function questions({ stored, usual, change, present }) {
+function questions({ stored, usual, change, view }) {
   const firsts = stored.places.map(({ best }) => best[0][2]).slice(0, stored.written.length);
   const [sure, unsure] = [Math.max(...firsts), Math.min(...firsts)];
   const goTo = (share) => change({ ...usual, place: firsts.indexOf(share) }, "went");
-  const sureFrom = Math.floor(10 * Math.min(sure, SURE)) / 10;
-  const first = () => present().bars?.[0]?.chance;
+  const first = () => view().bars?.[0].chance;
+  const isUsual = ({ settings }) => ["temperature", ...FILTERS].every((name) => settings[name] === stored[name]);
   return [{
-    ask: [`find a place where one token has ${percent(sureFrom)} or more`],
-    done: () => first() >= sureFrom,
+    ask: ["find a place where the model is nearly sure of the next token"],
+    done: () => first() >= Math.min(sure, SURE),
     tell: ["What stands before decides it: a name once given, a word begun, a phrase of all stories."],
     show: () => goTo(sure),
   }, {
-    ask: [`find a place where no token has more than ${percent(Math.ceil(20 * unsure) / 20)}`],
-    done: () => first() <= Math.ceil(20 * unsure) / 20,
-    tell: ["Here the story could go many ways; luck has most to say."],
+    ask: ["find a place where the model is far from sure"],
+    done: () => first() <= Math.max(unsure, UNSURE),
+    tell: ["The story could go many ways here, and luck has most to say."],
     show: () => goTo(unsure),
   }, {
-    ask: ["leave only one token in, with the sliders"],
-    done: () => present().left?.count === 1 && present().settings.isOwn,
-    tell: ["With one token left at every place, sampling is greedy search: no luck, the same text each time."],
+    ask: ["leave a single token in, with the sliders"],
+    done: () => view().left?.count === 1 && !isUsual(view()),
+    tell: ["One token at every place is greedy search: without luck, the same text each time."],
     show: () => change({ ...usual, top_k: 1 }, "set"),
   }];
+}
+
+/** The line of the beginning, and the way back to what the figure opened with. */
+function beginningLine(onType, onAgain) {
+  const input = h("input", {
+    type: "text",
+    class: "te-sentence-input",
+    "aria-label": "Beginning of the story",
+    placeholder: "(nothing: the model begins)",
+    autocomplete: "off",
+    spellcheck: "false",
+    maxlength: 200,
+    ...KEYS,
+    on: { input: () => onType(input.value) },
+  });
+  const again = button("Start again", () => again.ariaDisabled !== "true" && onAgain());
+  return {
+    element: div("te-sentence-line", input, again),
+    draw(beginning, isOpened) {
+      if (input.getRootNode().activeElement !== input && input.value !== beginning) input.value = beginning;
+      setOff(again, isOpened);
+    },
+  };
+}
+
+/**
+ * What a reader can do. `own` holds what is no state of the figure: `waiting`, tokens still to be written; `deed`, what
+ * was done last; `view`, what is shown; `trouble`.
+ */
+function actionsOf(state, stored, known, own) {
+  function change(changes, what, more = {}) {
+    Object.assign(own, { waiting: 0, trouble: "", deed: { what, from: -1, ...more } });
+    state.set(changes);
+  }
+
+  /** The token that luck draws at a place, if what is known of the place tells. */
+  function nextAt(ids) {
+    const left = leftIn(known.step(state.beginning, ids), filtersOf(state), stored);
+    const next = left && drawnBy(left, engine.luckAt(state.seed, ids.length));
+    const asStored = Object.entries(stored.settings).every(([name, value]) => state[name] === value);
+    return next ?? (left && asStored ? known.usual(state.beginning, ids) : undefined);
+  }
+
+  /** Write as many of the tokens that are waited for as can be drawn now. */
+  function goOn() {
+    let { written, place } = state;
+    while (own.waiting > 0) {
+      const next = nextAt(written.slice(0, place));
+      if (next === undefined) break;
+      if (written[place] !== next) written = [...written.slice(0, place), next];
+      place += 1;
+      own.waiting = isEnd(next) || place >= MOST ? 0 : own.waiting - 1;
+    }
+    state.set({ written, place });
+  }
+
+  function write(count) {
+    if (own.view.full) return;
+    Object.assign(own, { waiting: count, trouble: "", deed: { what: "wrote", from: state.place } });
+    goOn();
+  }
+  return {
+    change,
+    nextAt,
+    goOn,
+    write,
+    /** The whole text once more, with another seed. */
+    again() {
+      const count = state.written.length || MANY;
+      change({ seed: (state.seed + 1) % SEEDS, written: [], place: 0 }, "typed");
+      write(count);
+    },
+    /** A slider moves: the bars that go out and come in are marked until something else is done. */
+    set(name, value) {
+      const { deed, view: { at, bars = [] } } = own;
+      const isSame = deed.name === name && deed.at === at;
+      const before = isSame ? deed.before : new Set(bars.filter((bar) => bar.kept).map(({ id }) => id));
+      change({
+        [name]: value
+      }, "set", { name, at, before });
+    },
+    /** The token of a bar, in the place of the one that luck drew. */
+    take(i) {
+      const { at, bars } = own.view;
+      if (!bars) return;
+      const { id, token, chance } = bars[i];
+      const written = state.written[at] === id ? state.written : [...state.written.slice(0, at), id];
+      change({ written, place: at + 1 }, "took", { from: at, token, chance });
+    },
+  };
+}
+
+/** The model, and how it is asked for what is missing; it comes when it is first needed. */
+function asking(widget, root, { state, stored, known, own, draw, goOn }) {
+  let asked = "";
+  const running = modelOf(root, async () => {
+    const bytes = await engine.loadBytes(widget, state.model_file, (share) => {
+      own.share = share;
+      draw();
+    });
+    return engine.inWorker(bytes, state.model_file.sha256, nextToken);
+  }, draw, true);
+
+  function need() {
+    const { beginning } = state;
+    const ids = state.written.slice(0, openPlace(state));
+    const key = known.keyOf(beginning, ids);
+    if (root.dataset.engine === "asked") afterFrame(running.wake);
+    if (!running.model || asked === key) return;
+    asked = key;
+    const wantsNames = Object.keys(known.names).length < stored.vocab;
+    running.model.ask({ beginning, written: ids, wantsNames }, ({ found, trouble }) => {
+      asked = "";
+      own.trouble = trouble ? `This could not be computed (${trouble}).` : "";
+      if (found) known.put(beginning, ids, found);
+      if (found && own.waiting) goOn();
+      else draw();
+    });
+  }
+  return { running, need };
 }
 
 function render({ model: widget, el }) {
@@ -350,156 +509,69 @@ function render({ model: widget, el }) {
   const opened = Object.fromEntries(OPTIONS.map((name) => [name, state[name]]));
   const usual = { beginning: stored.beginning, written: stored.written.map(([id]) => id), ...stored.settings };
   const known = memory(stored);
-  let [waiting, asked, share, trouble] = [0, "", 0, ""]; // `waiting`: tokens that are still to be written
-  let [deed, view, decided] = [{ what: "opened", from: -1 }, {}, null]; // `decided`: the last view with bars
+  const own = { waiting: 0, share: 0, trouble: "", deed: { what: "opened", from: -1 }, view: {} };
+  let decided = null; // the last view with bars
+  const { change, nextAt, goOn, write, again, set, take } = actionsOf(state, stored, known, own);
+  const { running, need } = asking(widget, figure.root, { state, stored, known, own, draw, goOn });
 
-  const running = modelOf(figure.root, async () => {
-    const bytes = await engine.loadBytes(widget, state.model_file, (done) => {
-      share = done;
-      draw();
-    });
-    return engine.inWorker(bytes, state.model_file.sha256, nextToken);
-  }, draw, true);
-  const input = h("input", {
-    type: "text",
-    class: "te-sentence-input",
-    "aria-label": "Beginning of the story",
-    placeholder: "(nothing: the model begins)",
-    autocomplete: "off",
-    spellcheck: "false",
-    maxlength: 200,
-    ...KEYS,
-    on: { input: () => change({ beginning: input.value, written: [], place: 0 }, "typed") },
-  });
-  const again = button("Start again", () => again.ariaDisabled !== "true" && change(opened, "opened"));
+  const line = beginningLine((beginning) => change({ beginning, written: [], place: 0 }, "typed"),
+    () => change(opened, "opened"));
   const text = textBox((place) => change({ place }, "went"));
   const bars = barChart(take);
   const settings = settingsOf(state, set);
-  const one = button("Write one token", () => write(1), { class: "te-button te-primary" });
-  const many = button(`Write ${MANY}`, () => write(MANY));
-  const luck = button("Again, other luck", () => {
-    const count = state.written.length || MANY;
-    change({ seed: (state.seed + 1) % 10_000, written: [], place: 0 }, "wrote", { from: 0 });
-    write(count);
-  });
+  const writing = [
+    button("Write one token", () => write(1), { class: "te-button te-primary" }),
+    button(`Write ${MANY}`, () => write(MANY)),
+  ];
   const row = modelRow(figure.root, state.model_file, running);
 
-  function change(changes, what, more = {}) {
-    [waiting, trouble, deed] = [0, "", { what, from: -1, ...more }];
-    state.set(changes);
-  }
-
-  /** A slider moves: the bars that go out and come in are marked until something else is done. */
-  function set(name, value) {
-    const { at, bars: now = [] } = view;
-    const before = deed.name === name && deed.at === at ? deed.before : new Set(now.filter((bar) => bar.kept).map(({ id }) => id));
-    change({ [name]: value }, "set", { name, at, before });
-  }
-
-  function take(i) {
-    if (!view.bars?.[i]) return;
-    const [{ id, token, chance }, { at }] = [view.bars[i], view];
-    const written = state.written[at] === id ? state.written : [...state.written.slice(0, at), id];
-    change({ written, place: at + 1 }, "took", { from: at, token, chance });
-  }
-
-  function write(count) {
-    if (one.ariaDisabled === "true" && view.place) return;
-    [waiting, trouble] = [count, ""];
-    deed = { what: "wrote", from: state.place };
-    goOn();
-  }
-
-  /** The token that luck draws at a place, if what is known of the place tells. */
-  function nextAt(ids) {
-    const left = leftIn(known.step(state.beginning, ids), present(), stored);
-    const next = left && drawn(left, engine.luckAt(state.seed, ids.length));
-    const asStored = ["seed", "temperature", "top_k", "top_p", "min_p"].every((name) => state[name] === stored.settings[name]);
-    return next ?? (left && asStored ? known.usual(state.beginning, ids) : undefined);
-  }
-
-  /** Write as many of the tokens that are waited for as can be drawn now. */
-  function goOn() {
-    let { written, place } = state;
-    while (waiting > 0) {
-      const next = nextAt(written.slice(0, place));
-      if (next === undefined) break;
-      if (written[place] !== next) written = [...written.slice(0, place), next];
-      place += 1;
-      waiting = isEnd(next) || place >= MOST ? 0 : waiting - 1;
-    }
-    state.set({ written, place });
-  }
-
-  const present = () => ({ ...filtersOf(state), isOwn: settings.said() !== usualSettings });
-  const usualSettings = settings.said();
-
-  /** Ask for what is missing; the model comes when it is first needed. */
-  function need() {
-    const ids = state.written.slice(0, openPlace(state));
-    const key = known.keyOf(state.beginning, ids);
-    if (figure.root.dataset.engine === "asked") afterFrame(running.wake);
-    if (!running.model || asked === key) return;
-    asked = key;
-    const { beginning } = state;
-    const wantsNames = Object.keys(known.names).length < stored.vocab;
-    running.model.ask({ beginning, written: ids, wantsNames }, ({ found, trouble: told }) => {
-      asked = "";
-      trouble = told ? `This could not be computed (${told}).` : "";
-      if (found) known.put(beginning, ids, found);
-      if (found && waiting) goOn();
-      else draw();
-    });
-  }
-
   function draw() {
-    const at = openPlace(state);
-    const ids = state.written.slice(0, at);
-    view = derive({
-      written: state.written, place: state.place, read: known.read(state.beginning), names: known.names, deed,
-      step: known.step(state.beginning, ids), settings: present(), stored, luck: engine.luckAt(state.seed, at),
-      maxLen: stored.max_len, vocab: stored.vocab,
+    const ids = state.written.slice(0, openPlace(state));
+    const view = derive({
+      ...Object.fromEntries(OPTIONS.map((name) => [name, state[name]])),
+      stored,
+      names: known.names,
+      read: known.read(state.beginning),
+      step: known.step(state.beginning, ids),
+      deed: own.deed,
     });
-    if (running.trouble) [waiting, trouble] = [0, `The model could not be loaded (${running.trouble}).`];
-    const missing = !view.left || (waiting > 0 && nextAt(ids) === undefined);
+    own.view = view;
     if (view.left) decided = view;
+    if (running.trouble) Object.assign(own, {
+      waiting: 0,
+      trouble: `The model could not be loaded (${running.trouble}). Everything else stays as it is.`,
+    });
+    const missing = !own.trouble && (!view.left || (own.waiting > 0 && nextAt(ids) === undefined));
     text.draw(view);
-    bars.draw(decided);
+    bars.draw(decided, !view.left);
     settings.draw();
-    const words = { finding: finding(decided), story: view.left ? story(view) : ["The bars of this place come from the model."] };
-    figure.says(...said(words.finding));
-    fill(sentence, ...said(words.story));
-    if (figure.root.getRootNode().activeElement !== input && input.value !== state.beginning) input.value = state.beginning;
-    setOff(again, OPTIONS.every((name) => JSON.stringify(state[name]) === JSON.stringify(opened[name])));
-    const full = view.ended || state.place >= MOST;
-    [one, many].forEach((control) => setOff(control, full));
-    bars.element.classList.toggle("te-next-stale", !view.left);
-    figure.root.setAttribute("aria-busy", String(missing && !trouble));
-    if (missing && !trouble) need();
-    row.draw(share, trouble);
-    figure.tell(`${figure.root.querySelector(".te-says").textContent}. ${sentence.textContent} ${settings.said()}. Seed ${state.seed}. ${row.status.textContent}`);
+    figure.says(...said(finding(decided)));
+    fill(sentence, ...said(view.left ? story(view) : ["The bars of this place have to come from the model."]));
+    line.draw(state.beginning, OPTIONS.every((name) => String(state[name]) === String(opened[name])));
+    writing.forEach((control) => setOff(control, view.full));
+    figure.root.setAttribute("aria-busy", String(missing));
+    if (missing) need();
+    row.draw(own);
+    figure.tell([figure.root.querySelector(".te-says").textContent, sentence.textContent, settings.said(),
+      `Seed ${state.seed}`, row.status.textContent
+    ].join(". "));
   }
 
-  figure.stage.append(div("te-sentence-line", input, again), text.element, div("te-next-panels", bars.element,
-    div("te-next-controls", settings.element, div("te-next-buttons", one, many, luck), row.element)));
+  figure.stage.append(line.element, text.element, div("te-next-panels",
+    div("te-next-controls", settings.element, div("te-next-buttons", ...writing, button("Again, other luck", again)),
+      row.element), bars.element));
   const sentence = figure.words(1);
   draw();
-  figure.ask(questions({ stored, usual, change, present: () => view }));
+  figure.ask(questions({ stored, usual, change, view: () => own.view }));
   figure.details("How a token is drawn", paragraph("te-note",
     "Bars: softmax of the scores divided by the temperature. Then top-k, top-p and min-p leave tokens out (hatched, " +
-    "struck through); the numbers are what is drawn from, and add up to 1. Luck hangs on the seed and the place alone: " +
-    `the same presses give the same text. The model sees ${stored.max_len} tokens; of a longer text, the older half ` +
-    "is dropped. Up to the stored tokens all was computed beforehand, with the same weights."));
+    "struck through); the numbers are what is drawn from, and add up to 1. Luck hangs on the seed and the place: the " +
+    `same presses give the same text. The model sees ${stored.max_len} tokens; of a longer text, the older half is ` +
+    "dropped. What is shown before the model is loaded was computed with the same weights."));
   return () => {
     running.model?.end();
     state.dispose();
   };
 }
-
-/** Words for the page: tokens are named. */
-const said = (parts) => parts.map((part) => (part.token === undefined ? part : named(plainly(part.token))));
-
-/** The settings as the engine takes them. */
-const filtersOf = ({ temperature, top_k: topK, top_p: topP, min_p: minP }) => ({ temperature, topK, topP, minP });
 
 export default { render };
