@@ -11,6 +11,7 @@ TOKENS = {  # of figures that do not show a cat
     "context-explorer": "le petit chat noir ne dort pas",
     "head-atlas": "white",
     "mask-lab": "chien",
+    "next-word": "·upon",
     "residual-stream": "chat",
     "sentence-translator": "·Stadt",
 }

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 import os
 import random
 import struct
@@ -23,7 +24,9 @@ from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.data.vocabulary import BOS_ID, EOS_ID
 from transformer_edu.decoding.beam import beam_search
 from transformer_edu.decoding.greedy import greedy_search
+from transformer_edu.decoding.sampling import sampling_probabilities
 from transformer_edu.inspect.changes import Changes, changed
+from transformer_edu.models import GPT, GPTConfig
 
 # 200 for a proof. Of the translator's sentences, one takes a core about 1.5 s in Chromium, 2.5 in WebKit, 4 in Firefox
 # (most of it for the beam): 200 of them 5, 8 and 14 minutes.
@@ -264,3 +267,118 @@ def test_a_search_goes_on_from_what_it_is_given_and_draws_at_a_temperature(load,
         rest = range(len(begun) - 1, len(one["ids"]) - 1)
         log_prob = sum(float(logits[place].log_softmax(dim=-1)[one["ids"][place + 1]]) for place in rest)
         assert one["logProb"] == pytest.approx(log_prob, abs=1e-4)
+
+
+# A GPT reads a text in one pass, goes on greedily with what it keeps, and comes back from another token.
+WRITTEN = """async () => {
+    const list = (x) => [...x];
+    const [begun, count] = [BEGUN, COUNT];
+    const text = engine.startText(model);
+    const record = engine.recording();
+    const whole = engine.rowsOf(text.prefillAll(begun, record));
+    const maps = Object.entries(record.maps).map(([name, heads]) => [name, heads.map(engine.rowsOf)]);
+    const ids = [...begun];
+    const steps = [text.prefill(begun)];
+    while (ids.length < count) {
+        ids.push(engine.highest(engine.possible(steps.at(-1)), 1)[0]);
+        steps.push(text.step(ids.at(-1)));
+    }
+    const anew = ids.map((_, i) => engine.startText(model).prefill(ids.slice(0, i + 1))).slice(begun.length - 1);
+    const back = begun.length + 2;
+    text.cut(back);
+    const other = [...ids.slice(0, back), 7];
+    const jumped = engine.startText(model);
+    jumped.prefill(ids);
+    return {
+        whole, maps, ids, steps: steps.map(list), anew: anew.map(list), left: text.length,
+        returned: [text.step(7), jumped.goTo(other), jumped.goTo(other)].map(list), other,
+        repeated: list(jumped.goTo(ids)),
+    };
+}"""
+LONGEST = 16
+
+
+def small_gpt():
+    own = Tokenizer.train(["the cat sat", "the cats sit"] * 3, vocab_size=270)
+    torch.manual_seed(1)
+    model = GPT(GPTConfig(len(own), 20, 4, 24, 2, 0.0, LONGEST, pad_id=own.pad_id)).eval()
+    for weight in model.parameters():
+        weight.data.mul_(3)  # so that it is sure of something
+    return model, own
+
+
+@pytest.mark.parametrize("bits", [16, 8])
+@torch.no_grad()
+def test_a_gpt_writes_as_in_pytorch_also_beyond_its_longest_text(load, browser_engine, bits):
+    model, own = small_gpt()
+    content = page_file(model, own, bits)
+    model, _ = read_page_file(content)
+    load(content)
+    begun = [BOS_ID, *own.encode("the cat")]
+    count = 2 * LONGEST + 3
+    found = browser_engine[1].run(WRITTEN.replace("BEGUN", json.dumps(begun)).replace("COUNT", str(count)))
+
+    def after(ids):
+        """Logits of the next token; a text that is too long has lost its older half, once or several times."""
+        start = 0 if len(ids) <= LONGEST else LONGEST // 2 * -(-(len(ids) - LONGEST) // (LONGEST // 2))
+        assert LONGEST // 2 < len(ids) - start <= LONGEST or not start
+        return model(torch.tensor([ids[start:]]))[0, -1]
+
+    def close(rows, expected):
+        limit = LOGITS * max(1.0, float(expected.abs().max()))
+        torch.testing.assert_close(torch.tensor(rows), expected, atol=limit, rtol=0)
+
+    with record_attention(model) as maps:
+        close(found["whole"], model(torch.tensor([begun]))[0])
+    assert dict(found["maps"]).keys() == maps.keys() == {"decoder.0.self", "decoder.1.self"}
+    for name, heads in found["maps"]:
+        torch.testing.assert_close(torch.tensor(heads), maps[name][0], atol=MAPS, rtol=0)
+    ids = list(begun)
+    for step, anew in zip(found["steps"], found["anew"], strict=True):
+        logits = after(ids)
+        close(step, logits)
+        close(anew, logits)
+        logits[[own.pad_id, BOS_ID]] = -torch.inf
+        ids.append(int(logits.argmax()))
+    assert found["ids"] == ids[:-1]
+    assert len(set(found["ids"])) > 3
+    assert found["left"] == len(begun) + 2
+    for row in found["returned"]:
+        close(row, after(found["other"]))
+    close(found["repeated"], after(found["ids"]))
+
+
+SETTINGS = [
+    {},
+    {"temperature": 0.5},
+    {"temperature": 1.7, "top_k": 3},
+    {"top_k": 2},  # which is as probable as the third
+    {"top_k": 100},
+    {"top_p": 0.6},
+    {"temperature": 0.8, "top_k": 5, "top_p": 0.7},
+    {"temperature": 2.0, "top_p": 0.05},
+]
+SCORES = [0.5, -1.0, 2.0, 1.25, 3.0, 2.0, -4.0, 0.0, 1.0]
+# Probabilities of 0.4, 0.3, 0.2 and 0.1, and what is left of them for some min_p.
+MIN_P = [
+    ({"minP": 0.3}, [4 / 9, 3 / 9, 2 / 9, 0]),
+    ({"minP": 0.8}, [1, 0, 0, 0]),
+    ({"minP": 0.25}, [0.4, 0.3, 0.2, 0.1]),  # the least is a quarter of the largest
+    ({"minP": 0.3, "temperature": 0.5}, [16 / 25, 9 / 25, 0, 0]),  # squares: 16, 9, 4, 1
+    ({"minP": 0.6, "topP": 0.5}, [4 / 7, 3 / 7, 0, 0]),
+    ({"minP": 0.6, "topK": 1}, [1, 0, 0, 0]),
+]
+SAMPLED = """async () => CASES.map(([scores, options]) =>
+    [...engine.samplingProbabilities(Float32Array.from(scores), options)])"""
+
+
+def test_what_sampling_leaves_in_is_what_python_leaves_in(load, browser_engine):
+    load(shipped_file("grammar"))
+    names = {"temperature": "temperature", "top_k": "topK", "top_p": "topP"}
+    fourths = [math.log(share) for share in (0.4, 0.3, 0.2, 0.1)]
+    cases = [(SCORES, {names[key]: value for key, value in one.items()}) for one in SETTINGS]
+    cases += [(fourths, options) for options, _ in MIN_P]
+    found = browser_engine[1].run(SAMPLED.replace("CASES", json.dumps(cases)))
+    expected = [sampling_probabilities(torch.tensor(SCORES), **one).tolist() for one in SETTINGS]
+    for row, known in zip(found, [*expected, *(left for _, left in MIN_P)], strict=True):
+        assert row == pytest.approx(known, abs=1e-6)

@@ -14,6 +14,7 @@ from transformer_edu.book.engine.source import engine_source
 from transformer_edu.book.engine.weights import description, weight_scripts
 from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.data.vocabulary import Vocabulary
+from transformer_edu.models import GPT, GPTConfig
 from transformer_edu.pretrained import load_grammar
 
 WORDS = Vocabulary(["a", "b"]), Vocabulary(["x", "y", "z"])
@@ -50,6 +51,29 @@ def test_a_tokenizer_of_both_languages_goes_into_the_file():
     assert read_page_file(page_file(model, tokenizer))[1] == tokenizer
 
 
+def gpt(tokenizer, **options):
+    torch.manual_seed(0)
+    return GPT(GPTConfig(len(tokenizer), 8, 2, 16, 2, 0.0, 12, **options))
+
+
+@pytest.mark.parametrize("bits", [16, 8])
+def test_a_gpt_comes_back_with_its_table_tied(bits):
+    tokenizer = Tokenizer.train(["the small cat"], vocab_size=270)
+    model = gpt(tokenizer, pad_id=0)
+    again, words = read_page_file(page_file(model, tokenizer, bits))
+    assert (type(again), again.config, words) == (GPT, model.config, tokenizer)
+    assert again.projection.linear.weight is again.embedding.weight
+    for name, weight in model.state_dict().items():
+        step = weight.abs().amax(dim=-1, keepdim=True) * (1 / 127 if bits == 8 else 2**-10)
+        assert ((again.state_dict()[name] - weight).abs() <= step / 2 + 1e-7).all(), name
+
+
+def test_the_files_of_translators_name_no_family():
+    """They are known by their checksums."""
+    assert b"family" not in page_file(small(), WORDS)
+    assert hashlib.sha256(shipped_file("grammar")).hexdigest().startswith("53d758819a6dcbec")
+
+
 def test_the_shipped_files_are_the_same_every_time_and_lose_nothing():
     shipped_file.cache_clear()
     first = shipped_file("grammar")
@@ -58,7 +82,7 @@ def test_the_shipped_files_are_the_same_every_time_and_lose_nothing():
     model, _ = read_page_file(first)
     expected = load_grammar().model.state_dict()
     assert all((weight - expected[name]).abs().max() < 2e-3 for name, weight in model.state_dict().items())
-    with pytest.raises(ValueError, match="name must be one of 'grammar', 'multi30k-de-en', got 'x'"):
+    with pytest.raises(ValueError, match="name must be one of 'grammar', 'multi30k-de-en', 'stories', got 'x'"):
         shipped_file("x")
 
 
@@ -85,8 +109,15 @@ def test_what_does_not_belong_together_is_refused():
         page_file(small(), WORDS[::-1])
     with pytest.raises(ValueError, match="bits must be one of 16, 8, got 4"):
         page_file(small(), WORDS, bits=4)
-    with pytest.raises(TypeError, match="model must be a Transformer, got"):
+    with pytest.raises(TypeError, match="model must be a Transformer or a GPT, got"):
         page_file(torch.nn.Linear(2, 2), WORDS)
+    tokenizer = Tokenizer.train(["the small cat"], vocab_size=270)
+    with pytest.raises(ValueError, match=r"model.config.activation must be one of 'relu', 'gelu_tanh', got 'gelu'"):
+        page_file(gpt(tokenizer, activation="gelu"), tokenizer)
+    with pytest.raises(TypeError, match="vocabularies must be a Tokenizer, got tuple"):
+        page_file(gpt(tokenizer), WORDS)
+    with pytest.raises(ValueError, match=r"vocabularies must have the model's \d+ and \d+ tokens, got"):
+        page_file(gpt(tokenizer), Tokenizer.train(["a", "b"], vocab_size=262))
     with pytest.raises(TypeError, match=r"vocabularies\[0\] must be a Vocabulary, got"):
         page_file(small(), (["a", "b"], WORDS[1]))
 

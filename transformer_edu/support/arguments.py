@@ -192,10 +192,11 @@ def check_stack(config: Any) -> None:
             raise ValueError(f"pad_id must be below vocab_size={config.vocab_size}, got {pad_id}")
 
 
-def check_is(name: str, value: Any, kind: type) -> None:
-    """Raise unless `value` is a `kind`."""
-    if not isinstance(value, kind):
-        raise TypeError(f"{name} must be a {kind.__name__}, got {type(value).__name__}: {value!r}"[:300])
+def check_is(name: str, value: Any, *kinds: type) -> None:
+    """Raise unless `value` is of one of these kinds."""
+    if not isinstance(value, kinds):
+        expected = " or a ".join(kind.__name__ for kind in kinds)
+        raise TypeError(f"{name} must be a {expected}, got {type(value).__name__}: {value!r}"[:300])
 
 
 def check_sentence(name: str, value: Any) -> None:

@@ -2,30 +2,35 @@
 
 import json
 from dataclasses import asdict
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.data.vocabulary import SPECIALS, Vocabulary
+from transformer_edu.models import GPT
 from transformer_edu.saving.checkpoint import distinct_weights, put_weights
+from transformer_edu.saving.registry import FAMILIES, name_of
 from transformer_edu.saving.tensor_file import KEY, to_json
 from transformer_edu.support.arguments import check_is
 from transformer_edu.support.validation import check_choice
-from transformer_edu.transformer import Transformer, TransformerConfig
+from transformer_edu.transformer import Transformer
 
 LARGEST = 127  # of a signed byte
 SCALE = ".scale"
+USUAL = "Transformer"  # the family of a file that names none
+ACTIVATIONS = ("relu", "gelu_tanh")  # that a page computes
 
 Vocabularies = tuple[Vocabulary, Vocabulary] | Tokenizer
 
 
-def page_file(model: Transformer, vocabularies: Vocabularies, bits: int = 16) -> bytes:
+def page_file(model: Transformer | GPT, vocabularies: Vocabularies, bits: int = 16) -> bytes:
     """The model as a safetensors file.
 
     Args:
-        model: any Transformer.
-        vocabularies: of source and target; or the tokenizer of both.
+        model: any Transformer, or a GPT whose activation is one of ACTIVATIONS.
+        vocabularies: of source and target; or the tokenizer of both. A GPT has a tokenizer.
         bits: 16 rounds each weight to eleven binary digits. 8 stores the weights of a matrix as whole numbers from
             -127 to 127 and, under NAME.scale, a factor for each row.
 
@@ -34,9 +39,9 @@ def page_file(model: Transformer, vocabularies: Vocabularies, bits: int = 16) ->
     """
     from safetensors.torch import save  # here, so that importing the package stays light
 
-    check_is("model", model, Transformer)
+    check_is("model", model, Transformer, GPT)
     check_choice("bits", bits, (16, 8))
-    tokenizer = _written(vocabularies, model.config)
+    header = _header(model, vocabularies)
     tensors: dict[str, Tensor] = {}
     for name, weight in distinct_weights(model).items():
         weight = weight.detach().float().cpu()
@@ -44,18 +49,18 @@ def page_file(model: Transformer, vocabularies: Vocabularies, bits: int = 16) ->
             tensors[name], tensors[name + SCALE] = quantize(weight)
         else:
             tensors[name] = weight.half().contiguous()
-    header = to_json({"config": asdict(model.config), **tokenizer})
-    return bytes(save(tensors, metadata={KEY: header}))
+    return bytes(save(tensors, metadata={KEY: to_json(header)}))
 
 
-def read_page_file(content: bytes) -> tuple[Transformer, Vocabularies]:
+def read_page_file(content: bytes) -> tuple[Any, Vocabularies]:
     """The model of such a file, in evaluation mode and float32, and its vocabularies: what the page computes with."""
     from safetensors.torch import load
 
     length = int.from_bytes(content[:8], "little")
     header = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][KEY])
     tensors = load(content)
-    model = Transformer(TransformerConfig(**header["config"]))
+    family = FAMILIES[header.get("family", USUAL)]
+    model = family.model(family.config(**header["config"]))
     scales = {name.removesuffix(SCALE): tensors.pop(name) for name in list(tensors) if name.endswith(SCALE)}
     put_weights(model, {n: w.float() * scales[n][:, None] if n in scales else w.float() for n, w in tensors.items()})
     if "tokenizer" in header:
@@ -70,7 +75,18 @@ def quantize(weight: Tensor) -> tuple[Tensor, Tensor]:
     return (weight / scale[:, None]).round().to(torch.int8), scale
 
 
-def _written(vocabularies: Vocabularies, config: TransformerConfig) -> dict[str, object]:
+def _header(model: Transformer | GPT, vocabularies: Vocabularies) -> dict[str, Any]:
+    """What the page has to know beside the weights."""
+    if isinstance(model, Transformer):
+        sizes = model.config.source_vocab_size, model.config.target_vocab_size
+        return {"config": asdict(model.config), **_written(vocabularies, sizes)}
+    check_choice("model.config.activation", model.config.activation, ACTIVATIONS)
+    check_is("vocabularies", vocabularies, Tokenizer)
+    size = model.config.vocab_size
+    return {"family": name_of(model), "config": asdict(model.config), **_written(vocabularies, (size, size))}
+
+
+def _written(vocabularies: Vocabularies, expected: tuple[int, int]) -> dict[str, object]:
     """The tokenizer as JSON can hold it; ValueError unless it has as many tokens as the model."""
     if isinstance(vocabularies, Tokenizer):
         sizes = (len(vocabularies),) * 2
@@ -82,7 +98,6 @@ def _written(vocabularies: Vocabularies, config: TransformerConfig) -> dict[str,
         sizes = len(source), len(target)
         words = [list(one.words[len(SPECIALS) :]) for one in (source, target)]
         written = {"source_words": words[0], "target_words": words[1]}
-    expected = config.source_vocab_size, config.target_vocab_size
     if sizes != expected:
         raise ValueError(f"vocabularies must have the model's {expected[0]} and {expected[1]} tokens, got {sizes}")
     return written

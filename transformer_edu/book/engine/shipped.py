@@ -1,6 +1,7 @@
 """The pages' files of the shipped models."""
 
 from functools import cache
+from importlib import import_module
 
 from transformer_edu.book.engine.page_file import page_file
 from transformer_edu.book.engine.weights import KNOWN
@@ -9,16 +10,20 @@ from transformer_edu.pretrained.translator import TRANSLATOR, load_translator
 from transformer_edu.support.validation import check_choice
 
 GRAMMAR = "grammar"
-SHIPPED = (GRAMMAR, TRANSLATOR)
+STORIES = "stories"
+SHIPPED = (GRAMMAR, TRANSLATOR)  # that translate
 
 
 @cache
 def shipped_file(name: str) -> bytes:
-    """The page's file of a shipped model: "grammar" with 16 bits a weight, the translator with 8."""
-    check_choice("name", name, SHIPPED)
+    """The page's file of a shipped model: "grammar" with 16 bits a weight, the translator and "stories" with 8."""
+    check_choice("name", name, (*SHIPPED, STORIES))
     if name == GRAMMAR:
         grammar = load_grammar()
         content = page_file(grammar.model, (grammar.source_vocabulary, grammar.target_vocabulary))
+    elif name == STORIES:
+        stories = import_module("transformer_edu.translate.pretrained").load_stories()
+        content = page_file(stories.model, stories.tokenizer, bits=8)
     else:
         translator = load_translator()
         content = page_file(translator.model, translator.tokenizer, bits=8)

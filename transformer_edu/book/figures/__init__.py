@@ -27,6 +27,7 @@ from transformer_edu.book.figures.head_atlas import HeadAtlas
 from transformer_edu.book.figures.head_splitter import HeadSplitter
 from transformer_edu.book.figures.mask_lab import MaskLab
 from transformer_edu.book.figures.merge_stepper import MergeStepper
+from transformer_edu.book.figures.next_word import NextWord
 from transformer_edu.book.figures.norm_cube import NormCube
 from transformer_edu.book.figures.norm_placement import NormPlacement
 from transformer_edu.book.figures.parameter_map import ParameterMap

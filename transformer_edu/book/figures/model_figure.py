@@ -8,6 +8,7 @@ from transformer_edu.book.engine.page_file import Vocabularies, page_file
 from transformer_edu.book.engine.shipped import shipped_file
 from transformer_edu.book.engine.weights import description, weight_scripts
 from transformer_edu.book.figures.base import Figure
+from transformer_edu.models import GPT
 from transformer_edu.transformer import Transformer
 
 
@@ -41,8 +42,12 @@ class ModelFigure(Figure):
         return super().html(alt) + scripts
 
 
-def file_of(shipped: str, model: Transformer | None, vocabularies: Vocabularies | None) -> tuple[bytes, str]:
+def file_of(
+    shipped: str, model: Transformer | GPT | None, vocabularies: Vocabularies | None, named: str = "vocabularies"
+) -> tuple[bytes, str]:
     """A figure's file and its name: of the shipped model, or, under no name, of a model that was given.
+
+    `named`: what a figure calls the vocabularies.
 
     Raises:
         ValueError: of a model and its vocabularies (both, or its tokenizer) only one is given, or they do not fit.
@@ -51,5 +56,5 @@ def file_of(shipped: str, model: Transformer | None, vocabularies: Vocabularies 
         return page_file(model, vocabularies), ""
     if model is None and vocabularies is None:
         return shipped_file(shipped), shipped
-    given, value = ("vocabularies", vocabularies) if model is None else ("model", model)
-    raise ValueError(f"model and vocabularies must be given together, got {given}={value!r} alone"[:300])
+    given, value = (named, vocabularies) if model is None else ("model", model)
+    raise ValueError(f"model and {named} must be given together, got {given}={value!r} alone"[:300])

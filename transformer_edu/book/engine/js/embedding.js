@@ -1,11 +1,14 @@
 import { matrix, rowOf, times, timesTransposed } from "./matrix.js";
 
-/** A row of the table for each token, times √d_model. */
-export function embed(ids, { weight }) {
-  const x = matrix(ids.length, weight.columns);
-  ids.forEach((id, i) => rowOf(x, i).set(rowOf(weight, id)));
-  return times(x, Math.sqrt(weight.columns));
+/** A row of a table for each of some ids, or places. @param {number[]} ids @param {Matrix} table @returns {Matrix} */
+export function lookUp(ids, table) {
+  const x = matrix(ids.length, table.columns);
+  ids.forEach((id, i) => rowOf(x, i).set(rowOf(table, id)));
+  return x;
 }
+
+/** A row of the table for each token, times √d_model. */
+export const embed = (ids, { weight }) => times(lookUp(ids, weight), Math.sqrt(weight.columns));
 
 /** PE[pos, 2i] = sin(pos · θᵢ), PE[pos, 2i + 1] = cos(pos · θᵢ), θᵢ = 10000^(−2i / d_model), for some positions. */
 export function positionalEncoding(positions, dModel) {

@@ -22,6 +22,9 @@ export function stacked(above, below) {
   return matrix(above.rows + below.rows, below.columns, data);
 }
 
+/** The first rows, not a copy. @param {Matrix} x @param {number} count @returns {Matrix} */
+export const firstRows = (x, count) => matrix(count, x.columns, x.data.subarray(0, count * x.columns));
+
 /** Columns first .. first + count − 1, as a copy. @param {Matrix} x @returns {Matrix} */
 export function columnsOf(x, first, count) {
   const part = matrix(x.rows, count);

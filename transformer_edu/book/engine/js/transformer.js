@@ -1,12 +1,12 @@
-import { embed, positionalEncoding, project } from "./embedding.js";
-import { decoderLayer, encoderLayer, layerNorm } from "./layers.js";
-import { sum } from "./matrix.js";
+import { embed, lookUp, positionalEncoding, project } from "./embedding.js";
+import { causal, decoderLayer, encoderLayer, layerNorm } from "./layers.js";
+import { firstRows, sum } from "./matrix.js";
 import { readSafetensors } from "./safetensors.js";
 import { readTokenizers } from "./tokenizer.js";
 
 /**
- * A trained encoder–decoder: its configuration, its weights as a tree (model.encoder.layers[0].self_attention …), its
- * tokenizers.
+ * A trained model: its configuration, its weights as a tree (model.encoder.layers[0].self_attention …), its tokenizers.
+ * An encoder–decoder, or a GPT, whose tokenizers are one.
  * @typedef {{config: Record<string, any>, source: Tokenizer, target: Tokenizer, [part: string]: any}} Model
  *
  * What was computed on the way, by the names of Python's `record_attention` and `record_activations`.
@@ -23,7 +23,10 @@ export function readModel(bytes, checksum) {
     const last = path.pop();
     path.reduce((tree, key) => (tree[key] ??= {}), model)[last] = tensor;
   }
-  if (model.config.tie_embeddings !== "none") { // one table with several uses is in the file once
+  if (header.family === "GPT") {
+    model.config.norm = "pre";
+    model.projection = { linear: model.embedding };
+  } else if (model.config.tie_embeddings !== "none") { // one table with several uses is in the file once
     model.target_embedding ??= model.source_embedding;
     model.projection = { linear: model.target_embedding.lookup };
   }
@@ -57,6 +60,27 @@ export function decode(model, target, memory, options = {}) {
   const x = begin(model, "decoder", model.target_embedding, target, positions, record);
   const vectors = stack(model, "decoder", x, { changes, record, offset, mayLook }, (part, y, at, i) =>
     decoderLayer(part, y, memory, at, cache.layers[i]));
+  return scored(model, vectors, record);
+}
+
+/**
+ * Go on from a text with a model that only writes (GPT): ids -> logits, a row for each. With a cache only the ids that
+ * are new.
+ * @param {Model} model @param {number[]} ids
+ * @param {{changes?: Changes, record?: Recording | null, cache?: any}}[options]
+ * @returns {Matrix}
+ */
+export function write(model, ids, { changes = {}, record = null, cache = startCache(model) } = {}) {
+  const offset = cache.length;
+  cache.length += ids.length;
+  const places = ids.map((_, i) => offset + i);
+  const x = sum(lookUp(ids, model.embedding.weight), lookUp(places, model.positional_encoding.table));
+  const at = { changes, record, offset, mayLook: causal({ changes, offset }) };
+  return scored(model, stack(model, "decoder", x, at, (part, y, here, i) =>
+    encoderLayer(part, y, here, cache.layers[i])), record);
+}
+
+function scored(model, vectors, record) {
   const logits = project(vectors, model.projection.linear);
   if (record) record.activations.logits = logits;
   return logits;
@@ -72,6 +96,15 @@ export function forward(model, source, target, changes = {}) {
 /** Keys and values of the tokens so far. */
 export function startCache(model) {
   return { length: 0, layers: layersOf(model.decoder).map(() => ({ self: {}, cross: {} })) };
+}
+
+/** Forget all but the first tokens of a text. */
+export function cutCache(cache, length) {
+  cache.length = length;
+  for (const { self } of cache.layers) {
+    self.key &&= firstRows(self.key, length);
+    self.value &&= firstRows(self.value, length);
+  }
 }
 
 /** Words, and where they stand. */
@@ -91,7 +124,7 @@ function stack(model, side, x, at, layer) {
     const name = `${side}.${i}`;
     if (!at.changes.skipped?.includes(name)) x = layer(part, x, { ...at, name, config: model.config }, i);
   });
-  if (model[side].final_norm) x = layerNorm(x, model[side].final_norm);
+  if (model[side].final_norm) x = layerNorm(x, model[side].final_norm, model.config.eps);
   if (at.record) at.record.activations[`${side}.output`] = x;
   return x;
 }
