@@ -1,4 +1,4 @@
-"""When does a model learn to copy what followed last time, which heads do it, and what is the best there is (chapter 18).
+"""When a model learns to copy what followed last time, which heads do it, and the best there is (chapter 18).
 
 All measured on sequences that were never trained on: losses on those of `losses`, scores on rows of letters twice.
 """
