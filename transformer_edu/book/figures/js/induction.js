@@ -162,12 +162,13 @@ function finding({ chosen, copied, pCopied }, without) {
   return ["It looks at what followed ", asToken(chosen), " last time, and expects it again"];
 }
 
-/** "d followed x last time: 0.79 (chance 0.04)." */
+/** Where both heads look, and what the copy gets. */
 function story({ at, chosen, copied, pCopied, seen, second, first }, letters, without) {
   const back = largest(first);
+  const vain = (layer) => (without.includes(layer) ? ", to no effect" : "");
   const looks = ["From ", asToken(chosen), ` (letter ${at + 1}) layer 2 looks most at `, asToken(letters[seen]),
-    ` (letter ${seen + 1}), ${format(second[seen])}${without.includes(1) ? ", to no effect" : ""}. There layer 1 looked `,
-    "most at ", asToken(letters[back]), `, ${format(first[back])}${without.includes(0) ? ", to no effect" : ""}. `
+    ` (letter ${seen + 1}), ${format(second[seen])}${vain(1)}. From there layer 1 looked most at `,
+    asToken(letters[back]), ` (letter ${back + 1}), ${format(first[back])}${vain(0)}. `,
   ];
   const chance = `with 26 letters alike, each has ${format(CHANCE)}.`;
   if (copied === null) return [...looks, asToken(chosen), ` was not there before; ${chance}`];
@@ -266,10 +267,10 @@ function render({ model: widget, el }) {
   draw();
   figure.ask(questions(state, () => values, start));
   figure.details("What this model is",
-    paragraph("te-note", "Two layers of attention with one head each and no feed-forward part, 10,304 weights, trained " +
-      "for this book on random letters in which segments of 4 to 16 letters come again. It never saw a word. " +
-      "Positions are rotary; it was trained on 32 letters and takes up to 24 here. A head that is away puts out zeros. ",
-      "An arc is the thicker, the more attention; arcs below ", String(SEEN), " are not drawn."));
+    paragraph("te-note",
+      "Two layers of attention with one head each, no feed-forward part, 10,304 weights. It was trained for this " +
+      "book on 32 random letters at a time, in which segments of 4 to 16 letters come again, and never saw a word. " +
+      `Positions are rotary. A head that is away puts out zeros. Arcs of less than ${SEEN} are not drawn.`));
   return state.dispose;
 }
 
