@@ -22,13 +22,6 @@ OF_TEXT = {
 NUMBERS_ALONE = {  # or letters alone
     *("induction", "parameter-map", "path-length-racer", "position-explorer", "softmax-lab", "symptom-finder"),
 }
-    "induction",
-    "parameter-map",
-    "path-length-racer",
-    "position-explorer",
-    "softmax-lab",
-    "symptom-finder",
-}
 # Controls that change nothing that is said but their own value, where a reader of the default state meets them.
 QUIET = {}
 

@@ -9,7 +9,7 @@ const CHANCE = 1 / LETTERS.length;
 const HIGH = 40; // of a drawing of arcs, in its own units; it is 100 wide
 const [SEEN, NEW] = [0.03, 0.005]; // an arc below is not drawn; a change below is not told
 const [SURE, LOST] = [0.5, 0.1]; // of a copied letter: it is copied; it is not
-const HEADS = ["layer 1: the head that looks one back", "layer 2: the head that copies"];
+const SWITCHES = ["layer 1: the head that looks one back", "layer 2: the head that copies"];
 
 const lettersOf = (text) => [...text.replace(/\s+/g, "")];
 const place = (i, count) => (100 * (i + 0.5)) / count;
@@ -27,7 +27,7 @@ function readCopier(base64) {
 }
 
 /** Each row turned by its position: entries 2i and 2i + 1 by the angle p · 10000^(−2i / d). */
-function turned(x) {
+function rotated(x) {
   const y = engine.matrix(x.rows, x.columns);
   for (let p = 0; p < x.rows; p += 1) {
     const [from, to] = [engine.rowOf(x, p), engine.rowOf(y, p)];
@@ -50,7 +50,7 @@ function run(model, letters, without) {
   const maps = Object.values(model.decoder.layers).map((layer, index) => {
     const part = layer.self_attention;
     const normed = engine.layerNorm(x, layer.self_attention_residual.norm);
-    const [q, k] = ["query", "key"].map((name) => turned(engine.linear(normed, part[`${name}_projection`])));
+    const [q, k] = ["query", "key"].map((name) => rotated(engine.linear(normed, part[`${name}_projection`])));
     const v = engine.linear(normed, part.value_projection);
     const { output, weights } = engine.scaledDotProductAttention(q, k, v, (i, j) => j <= i, 1 / Math.sqrt(q.columns));
     const head = without.includes(index) ? engine.matrix(output.rows, output.columns) : output;
@@ -85,7 +85,7 @@ function derive({ token, without }, letters, model) {
 }
 
 /** What is wrong with what was typed; null if nothing is. */
-function wrongWith(letters) {
+function refusal(letters) {
   const strange = letters.find((letter) => !LETTERS.includes(letter));
   if (strange) return [asToken(strange), " is none of the letters a to z that it knows. The picture stays."];
   if (letters.length >= FEWEST && letters.length <= MOST) return null;
@@ -122,7 +122,7 @@ function arcs(name, count, below) {
   };
 }
 
-/** The likeliest next letters; how probable each was before the last action. */
+/** The copied letter and the likeliest others; how probable each was before the last action. */
 function bars() {
   const rows = Array.from({ length: BEST }, () => {
     const [letter, inside, number, was] = [bold(), span("te-copy-fill te-glide"), span("te-number"), span("te-note")];
@@ -131,11 +131,12 @@ function bars() {
   });
   let before = null;
   return {
-    element: h("div", { class: "te-copy-bars", role: "group", "aria-label": "likeliest next letters" },
+    element: h("div", { class: "te-copy-bars", role: "group", "aria-label": "next letters" },
       ...rows.map((row) => row.element)),
     /** @param {number[]} p of all letters @param {string | null} copied */
     update(p, copied) {
-      const best = [...p.keys()].sort((a, b) => p[b] - p[a]).slice(0, BEST);
+      const worth = (index) => (LETTERS[index] === copied ? 1 : 0) + p[index]; // the copy first, where it stays
+      const best = [...p.keys()].sort((a, b) => worth(b) - worth(a)).slice(0, BEST);
       rows.forEach((row, i) => {
         const [index, letter] = [best[i], LETTERS[best[i]]];
         row.letter.textContent = letter;
@@ -180,9 +181,9 @@ function story({ at, chosen, copied, pCopied, seen, second, first }, letters, wi
 function questions(state, now, start) {
   const again = (more) => state.set({ ...start, without: [], ...more });
   return [{
-    ask: ["make the copy fall to a tenth or less in place"],
+    ask: ["make the copy fall below 0.1 without another letter"],
     done: () => state.without.length > 0 && now().pCopied !== null && now().pCopied < LOST,
-    tell: ["Without the head of layer 2, what followed last time counts for nothing."],
+    tell: ["It looks where it looked; what it finds there no longer gets on."],
     show: () => again({ without: [1] }),
   }, {
     ask: ["break the copy in the layer below"],
@@ -220,14 +221,15 @@ function render({ model: widget, el }) {
   });
   const box = div("te-copy-row");
   const expected = bars();
-  const switches = HEADS.map((name, layer) => toggle({
+  const switches = SWITCHES.map((name, layer) => toggle({
     label: [name],
     value: true,
     onChange: (on) => state.set({
       without: on ? state.without.filter((one) => one !== layer) : [...state.without, layer].sort(),
     }),
   }));
-  figure.stage.append(line.element, box, div("te-label", "what it expects next, the likeliest five"), expected.element);
+  const next = div("te-label te-copy-next", "what it expects next: the copy ↩ and the likeliest others");
+  figure.stage.append(line.element, box, next, expected.element);
   figure.controls.append(...switches.map((one) => one.element));
   const words = figure.words(3);
 
@@ -248,7 +250,7 @@ function render({ model: widget, el }) {
 
   function draw() {
     const typed = lettersOf(state.text);
-    const wrong = wrongWith(typed);
+    const wrong = refusal(typed);
     if (!wrong) letters = typed;
     values = derive(state, letters, copier);
     rebuild();
