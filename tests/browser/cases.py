@@ -20,7 +20,9 @@ OF_TEXT = {
     "merge-stepper": lambda: MergeStepper(f"{HOSTILE} cat", step=36, new_word=HOSTILE),
     "norm-placement": lambda: NormPlacement(measure="length", tokens=(HOSTILE, "black")),
 }
-NUMBERS_ALONE = {"parameter-map", "path-length-racer", "position-explorer", "softmax-lab", "symptom-finder"}
+NUMBERS_ALONE = {  # or letters alone
+    *("induction", "parameter-map", "path-length-racer", "position-explorer", "softmax-lab", "symptom-finder"),
+}
 # Controls that change nothing that is said but their own value, where a reader of the default state meets them.
 QUIET = {}
 

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.utils.hooks import RemovableHandle
 
+from transformer_edu.attention import MultiHeadAttention
 from transformer_edu.inspect.changes import Changes, changed
 from transformer_edu.inspect.heads import attentions, head_names
 from transformer_edu.support.modes import evaluation_mode
@@ -73,7 +74,9 @@ def without_heads(
         return
     if missing := sorted(set(heads) - set(means or {})):
         raise ValueError(f"means must hold what mean_outputs finds for every head, got none for {', '.join(missing)}")
-    hooks = [_fix(model, name, (means or {})[name]) for name in heads]
+    at = [name.rpartition(".") for name in heads]
+    parts = attentions(model)
+    hooks = [fix_head(parts[path], int(head), (means or {})[f"{path}.{head}"]) for path, _, head in at]
     try:
         yield model
     finally:
@@ -81,12 +84,9 @@ def without_heads(
             hook.remove()
 
 
-def _fix(model: Transformer, name: str, output: Tensor) -> RemovableHandle:
-    """From now on this head puts out the same vector (d_head) everywhere."""
-    path, _, head = name.rpartition(".")
-    part = attentions(model)[path]
-    d_head = part.d_model // part.num_heads
-    its = slice(int(head) * d_head, (int(head) + 1) * d_head)
+def fix_head(part: MultiHeadAttention, head: int, output: Tensor) -> RemovableHandle:
+    """From now on this head puts out the same vector everywhere, (d_head) or one number for all of its entries."""
+    its = slice(head * part.d_head, (head + 1) * part.d_head)
 
     def replace(_: object, inputs: tuple[Tensor]) -> tuple[Tensor]:
         merged = inputs[0].clone()  # (batch, q_len, d_model), the heads side by side

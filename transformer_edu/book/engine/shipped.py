@@ -1,16 +1,15 @@
 """The pages' files of the shipped models."""
 
 from functools import cache
-from importlib import import_module
 
 from transformer_edu.book.engine.page_file import page_file
 from transformer_edu.book.engine.weights import KNOWN
 from transformer_edu.pretrained.grammar import load_grammar
+from transformer_edu.pretrained.stories import STORIES, load_stories
 from transformer_edu.pretrained.translator import TRANSLATOR, load_translator
 from transformer_edu.support.validation import check_choice
 
 GRAMMAR = "grammar"
-STORIES = "stories"
 SHIPPED = (GRAMMAR, TRANSLATOR)  # that translate
 
 
@@ -22,7 +21,7 @@ def shipped_file(name: str) -> bytes:
         grammar = load_grammar()
         content = page_file(grammar.model, (grammar.source_vocabulary, grammar.target_vocabulary))
     elif name == STORIES:
-        stories = import_module("transformer_edu.translate.pretrained").load_stories()
+        stories = load_stories()
         content = page_file(stories.model, stories.tokenizer, bits=8)
     else:
         translator = load_translator()

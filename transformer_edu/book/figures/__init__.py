@@ -25,6 +25,7 @@ from transformer_edu.book.figures.decoder_stepper import DecoderStepper
 from transformer_edu.book.figures.family_map import FamilyMap
 from transformer_edu.book.figures.head_atlas import HeadAtlas
 from transformer_edu.book.figures.head_splitter import HeadSplitter
+from transformer_edu.book.figures.induction import Induction
 from transformer_edu.book.figures.mask_lab import MaskLab
 from transformer_edu.book.figures.merge_stepper import MergeStepper
 from transformer_edu.book.figures.next_word import NextWord
