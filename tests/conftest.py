@@ -107,12 +107,3 @@ def corpus_folder():
     if not folder:
         pytest.skip("TRANSFORMER_EDU_DATA names no copy of Multi30k")
     return Path(folder)
-
-
-# Until the model of stories is shipped, a small one stands in for it.
-from transformer_edu.translate import pretrained  # noqa: E402
-
-if not hasattr(pretrained, "load_stories"):
-    from tests.stories import small_stories
-
-    pretrained.load_stories = small_stories  # type: ignore[attr-defined]

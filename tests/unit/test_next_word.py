@@ -43,7 +43,7 @@ def content():
 
 
 @pytest.mark.parametrize(
-    "settings", [Settings(), Settings(temperature=1.5, top_k=7, seed=3), Settings(temperature=2, top_p=1, seed=5)]
+    "settings", [Settings(), Settings(temperature=1.5, top_k=7, seed=3), Settings(temperature=2.0, top_p=1.0, seed=5)]
 )
 def test_what_is_stored_are_the_models_probabilities_and_draws_that_luck_may_make(content, settings):
     model, tokenizer = read_page_file(content)
@@ -74,7 +74,7 @@ def test_padding_and_the_begin_token_never_come(content):
 
 
 def test_another_seed_is_another_story(content):
-    texts = {str(recorded_text(content, "Once upon a time", Settings(temperature=2, seed=one))["written"])
+    texts = {str(recorded_text(content, "Once upon a time", Settings(temperature=2.0, seed=one))["written"])
              for one in range(3)}  # fmt: skip
     assert len(texts) == 3
 

@@ -59,10 +59,10 @@ class NextWord(ModelFigure):
         tokenizer: Tokenizer | None = None,
     ) -> None:
         settings = Settings(
-            check_real("temperature", temperature, 0.1, 2),
+            check_real("temperature", temperature, 0.1, 2.0),
             None if top_k is None else check_range("top_k", top_k, 1, LARGEST_K),
-            check_real("top_p", top_p, 0.05, 1),
-            check_real("min_p", min_p, 0, 0.5),
+            check_real("top_p", top_p, 0.05, 1.0),
+            check_real("min_p", min_p, 0.0, 0.5),
             check_range("seed", seed, 0, 9_999),
         )
         check_text("beginning", beginning, 0, 200)
