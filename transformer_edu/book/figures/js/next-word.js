@@ -177,10 +177,8 @@ function textBox(onGo) {
   const beginning = span("te-next-read");
   const label = { role: "group", "aria-label": "The text, token by token" };
   const element = h("div", { class: "te-next-text", ...label }, beginning, caret);
-  let [buttons, shown, shownRead, first] = [
-    [],
-    [], "", true
-  ];
+  const buttons = [];
+  let [names, shown, shownRead] = [null, "", ""];
   const stopAt = roving(element, () => buttons);
   const dress = (node, { gap, unseen, token }) => {
     node.classList.toggle("te-next-gap", gap);
@@ -188,15 +186,18 @@ function textBox(onGo) {
     if (special(token)) node.classList.add("te-special");
   };
 
-  function make(piece, i) {
+  function make(piece, i, isLater) {
     const props = { type: "button", class: "te-next-token", ...KEYS, on: { click: () => onGo(i) } };
     const node = h("button", props, piece.text);
-    if (!first) appear(node);
+    if (isLater) appear(node);
     return node;
   }
   return {
     element,
     draw({ text, place }) {
+      const [all, before] = [JSON.stringify([text, place]), shown];
+      if (all === shown) return;
+      shown = all;
       const read = JSON.stringify(text.read);
       if (read !== shownRead) fill(beginning, ...text.read.map((piece) => {
         const node = span("", piece.text);
@@ -204,12 +205,12 @@ function textBox(onGo) {
         return node;
       }));
       shownRead = read;
-      const same = text.written.findIndex(({ token }, i) => token !== shown[i]);
+      const same = text.written.findIndex(({ token }, i) => token !== names?.[i]);
       const stays = same < 0 ? text.written.length : same;
       buttons.splice(stays).forEach((one) => one.remove());
-      text.written.slice(stays).forEach((piece, i) => buttons.push(make(piece, stays + i)));
+      text.written.slice(stays).forEach((piece, i) => buttons.push(make(piece, stays + i, before)));
       element.append(...buttons.slice(stays));
-      shown = text.written.map(({ token }) => token);
+      names = text.written.map(({ token }) => token);
       text.written.forEach((piece, i) => {
         buttons[i].classList.toggle("te-next-pale", piece.pale);
         buttons[i].classList.toggle("te-next-fresh", piece.fresh);
@@ -217,7 +218,6 @@ function textBox(onGo) {
         const label = `${readable(piece.token)}, token ${i + 1}${piece.pale ? ", pale" : ""}`;
         if (buttons[i].ariaLabel !== label) buttons[i].setAttribute("aria-label", label);
       });
-      first = false;
       if (caret.nextElementSibling !== (buttons[place] ?? null)) element.insertBefore(caret, buttons[place] ?? null);
       if (!buttons.some((one) => one.tabIndex === 0)) stopAt(buttons[0]);
       afterFrame(() => (element.scrollTop = caret.offsetTop - element.clientHeight + 40));
@@ -552,9 +552,9 @@ function render({ model: widget, el }) {
     figure.root.setAttribute("aria-busy", String(missing));
     if (missing) need();
     row.draw(own);
-    figure.tell([figure.root.querySelector(".te-says").textContent, sentence.textContent, settings.said(),
-      `Seed ${state.seed}`, row.status.textContent
-    ].join(". "));
+    const heading = figure.root.querySelector(".te-says").textContent;
+    const present = `${sentence.textContent} ${settings.said()}. Seed ${state.seed}.`;
+    figure.tell(`${heading}. ${present} ${row.status.textContent}`);
   }
 
   figure.stage.append(line.element, text.element, div("te-next-panels",
