@@ -208,7 +208,7 @@ function render({ model: widget, el }) {
   const state = store(widget, TRAITS, draw);
   const copier = readCopier(state.weights);
   const start = { text: state.text, token: state.token };
-  let [letters, built] = [lettersOf(state.text), ""];
+  let [letters, built] = [refusal(lettersOf(state.text)) ? [...LETTERS].slice(0, MOST) : lettersOf(state.text), ""];
   let values, row, above, under;
   const line = sentenceLine({
     opened: state.text.split(/\s+/),
@@ -216,7 +216,10 @@ function render({ model: widget, el }) {
     most: MOST,
     language: "",
     wordsOf: lettersOf,
-    onChange: (text) => state.set({ text, token: Math.max(0, lettersOf(text).length - 1) }),
+    onChange: (text) => {
+      const typed = lettersOf(text);
+      state.set(refusal(typed) ? { text } : { text, token: typed.length - 1 });
+    },
     onAgain: () => state.set({ ...start, without: [] }),
   });
   const box = div("te-copy-row");
