@@ -58,8 +58,9 @@ def test_the_copy_falls_in_place_and_what_it_was_stays_marked(page):
     act(page, "checkbox layer 2 = off")
     after = number(page, "[data-letter=d] [data-value]")
     assert after < 0.1 < 0.5 < before
-    play(page, "Without the head of layer 2, nothing is copied")
+    play(page, "Without the head of layer 2, no letter stands out")
     act(page, "checkbox layer 2 = on")
     play(page, f"was {after:.2f}")
     act(page, "checkbox layer 1 = off")
-    assert number(page, ".te-words [data-value]") < 0.5
+    assert number(page, "[data-letter=d] [data-value]") < 0.1
+    play(page, "Without the head of layer 1, it expects q in place of d")

@@ -25,6 +25,7 @@ from experiments.running_sentence import record_running_sentence
 
 from transformer_edu import recordings
 from transformer_edu.book.experiments import long_range, recurrent_start, symptoms, two_steps
+from transformer_edu.book.experiments.induction import train_copier
 from transformer_edu.book.experiments.long_range import CONTENDERS
 from transformer_edu.training.grammar_model import train_grammar_model
 
@@ -58,6 +59,7 @@ MADE_FROM_A_SEED = {
     "families": lambda seed: families.train_t5(seed, steps=2).model,
     "embedding-scale": lambda seed: embedding_scale.new_model("N(0, 1)", False, seed=seed),
     **{name: lambda seed, name=name: long_range.train_contender(name, 3, seed, steps=2).model for name in CONTENDERS},
+    "induction": lambda seed: train_copier(seed=seed, steps=2)[0],
     "recurrent-start": lambda seed: recurrent_start.new_recurrent("orthogonal", seed),
 }
 

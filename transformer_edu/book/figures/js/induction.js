@@ -9,6 +9,7 @@ const CHANCE = 1 / LETTERS.length;
 const HIGH = 40; // of a drawing of arcs, in its own units; it is 100 wide
 const [SEEN, NEW] = [0.03, 0.005]; // an arc below is not drawn; a change below is not told
 const [SURE, LOST] = [0.5, 0.1]; // of a copied letter: it is copied; it is not
+const STANDS_OUT = 0.25; // of another letter
 const SWITCHES = ["layer 1: the head that looks one back", "layer 2: the head that copies"];
 
 const lettersOf = (text) => [...text.replace(/\s+/g, "")];
@@ -154,12 +155,16 @@ function bars() {
 }
 
 /** The finding, for this letter and these heads. */
-function finding({ chosen, copied, pCopied }, without) {
+function finding({ chosen, copied, pCopied, p }, without) {
   if (copied === null) return [asToken(chosen), " is new here: there is nothing to copy"];
-  const away = without.map((layer) => layer + 1).join(" and ");
-  if (without.length && pCopied < LOST) return [`Without the head of layer ${away}, nothing is copied`];
-  if (without.length && pCopied < SURE) return [`Without the head of layer ${away}, the copy is no longer sure`];
-  if (pCopied < SURE) return [asToken(chosen), " was there before, but this copy is not sure"];
+  const away = `Without the head of layer ${without.map((layer) => layer + 1).join(" and ")}, `;
+  const best = largest(p);
+  if (without.length && LETTERS[best] !== copied) {
+    return p[best] < STANDS_OUT ? [away, "no letter stands out"]
+      : [away, "it expects ", asToken(LETTERS[best]), " in place of ", asToken(copied)];
+  }
+  if (without.length) return [away, "it still expects ", asToken(copied)];
+  if (pCopied < SURE) return [asToken(chosen), " was there before, but it is not sure of the copy"];
   return ["It looks at what followed ", asToken(chosen), " last time, and expects it again"];
 }
 
@@ -183,7 +188,7 @@ function questions(state, now, start) {
   return [{
     ask: ["make the copy fall below 0.1 without another letter"],
     done: () => state.without.length > 0 && now().pCopied !== null && now().pCopied < LOST,
-    tell: ["It looks where it looked; what it finds there no longer gets on."],
+    tell: ["It looks where it looked. What it found there is no longer handed on."],
     show: () => again({ without: [1] }),
   }, {
     ask: ["break the copy in the layer below"],
@@ -208,7 +213,7 @@ function render({ model: widget, el }) {
   const state = store(widget, TRAITS, draw);
   const copier = readCopier(state.weights);
   const start = { text: state.text, token: state.token };
-  let [letters, built] = [lettersOf(state.text), ""];
+  let [letters, built] = [refusal(lettersOf(state.text)) ? [...LETTERS].slice(0, MOST) : lettersOf(state.text), ""];
   let values, row, above, under;
   const line = sentenceLine({
     opened: state.text.split(/\s+/),
@@ -216,7 +221,10 @@ function render({ model: widget, el }) {
     most: MOST,
     language: "",
     wordsOf: lettersOf,
-    onChange: (text) => state.set({ text, token: Math.max(0, lettersOf(text).length - 1) }),
+    onChange: (text) => {
+      const typed = lettersOf(text);
+      state.set(refusal(typed) ? { text } : { text, token: typed.length - 1 });
+    },
     onAgain: () => state.set({ ...start, without: [] }),
   });
   const box = div("te-copy-row");
