@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import torch
-
 from transformer_edu.masks import causal_mask
 from transformer_edu.support.shapes import Bool, Tensor
 
