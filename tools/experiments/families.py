@@ -16,7 +16,7 @@ def _row(seed: int, trained: Trained) -> dict[str, Any]:
 
 
 @experiment("families")
-def record_families(seeds: Sequence[int] = SEEDS, **steps: int) -> dict[str, Any]:
+def record_families(seeds: Sequence[int] = SEEDS, **steps: Any) -> dict[str, Any]:
     """Each family, and ViT without its positions too, as the chapter trains them. About six minutes of one thread."""
     return {
         "gpt": [_row(seed, train_gpt(seed, **steps)) for seed in seeds],

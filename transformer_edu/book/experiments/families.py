@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -46,8 +47,8 @@ BATCH_SIZE = 64
 RATE = 0.006
 STEPS = 400
 LONGEST = 16  # tokens; the grammar's longest sentence has 11 words
-SIZES = {"d_model": 64, "num_heads": 4, "d_ff": 128, "num_layers": 2, "dropout": 0.0}
-TEXT = {"vocab_size": len(VOCABULARY), "max_len": LONGEST, "pad_id": PAD_ID, **SIZES}
+SIZES: dict[str, Any] = {"d_model": 64, "num_heads": 4, "d_ff": 128, "num_layers": 2, "dropout": 0.0}
+TEXT: dict[str, Any] = {"vocab_size": len(VOCABULARY), "max_len": LONGEST, "pad_id": PAD_ID, **SIZES}
 ROLES = {"noun": "subject.noun", "verb": "verb"}
 FORMS = {  # of each role: for one, for many
     "noun": ([noun.singular for noun in ANIMALS], [noun.plural for noun in ANIMALS]),
@@ -154,7 +155,7 @@ def train_vit(seed: int = 0, steps: int = STEPS, positions: bool = True) -> Trai
     with seeded(seed):
         model = ViT(ViTConfig(num_classes=4, image_size=SIDE, patch_size=PATCH, channels=1, **SIZES))
         if not positions:
-            model.positional_encoding = nn.Identity()
+            model.positional_encoding = nn.Identity()  # type: ignore[assignment]
         examples = (((images,), wanted) for images, wanted in iter(lambda: two_dots(BATCH_SIZE), None))
         losses = _fit(model, examples, steps)
         images, wanted = two_dots(2000)
