@@ -104,7 +104,7 @@ function table(count) {
     return node;
   });
   const columns = [...head.querySelectorAll("[role=columnheader]")].slice(1);
-  return { grid, count, lines, columns, targets, rows: lines.map((line) => line.firstChild), keys: [] };
+  return { grid, count, lines, columns, targets, rows: lines.map((line) => line.firstChild), numbers: "" };
 }
 
 /** What a cell is: outside of this pass, hidden, seen, or seen across T5's two stacks. */
@@ -114,12 +114,24 @@ function kindOf({ mask, wall, inputs }, family, i, j) {
   return family === "t5" && i >= wall && j < wall ? "cross" : "may";
 }
 
+/** What a screen reader says of each cell. */
+function name(built, { family }, now) {
+  const verbs = { may: "sees", cross: "sees, across the two halves,", hidden: "does not see" };
+  eachCell(built.grid, (cell, i, j) => {
+    const verb = verbs[kindOf(now, family, i, j)];
+    const [row, column] = [now.inputs[i], now.inputs[j]];
+    if (verb) cell.setAttribute("aria-label", `${row.text}, place ${i + 1}, ${verb} ${column.text}, place ${j + 1}`);
+  });
+}
+
 /** Draw a pass into the table. @returns {Element[]} what is to appear */
 function show(built, { family }, now, marked) {
   const { inputs, targets, wall, asked, own } = now;
   const fresh = [];
   const all = numbered(built.count).map((_, i) => i);
-  built.grid.update(all.map((i) => all.map((j) => now.mask[i]?.[j] ?? 0)), { decimals: 0 });
+  const numbers = all.map((i) => all.map((j) => now.mask[i]?.[j] ?? 0));
+  if (built.numbers !== String(numbers)) built.grid.update(numbers, { decimals: 0 });
+  built.numbers = String(numbers);
   eachCell(built.grid, (cell, i, j) => {
     const kind = kindOf(now, family, i, j);
     const walls = ["t5", "prefix"].includes(family);
@@ -129,10 +141,6 @@ function show(built, { family }, now, marked) {
     }
     cell.classList.toggle("te-wall-right", walls && j === wall - 1 && i < inputs.length);
     cell.classList.toggle("te-wall-below", walls && i === wall - 1 && j < inputs.length);
-    if (kind !== "off") {
-      const verb = { may: "sees", cross: "sees, across the two halves,", hidden: "does not see" }[kind];
-      cell.setAttribute("aria-label", `${inputs[i].text}, place ${i + 1}, ${verb} ${inputs[j].text}, place ${j + 1}`);
-    }
   });
   all.forEach((i) => {
     const off = i >= inputs.length;
@@ -284,6 +292,7 @@ function render({ model, el }) {
     const moved = before && isOther;
     before = whole;
     figure.rest(() => {
+      name(built, state, now);
       fill(facts, ...factsOf(state, now).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
       fill(key, ...keyOf(state.family));
       const wrong = typing.tooMany() ? `Only the first ${MOST} words are used. ` : "";
