@@ -76,7 +76,7 @@ CEILINGS = {  # lines of Python; whoever raises one says why in the commit
     "book/recordings": 40,
     "book/exercises": 14100,
     "book/sandbox": 910,
-    "book/experiments": 1620,
+    "book/experiments": 1650,
     "book/commands": 290,
 }
 
