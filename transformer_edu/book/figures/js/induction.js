@@ -157,7 +157,7 @@ function bars() {
 /** The finding, for this letter and these heads. */
 function finding({ chosen, copied, pCopied, p }, without) {
   if (copied === null) return [asToken(chosen), " is new here: there is nothing to copy"];
-  const away = `Without the head of layer ${without.map((layer) => layer + 1).join(" and ")}, `;
+  const away = `Without the head of layer\u00a0${without.map((layer) => layer + 1).join(" and ")}, `;
   const best = largest(p);
   if (without.length && LETTERS[best] !== copied) {
     return p[best] < STANDS_OUT ? [away, "no letter stands out"]
@@ -186,9 +186,9 @@ function story({ at, chosen, copied, pCopied, seen, second, first }, letters, wi
 function questions(state, now, start) {
   const again = (more) => state.set({ ...start, without: [], ...more });
   return [{
-    ask: ["make the copy fall below 0.1 without another letter"],
-    done: () => state.without.length > 0 && now().pCopied !== null && now().pCopied < LOST,
-    tell: ["It looks where it looked. What it found there is no longer handed on."],
+    ask: ["take the copy away while layer 2 looks where it looks"],
+    done: () => state.without.join() === "1" && now().pCopied !== null && now().pCopied < LOST,
+    tell: ["The weights are the same; what they fetch is not handed on."],
     show: () => again({ without: [1] }),
   }, {
     ask: ["break the copy in the layer below"],
