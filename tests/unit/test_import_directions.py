@@ -78,7 +78,7 @@ CEILINGS = {  # lines of Python; whoever raises one says why in the commit
     "book/recordings": 40,
     "book/exercises": 15100,
     "book/sandbox": 910,
-    "book/experiments": 1960,
+    "book/experiments": 1980,
     "book/commands": 290,
 }
 

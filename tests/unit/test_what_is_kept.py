@@ -27,7 +27,7 @@ KINDS = {
     *(".svg", ".png", ".webp", ".safetensors", ".log", ".typed", ""),
 }
 LARGEST = 1_000_000  # bytes
-LARGE = {"transformer_edu/pretrained/multi30k-de-en/model.safetensors"}
+LARGE = {f"transformer_edu/pretrained/{name}/model.safetensors" for name in ("multi30k-de-en", "stories")}
 
 
 def test_every_file_is_of_a_kind_that_the_book_is_made_of_and_small():
