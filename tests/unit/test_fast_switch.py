@@ -21,6 +21,7 @@ from transformer_edu import (
     record_attention,
 )
 from transformer_edu.fast import products, switch
+from transformer_edu.models import GPT
 from transformer_edu.training.loss import SummedLoss
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("at_readers_speed")]
@@ -58,6 +59,7 @@ def test_every_part_that_has_a_quick_class_gets_it_and_gives_it_back():
     assert {type(module) for module in one.modules()} >= set(switch.QUICK.values()) - {
         switch.QUICK[SummedLoss],
         switch.QUICK[RMSNorm],
+        switch.QUICK[GPT],
     }
     assert isinstance(one, Transformer)
     assert str(one) == str(model())

@@ -22,7 +22,7 @@ def continue_text(
     steps: int,
     eos_id: int | None = None,
     choose: Callable[[Tensor], Tensor] = most_probable,
-) -> Ids:
+) -> Int[Tensor, "batch longer"]:
     """Write up to `steps` tokens behind each prompt.
 
     The cache is filled with the prompt in one pass (prefill) and grows by one token a step (decode). A text that
