@@ -11,7 +11,7 @@ import pytest
 from tests.unit.command import ENVIRONMENT, as_arguments
 from tests.unit.conftest import SMALL
 from transformer_edu.book.commands.main import main
-from transformer_edu.translate.commands.streams import lasting_streams
+from transformer_edu.support.streams import lasting_streams
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
 

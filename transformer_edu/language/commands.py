@@ -11,8 +11,8 @@ from transformer_edu.language.task import LanguageTask, prepare_task
 from transformer_edu.pretrained.stories import STORIES, load_stories
 from transformer_edu.runs.command import add_training, run_training, settings_of
 from transformer_edu.support.device import pick_device
-from transformer_edu.translate.commands.options import number_between, whole_number
-from transformer_edu.translate.commands.output import named, reader_may_leave
+from transformer_edu.support.options import number_between, whole_number
+from transformer_edu.support.output import named, reader_may_leave
 
 CHOICES = ("temperature", "top_k", "top_p", "min_p")
 

@@ -18,8 +18,8 @@ from transformer_edu.language.settings import LanguageSettings
 from transformer_edu.models.gpt import GPT, build_gpt
 from transformer_edu.runs.distributed import Processes
 from transformer_edu.runs.folder import RunFolder
-from transformer_edu.runs.settings import Task
 from transformer_edu.runs.start import check_room, check_start, claim, describe, known_tokenizer
+from transformer_edu.runs.task import Task
 from transformer_edu.saving.card import TOKENIZER
 
 BETAS = (0.9, 0.95)  # AdamW's, as GPT-3's (Brown et al., 2020, appendix B)

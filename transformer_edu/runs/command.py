@@ -13,13 +13,14 @@ import torch
 
 from transformer_edu.fast.memory import keep_freed_memory
 from transformer_edu.runs.distributed import Processes, process_group
-from transformer_edu.runs.settings import RunSettings, Task
+from transformer_edu.runs.settings import RunSettings
 from transformer_edu.runs.start import alone_in, remembered
 from transformer_edu.runs.steps import chosen_precision
+from transformer_edu.runs.task import Task
 from transformer_edu.runs.trainer import Progress, Trainer
+from transformer_edu.support.output import say
 from transformer_edu.support.provenance import provenance
-from transformer_edu.translate.commands.output import say
-from transformer_edu.translate.commands.streams import lasting_streams
+from transformer_edu.support.streams import lasting_streams
 
 LOST = ("connection closed", "connection reset", "timed out", "timeout", "gloo", "nccl", "broken pipe")
 FILES = ("train", "valid")

@@ -10,7 +10,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 from transformer_edu import fast
 from transformer_edu.runs.distributed import Processes
-from transformer_edu.runs.settings import RunSettings, Task
+from transformer_edu.runs.settings import RunSettings
+from transformer_edu.runs.task import Task
 from transformer_edu.training.loss import SummedLoss
 
 

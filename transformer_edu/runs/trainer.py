@@ -10,9 +10,10 @@ from torch import nn
 
 from transformer_edu.runs.distributed import Processes
 from transformer_edu.runs.folder import CHECKPOINT, KEPT_CHECKPOINTS, WEIGHTS, RunFolder
-from transformer_edu.runs.settings import RunSettings, Task
+from transformer_edu.runs.settings import RunSettings
 from transformer_edu.runs.start import identity
 from transformer_edu.runs.steps import StepMaker
+from transformer_edu.runs.task import Task
 from transformer_edu.saving.checkpoint import distinct_weights, put_weights
 from transformer_edu.support.seeds import seeded
 

@@ -17,8 +17,8 @@ from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.data.vocabulary import IdPair
 from transformer_edu.runs.distributed import Processes
 from transformer_edu.runs.folder import RunFolder
-from transformer_edu.runs.settings import Task
 from transformer_edu.runs.start import check_room, check_start, claim, describe, known_tokenizer
+from transformer_edu.runs.task import Task
 from transformer_edu.saving.card import TOKENIZER
 from transformer_edu.saving.size import parameter_count
 from transformer_edu.training.evaluate import lowercase_bleu

@@ -10,8 +10,8 @@ from typing import Any
 from transformer_edu.book.exercises.judge.judging import LONGEST, Judgement, guess, judge_file
 from transformer_edu.book.exercises.judge.kinds import KINDS
 from transformer_edu.book.sandbox.sandbox import Limits
+from transformer_edu.support.output import reader_may_leave, say
 from transformer_edu.support.text import printable, wrapped
-from transformer_edu.translate.commands.output import reader_may_leave, say
 
 PAGE = 72  # columns, where there is no terminal
 HANGING = 10  # to below the text beside "Symptom:"

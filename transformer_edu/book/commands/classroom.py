@@ -8,7 +8,7 @@ from typing import Any
 
 from transformer_edu.book.exercises.classroom import batch, gradescope, term
 from transformer_edu.support.files import write_atomically
-from transformer_edu.translate.commands.output import reader_may_leave, say
+from transformer_edu.support.output import reader_may_leave, say
 
 ASSIGNMENTS = Path("assignments")
 

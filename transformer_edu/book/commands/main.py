@@ -10,8 +10,8 @@ from transformer_edu.book.commands.check import add_parser as add_check
 from transformer_edu.book.commands.classroom import add_parser as add_classroom
 from transformer_edu.language.commands import add_parsers as add_language
 from transformer_edu.support.device import check_device_works
+from transformer_edu.support.output import PROGRAM, finish_output, prepare_streams, say
 from transformer_edu.translate.commands.evaluate import add_parser as add_evaluate
-from transformer_edu.translate.commands.output import PROGRAM, finish_output, prepare_streams, say
 from transformer_edu.translate.commands.train import add_parser as add_train
 from transformer_edu.translate.commands.translate import add_parser as add_translate
 

@@ -13,10 +13,10 @@ from typing import Any
 from transformer_edu.data.multi30k import SPLITS, multi30k_pairs
 from transformer_edu.data.parallel import TextPair
 from transformer_edu.support.files import check_writable, write_atomically
+from transformer_edu.support.output import PROGRAM, reader_may_leave
 from transformer_edu.support.provenance import provenance
 from transformer_edu.training.evaluate import corpus_scores
 from transformer_edu.translate.commands.options import add_search_options, checked_search, open_model
-from transformer_edu.translate.commands.output import PROGRAM, reader_may_leave
 from transformer_edu.translate.task import read_pairs
 from transformer_edu.translate.translator import Translator
 

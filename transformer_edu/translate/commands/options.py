@@ -1,15 +1,14 @@
 """Options that `translate` and `evaluate` share."""
 
 import argparse
-import math
 import os
 import re
-from collections.abc import Callable
 from typing import Any
 
 from transformer_edu import pretrained
 from transformer_edu.saving.card import MAX_LENGTH_PENALTY
 from transformer_edu.support.device import pick_device
+from transformer_edu.support.options import number_between, shortened, whole_number
 from transformer_edu.translate.translator import Translator, load_translator
 
 SEARCH = ("beam_size", "length_penalty", "max_len")
@@ -27,37 +26,6 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-len", type=whole_number(2), help="longest answer in tokens, <bos> counted; default: source + 50"
     )
-
-
-def whole_number(least: int) -> Callable[[str], int]:
-    """Reads a whole number of at least `least`."""
-
-    def read(text: str) -> int:
-        value = int(text) if re.fullmatch(r"[+-]?[0-9]{1,18}", text.strip()) else None
-        if value is None or value < least:
-            raise argparse.ArgumentTypeError(f"must be a whole number of at least {least}, got {_short(text)}")
-        return value
-
-    return read
-
-
-def number_between(least: float, most: float) -> Callable[[str], float]:
-    """Reads a number in a range."""
-
-    def read(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"must be a number from {least:g} to {most:g}, got {_short(text)}")
-        return value
-
-    return read
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 80 else f"{text[:80]}…")
 
 
 def checked_search(options: argparse.Namespace, translator: Translator) -> dict[str, Any]:
@@ -81,4 +49,6 @@ def open_model(name: str) -> Translator:
         return load_translator(name, pick_device())
     if name == pretrained.TRANSLATOR:
         return pretrained.load_translator(pick_device())
-    raise FileNotFoundError(f"model must be a folder written by train, or {pretrained.TRANSLATOR}, got {_short(name)}")
+    raise FileNotFoundError(
+        f"model must be a folder written by train, or {pretrained.TRANSLATOR}, got {shortened(name)}"
+    )

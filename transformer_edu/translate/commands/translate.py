@@ -13,8 +13,9 @@ from itertools import chain, islice
 from typing import Any
 
 from transformer_edu.data.parallel import check_holds_text, decode_line, read_content, utf8_hint
-from transformer_edu.translate.commands.options import add_search_options, checked_search, open_model, whole_number
-from transformer_edu.translate.commands.output import named, reader_may_leave, say
+from transformer_edu.support.options import whole_number
+from transformer_edu.support.output import named, reader_may_leave, say
+from transformer_edu.translate.commands.options import add_search_options, checked_search, open_model
 from transformer_edu.translate.translator import Translation, Translator
 
 CHUNK = 256  # sentences that are translated together

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
-from transformer_edu.translate.commands.output import discard
+from transformer_edu.support.output import discard
 
 
 class LastingStream(io.TextIOBase):
