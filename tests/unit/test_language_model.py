@@ -164,6 +164,14 @@ def test_too_little_text_is_an_error_that_counts(tmp_path):
         read_texts(files["train"])
 
 
+def test_what_is_no_list_of_texts_is_refused(language):
+    assert language.write_all([], 3) == []
+    with pytest.raises(TypeError, match="texts must be a list of sentences, got one string"):
+        language.write_all("the cat", 3)
+    with pytest.raises(ValueError, match="half a character"):
+        language.write("the \ud800", 3)
+
+
 def test_a_damaged_or_foreign_folder_is_named(run, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"has no card\.json"):
         load_language_model(tmp_path)
@@ -181,7 +189,7 @@ def test_a_damaged_or_foreign_folder_is_named(run, tmp_path):
     card = json.loads((copy / "card.json").read_text())
     card["weights_sha256"] = hashlib.sha256((copy / "model.safetensors").read_bytes()).hexdigest()
     (copy / "card.json").write_text(json.dumps(card))
-    with pytest.raises(ValueError, match="holds a Transformer"):
+    with pytest.raises(ValueError, match=r"must hold a GPT, but .* holds a Transformer"):
         load_language_model(copy)
 
 

@@ -39,13 +39,7 @@ def add_parsers(commands: Any) -> None:
 def train(options: argparse.Namespace) -> None:
     """Prepare, train, finish."""
     settings = settings_of(options, LanguageSettings)
-    card = run_training(
-        options,
-        settings,
-        prepare=lambda processes: prepare_task(settings, processes, options.resume),
-        announce=_data,
-        end=lambda trainer, task: export(trainer, task, options.half),
-    )
+    card = run_training(options, settings, prepare_task, _data, export)
     if card:
         found = card["bits_per_byte"]
         print(f"bits per byte {found['value']} (95 % of draws of the texts: {found['interval']})")
@@ -53,8 +47,7 @@ def train(options: argparse.Namespace) -> None:
 
 
 def _data(task: LanguageTask) -> str:
-    held = sum(len(text) + 2 for text in task.train)
-    return f"{len(task.train):,} texts of {held:,} tokens"
+    return f"{len(task.train):,} texts of {task.held:,} tokens"
 
 
 def write(options: argparse.Namespace) -> None:

@@ -1,7 +1,5 @@
 """A trained language model with its tokenizer: a beginning in, its continuation out; and how well it knows a text."""
 
-import hashlib
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,11 +17,11 @@ from transformer_edu.decoding.sampling import sampling_probabilities
 from transformer_edu.models.gpt import GPT
 from transformer_edu.runs.settings import RunSettings
 from transformer_edu.runs.steps import autocast
-from transformer_edu.saving.card import CARD, MODEL, TOKENIZER
-from transformer_edu.saving.checkpoint import load_model
+from transformer_edu.saving.finished import load_finished
 from transformer_edu.support.device import device_of
 from transformer_edu.support.modes import evaluation_mode
 from transformer_edu.support.seeds import seeded
+from transformer_edu.support.text import check_texts
 from transformer_edu.support.validation import check_positive_integer
 
 ROWS = 16  # pieces of text that are measured together
@@ -62,6 +60,9 @@ class LanguageModel:
             **choice: temperature, top_k, top_p, min_p (see `sampling_probabilities`); none: the most probable token.
         """
         check_positive_integer("steps", steps)
+        check_texts(texts)
+        if not texts:
+            return []
         rows = [self.prompt(text) for text in texts]
         length = max(map(len, rows))
         device, t = device_of(self.model), self.tokenizer
@@ -135,25 +136,5 @@ def _losses(
 
 
 def load_language_model(folder: str | Path, device: torch.device | str = "cpu") -> LanguageModel:
-    """What a run of `transformer-edu train-lm` wrote to its folder, each file compared with its checksum in the card.
-
-    Raises:
-        FileNotFoundError: a file is missing.
-        ValueError: a file is damaged, or of another kind of model.
-    """
-    folder = Path(folder)
-    for name in (CARD, MODEL, TOKENIZER):
-        if not (folder / name).exists():
-            raise FileNotFoundError(f"folder must hold a finished language model, but {folder} has no {name}")
-    try:
-        card: dict[str, Any] = json.loads((folder / CARD).read_text(encoding="utf-8"))
-        sums = {MODEL: card["weights_sha256"], TOKENIZER: card["tokenizer_sha256"]}
-    except (ValueError, TypeError, KeyError) as error:
-        raise ValueError(f"folder must hold a finished language model, but {folder / CARD} is damaged") from error
-    for name, expected in sums.items():
-        if hashlib.sha256((folder / name).read_bytes()).hexdigest() != expected:
-            raise ValueError(f"{folder / name} must be the file that {CARD} describes, but its checksum differs")
-    model = load_model(folder / MODEL, device)
-    if not isinstance(model, GPT):
-        raise ValueError(f"folder must hold a language model, but {folder} holds a {type(model).__name__}")
-    return LanguageModel(model, Tokenizer.load(folder / TOKENIZER), card)
+    """What a run of `transformer-edu train-lm` wrote to its folder (see `load_finished`)."""
+    return LanguageModel(*load_finished(folder, GPT, device))

@@ -3,7 +3,8 @@
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import torch
@@ -17,10 +18,9 @@ from transformer_edu.language.model import nats_of
 from transformer_edu.language.settings import LanguageSettings
 from transformer_edu.models.gpt import GPT, build_gpt
 from transformer_edu.runs.distributed import Processes
-from transformer_edu.runs.folder import RunFolder
-from transformer_edu.runs.start import check_room, check_start, claim, describe, known_tokenizer
+from transformer_edu.runs.start import describe, prepare
 from transformer_edu.runs.task import Task
-from transformer_edu.saving.card import TOKENIZER
+from transformer_edu.saving.registry import count_numbers
 
 BETAS = (0.9, 0.95)  # AdamW's, as GPT-3's (Brown et al., 2020, appendix B)
 
@@ -37,7 +37,19 @@ class LanguageTask(Task):
     train: list[list[int]]
     valid: list[str]
     description: dict[str, Any]
-    _rows: dict[int, Tensor] = field(default_factory=dict)  # of the epoch that is being read
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", lru_cache(maxsize=1)(self.rows))  # of the epoch that is being read
+
+    @property
+    def rows_in_epoch(self) -> int:
+        """Rows of each epoch: the order of the texts changes, their length does not."""
+        return (self.held - 1) // self.settings.context
+
+    @cached_property
+    def held(self) -> int:
+        """Tokens of all texts, each with its begin and end token."""
+        return sum(len(text) + 2 for text in self.train)
 
     def new_model(self) -> GPT:
         """An untrained GPT."""
@@ -64,18 +76,15 @@ class LanguageTask(Task):
         Each row begins with the last id of the row before it, so that every id but the first is a target once. What is
         left at the end is shorter than a row, and is not read in this epoch.
         """
-        if epoch not in self._rows:
-            self._rows.clear()
-            texts, long = list(self.train), []
-            random.Random(f"{self.settings.seed}, {epoch}").shuffle(texts)
-            for text in texts:
-                long += [self.tokenizer.bos_id, *text, self.tokenizer.eos_id]
-            self._rows[epoch] = torch.tensor(long).unfold(0, self.settings.context + 1, self.settings.context)
-        return self._rows[epoch]
+        texts, long = list(self.train), []
+        random.Random(f"{self.settings.seed}, {epoch}").shuffle(texts)
+        for text in texts:
+            long += [self.tokenizer.bos_id, *text, self.tokenizer.eos_id]
+        return torch.tensor(long).unfold(0, self.settings.context + 1, self.settings.context)
 
     def batches(self, epoch: int) -> list[list[int]]:
         """Rows of an epoch in their order, `batch_size` at a time; a row's number counts those of all epochs."""
-        rows, size = len(self.rows(epoch)), self.settings.batch_size
+        rows, size = self.rows_in_epoch, self.settings.batch_size
         order = list(range(rows))
         random.Random(f"{self.settings.seed}, {epoch}, rows").shuffle(order)
         return [[epoch * rows + row for row in order[at : at + size]] for at in range(0, rows - size + 1, size)]
@@ -86,15 +95,16 @@ class LanguageTask(Task):
 
     def tensors(self, examples: list[int]) -> tuple[Tensor, ...]:
         """Each row without its last id, and without its first: one step to the left."""
-        rows = next(iter(self._rows.values()))  # as many in every epoch
-        chosen = rows[[example % len(rows) for example in examples]]
+        count = self.rows_in_epoch
+        chosen = self.rows(examples[0] // count)[[example % count for example in examples]]  # a batch is of one epoch
         return chosen[:, :-1], chosen[:, 1:]
 
     def evaluate(self, model: nn.Module, processes: Processes) -> dict[str, Any]:
         """Bits per byte of the validation text, and the loss in nats per token, end tokens counted."""
         mine = processes.share(self.valid)
         nats, tokens = nats_of(model, self.tokenizer, mine, self.settings, processes.device)
-        both = processes.sum(torch.tensor([nats.sum().item(), float(sum(tokens))], dtype=torch.float64)).tolist()
+        mine_both = torch.tensor([nats.sum().item(), float(sum(tokens))], dtype=torch.float64, device=processes.device)
+        both = processes.sum(mine_both).tolist()
         size = sum(len(text.encode()) for text in self.valid)
         return {"bits_per_byte": round(both[0] / math.log(2) / size, 6), "validation_loss": round(both[0] / both[1], 6)}
 
@@ -121,35 +131,28 @@ def read_texts(files: Sequence[str]) -> list[str]:
 
 
 def prepare_task(settings: LanguageSettings, processes: Processes, resume: bool = False) -> LanguageTask:
-    """Read the text and cut it, and take the folder for the run. The first process learns the vocabulary and writes.
+    """Read the texts and cut them, and take the folder for the run (see `prepare`).
 
     Raises:
         ValueError: too little text, or a folder that holds another run.
         OSError: a file cannot be read, or the folder not be written.
     """
-    folder = RunFolder(settings.out)
-    if processes.is_main:
-        check_start(folder, resume)
-    texts = {"train": read_texts(settings.train), "valid": read_texts(settings.valid)}
-    if not processes.is_main:
-        processes.wait()  # until the first process has written them
-        return _cut(settings, texts, Tokenizer.load(folder.path / TOKENIZER))
-    tokenizer = known_tokenizer(folder) or Tokenizer.train(texts["train"], settings.vocab_size)
-    task = _cut(settings, texts, tokenizer)
-    folder.path.mkdir(parents=True, exist_ok=True)
-    with torch.device("meta"):
-        parameters = sum(one.numel() for one in GPT(settings.model_config(len(tokenizer))).parameters())
-    check_room(folder, settings, parameters)
-    claim(folder, task.description, tokenizer, settings.lenient())
-    processes.wait()
-    return task
+    return prepare(
+        settings,
+        processes,
+        resume,
+        read=lambda: {"train": read_texts(settings.train), "valid": read_texts(settings.valid)},
+        learn=lambda texts: Tokenizer.train(texts["train"], settings.vocab_size),
+        cut=lambda texts, tokenizer: _cut(settings, texts, tokenizer),
+        parameters=lambda tokenizer: count_numbers(GPT, settings.model_config(len(tokenizer))),
+    )
 
 
 def _cut(settings: LanguageSettings, texts: dict[str, list[str]], tokenizer: Tokenizer) -> LanguageTask:
     sums = {split: {"texts": len(found), "sha256": digest(found)} for split, found in texts.items()}
     train = tokenizer.encode_batch(texts["train"])
     task = LanguageTask(settings, tokenizer, train, texts["valid"], describe(settings, sums, tokenizer))
-    needed, held = settings.batch_size * settings.context + 1, sum(len(text) + 2 for text in train)
-    if held < needed:
-        raise ValueError(f"train must hold {needed:,} tokens, those of one batch, got {held:,}")
+    needed = settings.batch_size * settings.context + 1
+    if task.held < needed:
+        raise ValueError(f"train must hold {needed:,} tokens, those of one batch, got {task.held:,}")
     return task

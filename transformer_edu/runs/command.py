@@ -66,19 +66,19 @@ def settings_of(options: argparse.Namespace, kind: type[Settings]) -> Settings:
 
 def run_training(
     options: argparse.Namespace,
-    settings: RunSettings,
-    prepare: Callable[[Processes], AnyTask],
+    settings: Settings,
+    prepare_task: Callable[[Settings, Processes, bool], AnyTask],
     announce: Callable[[AnyTask], str],
-    end: Callable[[Trainer, AnyTask], Mapping[str, Any]],
+    export: Callable[[Trainer, AnyTask, bool], Mapping[str, Any]],
 ) -> dict[str, Any]:
     """Prepare, train, finish.
 
     Args:
-        options: `resume` and `quiet` of the command line.
+        options: `resume`, `half` and `quiet` of the command line.
         settings: of the run.
-        prepare: makes the task, in each process.
+        prepare_task: makes the task of settings and processes, in each process.
         announce: the data in a few words.
-        end: writes the finished model and returns its card.
+        export: writes the finished model, with half the bytes or all, and returns its card.
 
     Returns:
         The card; nothing in processes that write no files.
@@ -91,14 +91,14 @@ def run_training(
     with lasting_streams(), process_group() as processes, _explained(settings, processes), _folder(settings, processes):
         if processes.is_main and not options.quiet:
             say("reading the text, and learning its subwords unless the run has them")
-        task = prepare(processes)
+        task = prepare_task(settings, processes, options.resume)
         with _bar(task, processes, options.quiet) as bar:
             trainer = Trainer(settings, task, processes, bar, origin)
             resumed = options.resume and trainer.resume()
             if processes.is_main:
                 print(_begins(trainer, announce(task), resumed), flush=True)
             trainer.run()
-        card = dict(end(trainer, task))
+        card = dict(export(trainer, task, options.half))
         if processes.is_main:
             chosen = card["weights"]["chosen"]
             print(f"chosen: {chosen}; on the validation text: {listed(card['weights']['tried'][chosen])}")

@@ -7,20 +7,24 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from transformer_edu.data.multi30k import digest
 from transformer_edu.data.tokenizer import Tokenizer
+from transformer_edu.runs.distributed import Processes
 from transformer_edu.runs.folder import CHECKPOINT, KEPT_CHECKPOINTS, RUN, RunFolder
 from transformer_edu.runs.settings import RunSettings
+from transformer_edu.runs.task import Task
 from transformer_edu.saving.card import TOKENIZER
 from transformer_edu.support.files import check_writable, write_atomically
 
 FORMAT, LOCK = "transformer_edu.run/1", ".lock"
+Texts = TypeVar("Texts")
+AnyTask = TypeVar("AnyTask", bound=Task)
 GIVEN = "given"  # what a run may differ in when it goes on, kept so that nobody has to say it again
 
 
@@ -126,6 +130,44 @@ def check_room(folder: RunFolder, settings: RunSettings, parameters: int) -> Non
             f"out must be on a disk with room for the {size * copies:,} bytes of checkpoints and weights "
             f"(see --average), but {folder.path} has {free:,}"
         )
+
+
+def prepare(
+    settings: RunSettings,
+    processes: Processes,
+    resume: bool,
+    read: Callable[[], Texts],
+    learn: Callable[[Texts], Tokenizer],
+    cut: Callable[[Texts, Tokenizer], AnyTask],
+    parameters: Callable[[Tokenizer], int],
+) -> AnyTask:
+    """Read the text and cut it, and take the folder for the run. The first process learns the vocabulary and writes.
+
+    Args:
+        settings, processes, resume: of the run.
+        read: the texts.
+        learn: a tokenizer of the texts, unless the run has one.
+        cut: the task of texts and tokenizer.
+        parameters: how many numbers the model will have.
+
+    Raises:
+        ValueError: what would end the run later, or a folder that holds another run.
+        OSError: a file cannot be read, or the folder not be written.
+    """
+    folder = RunFolder(settings.out)
+    if processes.is_main:
+        check_start(folder, resume)
+    texts = read()
+    if not processes.is_main:
+        processes.wait()  # until the first process has written them
+        return cut(texts, Tokenizer.load(folder.path / TOKENIZER))
+    tokenizer = known_tokenizer(folder) or learn(texts)
+    task = cut(texts, tokenizer)
+    folder.path.mkdir(parents=True, exist_ok=True)
+    check_room(folder, settings, parameters(tokenizer))
+    claim(folder, task.description, tokenizer, settings.lenient())
+    processes.wait()
+    return task
 
 
 def known_tokenizer(folder: RunFolder) -> Tokenizer | None:

@@ -27,11 +27,15 @@ class Family:
 FAMILIES: dict[str, Family] = {}
 
 
+def count_numbers(model: Callable[[Any], nn.Module], config: Any) -> int:
+    """How many numbers a model of this configuration learns; it is built without memory."""
+    with torch.device("meta"):
+        return sum(one.numel() for one in model(config).parameters())
+
+
 def check_count(config: Any, tensors: Mapping[str, Tensor], name: str) -> None:
     """Raise unless a model of this configuration, built without memory, holds as many numbers as the tensors."""
-    with torch.device("meta"):
-        model = FAMILIES[name].model(config)
-    held, claimed = (sum(one.numel() for one in several) for several in (tensors.values(), model.parameters()))
+    held, claimed = sum(one.numel() for one in tensors.values()), count_numbers(FAMILIES[name].model, config)
     if held != claimed:
         raise ValueError(f"its tensors hold {held:,} numbers, but {config} asks for {claimed:,}")
 

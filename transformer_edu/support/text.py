@@ -1,6 +1,7 @@
 """Printed text that fits a page of the book and a narrow terminal; and, where others wrote it, does no harm there."""
 
 import textwrap
+from collections.abc import Sequence
 
 
 def wrapped(text: str, width: int = 72, hanging: int = 11) -> str:
@@ -36,3 +37,16 @@ def printable(text: str, longest: int = 4000) -> str:
     shown = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text[:longest])
     rest = len(text) - longest
     return f"{shown} … ({rest:,} more characters)" if rest > 0 else shown
+
+
+def check_texts(texts: Sequence[str]) -> None:
+    """Raise unless these are strings of whole characters, in a list."""
+    if isinstance(texts, str):
+        raise TypeError(f"texts must be a list of sentences, got one string: {texts[:80]!r}")
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"texts must be a list of sentences, got texts[{number}] = {text!r}"[:300])
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            raise ValueError(
+                f"texts must be Unicode, got half a character (a surrogate) in texts[{number}]: {text!r}"[:300]
+            )

@@ -16,10 +16,8 @@ from transformer_edu.data.token_budget import epoch_batches
 from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.data.vocabulary import IdPair
 from transformer_edu.runs.distributed import Processes
-from transformer_edu.runs.folder import RunFolder
-from transformer_edu.runs.start import check_room, check_start, claim, describe, known_tokenizer
+from transformer_edu.runs.start import describe, prepare
 from transformer_edu.runs.task import Task
-from transformer_edu.saving.card import TOKENIZER
 from transformer_edu.saving.size import parameter_count
 from transformer_edu.training.evaluate import lowercase_bleu
 from transformer_edu.training.schedule import warmup_schedule
@@ -119,26 +117,21 @@ def line_name(settings: TrainingSettings, split: str, side: int, index: int) -> 
 
 
 def prepare_task(settings: TrainingSettings, processes: Processes, resume: bool = False) -> TranslationTask:
-    """Read the text and cut it, and take the folder for the run. The first process learns the vocabulary and writes.
+    """Read the pairs and cut them, and take the folder for the run (see `prepare`).
 
     Raises:
         ValueError: what would end the run later: a line that is too long, a folder that holds another run.
         OSError: a file cannot be read, or the folder not be written.
     """
-    folder = RunFolder(settings.out)
-    if processes.is_main:
-        check_start(folder, resume)
-    texts = {name: read_texts(settings, split) for name, split in (("train", "train"), ("valid", "val"))}
-    if not processes.is_main:
-        processes.wait()  # until the first process has written them
-        return _cut(settings, texts, Tokenizer.load(folder.path / TOKENIZER))
-    tokenizer = known_tokenizer(folder) or _learn(settings, texts["train"])
-    task = _cut(settings, texts, tokenizer)
-    folder.path.mkdir(parents=True, exist_ok=True)
-    check_room(folder, settings, parameter_count(settings.model_config(len(tokenizer))))
-    claim(folder, task.description, tokenizer, settings.lenient())
-    processes.wait()
-    return task
+    return prepare(
+        settings,
+        processes,
+        resume,
+        read=lambda: {name: read_texts(settings, split) for name, split in (("train", "train"), ("valid", "val"))},
+        learn=lambda texts: _learn(settings, texts["train"]),
+        cut=lambda texts, tokenizer: _cut(settings, texts, tokenizer),
+        parameters=lambda tokenizer: parameter_count(settings.model_config(len(tokenizer))),
+    )
 
 
 def _learn(settings: TrainingSettings, pairs: Sequence[TextPair]) -> Tokenizer:

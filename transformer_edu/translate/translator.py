@@ -1,6 +1,5 @@
 """A trained model with its tokenizer: text in, text out."""
 
-import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,10 +15,11 @@ from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.decoding.beam import Hypothesis, beam_search, length_normalizer
 from transformer_edu.decoding.greedy import greedy_search
 from transformer_edu.inspect.record import record_attention
-from transformer_edu.saving.card import CARD, MODEL, TOKENIZER, check_length_penalty, read_card
-from transformer_edu.saving.checkpoint import load_model
+from transformer_edu.saving.card import check_length_penalty
+from transformer_edu.saving.finished import load_finished
 from transformer_edu.support.arguments import check_sentence
 from transformer_edu.support.device import device_of
+from transformer_edu.support.text import check_texts
 from transformer_edu.support.validation import check_positive_integer
 from transformer_edu.transformer import Transformer
 
@@ -89,7 +89,7 @@ class Translator:
             n_best: at most the beam size.
             **search: beam_size, length_penalty, max_len; beam_size=1 searches greedily. Default: see `search`.
         """
-        _check_texts(texts)
+        check_texts(texts)
         ids = self.tokenizer.encode_batch(texts)
         filled = [index for index, one in enumerate(ids) if one]
         found = self.translate_ids([ids[index] for index in filled], n_best, **search)
@@ -123,7 +123,7 @@ class Translator:
 
     def check_text(self, text: str) -> None:
         """ValueError unless the model has positions for all tokens of a text."""
-        _check_texts([text])
+        check_texts([text])
         self._check_length(self.tokenizer.encode(text))
 
     def _check_length(self, ids: Sequence[int]) -> None:
@@ -163,33 +163,9 @@ class Translator:
 
 
 def load_translator(folder: str | Path, device: torch.device | str = "cpu") -> Translator:
-    """What a run of `transformer-edu train` wrote to its folder, each file compared with its checksum in the card."""
-    folder = Path(folder)
-    for name in (CARD, MODEL, TOKENIZER):
-        if not (folder / name).is_file():
-            raise FileNotFoundError(f"folder must hold a finished model, but {folder} has no {name}")
-    card = read_card(folder / CARD)
-    checksums = {MODEL: card["weights_sha256"], TOKENIZER: card["tokenizer_sha256"]}
-    for name, expected in checksums.items():
-        if hashlib.sha256((folder / name).read_bytes()).hexdigest() != expected:
-            raise ValueError(f"{folder / name} must be the file that {CARD} describes, but its checksum differs")
-    model = fast.switch_on(load_model(folder / MODEL, device))
-    for name, weight in model.state_dict().items():
-        if not weight.isfinite().all():
-            raise ValueError(f"{folder / MODEL} must hold finite weights, but {name} has NaN or infinity in it")
-    return Translator(model, Tokenizer.load(folder / TOKENIZER), card)
-
-
-def _check_texts(texts: Sequence[str]) -> None:
-    if isinstance(texts, str):
-        raise TypeError(f"texts must be a list of sentences, got one string: {texts[:80]!r}")
-    for number, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"texts must be a list of sentences, got texts[{number}] = {text!r}"[:300])
-        if any("\ud800" <= character <= "\udfff" for character in text):
-            raise ValueError(
-                f"texts must be Unicode, got half a character (a surrogate) in texts[{number}]: {text!r}"[:300]
-            )
+    """What a run of `transformer-edu train` wrote to its folder (see `load_finished`)."""
+    model, tokenizer, card = load_finished(folder, Transformer, device)
+    return Translator(fast.switch_on(model), tokenizer, card)
 
 
 def _checked(best: list[Hypothesis]) -> list[Hypothesis]:

@@ -18,13 +18,7 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """Prepare, train, finish."""
     settings = settings_of(options, TrainingSettings)
-    card = run_training(
-        options,
-        settings,
-        prepare=lambda processes: prepare_task(settings, processes, options.resume),
-        announce=_data,
-        end=lambda trainer, task: export(trainer, task, options.half),
-    )
+    card = run_training(options, settings, prepare_task, _data, export)
     if card:
         print(f"searching with {listed(card['search'])}")
         text = " --text SOURCE TARGET" if settings.train else ""
