@@ -79,14 +79,35 @@ def another_norm(model):
     model.decoder.layers[0].feed_forward_residual = te.ResidualConnection(te.RMSNorm(16), pre=True)
 
 
+def another_last_norm(model):
+    model.decoder.final_norm = te.RMSNorm(16)
+
+
+def without_biases(model):
+    model.decoder.layers[0].self_attention = te.MultiHeadAttention(16, 4, bias=False)
+
+
+def shared_keys(model):
+    model.decoder.layers[1].self_attention = te.MultiHeadAttention(16, 4, num_kv_heads=2)
+
+
 @torch.no_grad()
-@pytest.mark.parametrize("change", [watched, another_part, another_norm])
+@pytest.mark.parametrize("change", [watched, another_part, another_norm, another_last_norm, shared_keys])
 def test_what_is_not_as_built_goes_the_usual_way(plain, steps, change):
     torch.manual_seed(1)
     change(plain)
     quick = fast.switch_on(copy.deepcopy(plain))
     torch.testing.assert_close(logits(quick.start()), logits(PromptWriter(plain)), rtol=0, atol=1e-5)
     assert steps == []
+
+
+@torch.no_grad()
+def test_attention_without_biases_goes_the_quick_way_too(plain, steps):
+    torch.manual_seed(1)
+    without_biases(plain)
+    quick = fast.switch_on(copy.deepcopy(plain))
+    torch.testing.assert_close(logits(quick.start()), logits(PromptWriter(plain)), rtol=0, atol=1e-5)
+    assert len(steps) == 2
 
 
 @torch.no_grad()

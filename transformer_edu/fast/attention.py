@@ -23,10 +23,10 @@ class MultiHeadAttention(attention.MultiHeadAttention):
     def keys_values(self, x: Vectors, offset: int = 0) -> KeysValues:
         """Keys and values of x; those of a search's newest tokens come out of one product with their queries."""
         search = search_with_products(x)
-        if search is None or x.shape[1] > 1 or not self._can_join_projections():
+        if search is None or x.shape[1] > 1 or not self.can_join_projections():
             return super().keys_values(x, offset)
         check_vectors("x", x, self.d_model)
-        projected = search.product(self, x, self._joined_weights)  # (batch, 1, d_model and twice the keys' length)
+        projected = search.product(self, x, self.joined_weights)  # (batch, 1, d_model and twice the keys' length)
         sizes = [part.out_features for part in self._projections()]
         q, k, v = (self.split_heads(part) for part in projected.split(sizes, dim=-1))
         if self.rotate is not None:
@@ -40,11 +40,13 @@ class MultiHeadAttention(attention.MultiHeadAttention):
         kept = None if search is None else search.kept_queries(self, x)
         return super().queries(x, offset) if kept is None else kept
 
-    def _can_join_projections(self) -> bool:
+    def can_join_projections(self) -> bool:
+        """Whether queries, keys and values can come out of one product."""
         alike = len({(part.in_features, part.bias is None) for part in self._projections()}) == 1
         return alike and all(type(part) is Linear and not has_hooks(part) for part in self._projections())
 
-    def _joined_weights(self) -> Weights:
+    def joined_weights(self) -> Weights:
+        """W_Q, W_K and W_V one below the other, and their biases."""
         biases: list[Tensor] = [part.bias for part in self._projections() if part.bias is not None]
         weights: list[Tensor] = [part.weight for part in self._projections()]
         return torch.cat(weights), torch.cat(biases) if biases else None

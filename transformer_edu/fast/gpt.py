@@ -27,8 +27,10 @@ class QuickPromptWriter(PromptWriter):
 
     def __init__(self, model: gpt.GPT, source: Ids | None = None) -> None:
         watched = model.training or any(has_hooks(part) for part in model.modules())
-        self.usual = watched or not all(map(_is_as_built, model.decoder.layers))
-        self.joined = [] if self.usual else [_joined(layer.self_attention) for layer in model.decoder.layers]
+        layers: Any = model.decoder.layers
+        as_built = type(model.decoder.final_norm) is LayerNorm and all(map(_is_as_built, layers))
+        self.usual = watched or not as_built
+        self.joined = [] if self.usual else [layer.self_attention.joined_weights() for layer in layers]
         super().__init__(model, source)
 
     def next_logits(self, newest: Ids) -> Float[Tensor, "batch vocab"]:
@@ -36,12 +38,13 @@ class QuickPromptWriter(PromptWriter):
         single = newest.shape[1] == 1 and 0 < self.cache.length < self.model.config.max_len
         if self.usual or not single or torch.is_grad_enabled() or not is_plain(newest):
             return super().next_logits(newest)
-        pad_id = self.model.config.pad_id
-        target = self.cache.append(newest)
-        if pad_id is not None and bool((target == pad_id).any()):
-            self.cache.target = target[:, :-1]
+        if self._is_padding(newest) or self._is_padding(self.cache.target):
             return super().next_logits(newest)
-        return self._step(newest[:, 0], target.shape[1] - 1)
+        return self._step(newest[:, 0], self.cache.append(newest).shape[1] - 1)
+
+    def _is_padding(self, ids: Tensor | None) -> bool:
+        pad_id = self.model.config.pad_id
+        return ids is not None and pad_id is not None and bool((ids == pad_id).any())
 
     def _step(self, ids: Tensor, position: int) -> Float[Tensor, "batch vocab"]:
         model = self.model
@@ -76,16 +79,12 @@ def _is_as_built(layer: Any) -> bool:
     plain = type(attention) is MultiHeadAttention and attention.rotate is None and attention.recorder is None
     return (
         plain
+        and attention.can_join_projections()
         and attention.query_projection.weight.shape == attention.key_projection.weight.shape
         and type(layer) is EncoderLayer
         and type(layer.feed_forward) is PositionwiseFeedForward
         and all(type(one) is ResidualConnection and one.pre and type(one.norm) is LayerNorm for one in residuals)
     )
-
-
-def _joined(attention: Any) -> tuple[Tensor, Tensor]:
-    parts = attention.query_projection, attention.key_projection, attention.value_projection
-    return torch.cat([part.weight for part in parts]), torch.cat([part.bias for part in parts])
 
 
 def _normalized(x: Tensor, norm: nn.Module) -> Tensor:
