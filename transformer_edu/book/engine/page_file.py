@@ -1,6 +1,7 @@
 """A trained model as one file for a page: weights of 16 or 8 bits, configuration and tokenizer, as safetensors."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -42,14 +43,7 @@ def page_file(model: Transformer | GPT, vocabularies: Vocabularies, bits: int = 
     check_is("model", model, Transformer, GPT)
     check_choice("bits", bits, (16, 8))
     header = _header(model, vocabularies)
-    tensors: dict[str, Tensor] = {}
-    for name, weight in distinct_weights(model).items():
-        weight = weight.detach().float().cpu()
-        if bits == 8 and weight.dim() == 2:
-            tensors[name], tensors[name + SCALE] = quantize(weight)
-        else:
-            tensors[name] = weight.half().contiguous()
-    return bytes(save(tensors, metadata={KEY: to_json(header)}))
+    return bytes(save(packed(distinct_weights(model), bits), metadata={KEY: to_json(header)}))
 
 
 def read_page_file(content: bytes) -> tuple[Any, Vocabularies]:
@@ -58,14 +52,36 @@ def read_page_file(content: bytes) -> tuple[Any, Vocabularies]:
 
     length = int.from_bytes(content[:8], "little")
     header = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][KEY])
-    tensors = load(content)
     family = FAMILIES[header.get("family", USUAL)]
     model = family.model(family.config(**header["config"]))
-    scales = {name.removesuffix(SCALE): tensors.pop(name) for name in list(tensors) if name.endswith(SCALE)}
-    put_weights(model, {n: w.float() * scales[n][:, None] if n in scales else w.float() for n, w in tensors.items()})
+    put_weights(model, unpacked(load(content)))
     if "tokenizer" in header:
         return model.eval(), Tokenizer.from_str(json.dumps(header["tokenizer"]))
     return model.eval(), (Vocabulary(header["source_words"]), Vocabulary(header["target_words"]))
+
+
+def packed(weights: Mapping[str, Tensor], bits: int) -> dict[str, Tensor]:
+    """Weights as a page's file holds them: with 16 bits each; or matrices with 8, and under NAME.scale a factor a row.
+
+    Args:
+        weights: of a model, by name.
+        bits: 16 or 8.
+    """
+    tensors: dict[str, Tensor] = {}
+    for name, weight in weights.items():
+        weight = weight.detach().float().cpu()
+        if bits == 8 and weight.dim() == 2:
+            tensors[name], tensors[name + SCALE] = quantize(weight)
+        else:
+            tensors[name] = weight.half().contiguous()
+    return tensors
+
+
+def unpacked(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The weights, in float32, of what `packed` gave."""
+    scales = {name.removesuffix(SCALE): tensor for name, tensor in tensors.items() if name.endswith(SCALE)}
+    weights = {name: tensor.float() for name, tensor in tensors.items() if not name.endswith(SCALE)}
+    return {name: weight * scales[name][:, None] if name in scales else weight for name, weight in weights.items()}
 
 
 def quantize(weight: Tensor) -> tuple[Tensor, Tensor]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from torch import Tensor
 
-from transformer_edu.book.engine.page_file import SCALE, quantize
+from transformer_edu.book.engine.page_file import packed, unpacked
 from transformer_edu.book.experiments.induction import STEPS, Copier, losses, train_copier
 from transformer_edu.saving.tensor_file import read_tensors, write_tensors
 from transformer_edu.support.files import write_atomically
@@ -21,9 +21,8 @@ from transformer_edu.support.threads import one_thread
 
 KIND = "copier"
 _FOLDER = Path(__file__).parent
-FILE = (
-    _FOLDER / "copier.safetensors"
-)  # matrices of 8 bits and a scale for each row, vectors of 16: as the page reads them
+FILE = _FOLDER / "copier.safetensors"
+BITS = 8  # of a matrix's entry, as the page reads it
 
 
 def load_copier() -> Copier:
@@ -32,28 +31,13 @@ def load_copier() -> Copier:
     Raises:
         ValueError: the file is damaged.
     """
-    return unpacked(read_tensors(FILE, KIND)[1])
+    return unpacked_copier(read_tensors(FILE, KIND)[1])
 
 
-def packed(model: Copier) -> dict[str, Tensor]:
-    """Its weights as the file holds them."""
-    tensors = {}
-    for name, weight in model.state_dict().items():
-        if weight.dim() == 2:
-            tensors[name], tensors[name + SCALE] = quantize(weight)
-        else:
-            tensors[name] = weight.half()
-    return tensors
-
-
-def unpacked(tensors: Mapping[str, Tensor]) -> Copier:
-    """The model of what `packed` gave, in evaluation mode and float32."""
+def unpacked_copier(tensors: Mapping[str, Tensor]) -> Copier:
+    """The model of the weights in the file, in evaluation mode and float32."""
     model = Copier()
-    weights = {name: weight for name, weight in tensors.items() if not name.endswith(SCALE)}
-    model.load_state_dict({
-        name: weight.float() * (tensors[name + SCALE][:, None] if weight.dim() == 2 else 1.0)
-        for name, weight in weights.items()
-    })  # fmt: skip
+    model.load_state_dict(unpacked(tensors))
     return model.eval()
 
 
@@ -72,10 +56,10 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     facts = provenance(f"python -m transformer_edu.book.experiments.copier --seed {options.seed}")
     with one_thread():
-        tensors = packed(train_copier(seed=options.seed, steps=options.steps)[0])
+        tensors = packed(train_copier(seed=options.seed, steps=options.steps)[0].state_dict(), BITS)
     path = options.out / FILE.name
     write_tensors(path, tensors, {}, KIND)
-    found = {name: round(loss, 4) for name, loss in losses(unpacked(tensors)).items()}  # of the rounded weights
+    found = {name: round(loss, 4) for name, loss in losses(unpacked_copier(tensors)).items()}  # of the rounded weights
     told = {"seed": options.seed, "steps": options.steps, "losses": found}
     card = {**facts, **told, "weights_sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
     write_atomically(options.out / "copier.json", (json.dumps(card, indent=1) + "\n").encode())
