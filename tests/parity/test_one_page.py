@@ -17,12 +17,26 @@ from transformer_edu import checks, pretrained
 BOOK = Path(__file__).resolve().parents[2] / "book"
 
 
-@pytest.fixture(scope="module")
-def page():
-    spec = importlib.util.spec_from_file_location("one_page", BOOK / "one_page.py")
+def page_of(name):
+    """A file of the book as a module."""
+    spec = importlib.util.spec_from_file_location(name, BOOK / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def shown_on(page, name):
+    """The text of a file, as the blocks of its page show it one after the other."""
+    text, shown = (BOOK / f"{name}.py").read_text(encoding="utf-8"), ""
+    for options in re.findall(rf"```\{{literalinclude\}} {name}\.py\n(.*?)```", page, re.S):
+        start, end = (re.search(rf":{key}: (.*)", options) for key in ("start-at", "end-before"))
+        shown += text[text.index(start[1]) if start else 0 : text.index(end[1]) if end else None]
+    return shown
+
+
+@pytest.fixture(scope="module")
+def page():
+    return page_of("one_page")
 
 
 PARTS = (
@@ -97,12 +111,8 @@ def test_it_learns_and_translates_by_itself(tmp_path):
 
 def test_the_page_shows_every_line_once_and_in_order():
     text = (BOOK / "one_page.py").read_text(encoding="utf-8")
-    shown = ""
     page = (BOOK / "one-page.md").read_text(encoding="utf-8")
-    for options in re.findall(r"```\{literalinclude\} one_page\.py\n(.*?)```", page, re.S):
-        start, end = (re.search(rf":{name}: (.*)", options) for name in ("start-at", "end-before"))
-        shown += text[text.index(start[1]) if start else 0 : text.index(end[1]) if end else None]
-    assert shown == text
+    assert shown_on(page, "one_page") == text
     assert 200 <= len([line for line in text.splitlines() if line.strip()]) <= 240
     assert max(map(len, text.splitlines())) <= 80, "what is wider is cut off in its box"
     assert len(set(re.findall(r"/notebooks/(\d\d)-", page))) >= 10

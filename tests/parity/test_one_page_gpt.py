@@ -1,6 +1,5 @@
 """The GPT on one page is the package's, marks what is new, learns by itself, and its page shows every line of it."""
 
-import importlib.util
 import re
 import subprocess
 import sys
@@ -9,7 +8,7 @@ import pytest
 import torch
 
 from tests.parity.parity import assert_equal
-from tests.parity.test_one_page import BOOK
+from tests.parity.test_one_page import BOOK, page_of, shown_on
 from transformer_edu.models import GPT, GPTConfig
 
 SOURCE = (BOOK / "one_page_gpt.py").read_text(encoding="utf-8")
@@ -17,10 +16,7 @@ SOURCE = (BOOK / "one_page_gpt.py").read_text(encoding="utf-8")
 
 @pytest.fixture(scope="module")
 def page():
-    spec = importlib.util.spec_from_file_location("one_page_gpt", BOOK / "one_page_gpt.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return page_of("one_page_gpt")
 
 
 def renamed(state):
@@ -112,10 +108,6 @@ def test_it_learns_any_file_of_text(tmp_path, page, monkeypatch, capsys):
 
 def test_the_page_shows_every_line_once_and_in_order():
     page = (BOOK / "one-page-gpt.md").read_text(encoding="utf-8")
-    shown = ""
-    for options in re.findall(r"```\{literalinclude\} one_page_gpt\.py\n(.*?)```", page, re.S):
-        start, end = (re.search(rf":{name}: (.*)", options) for name in ("start-at", "end-before"))
-        shown += SOURCE[SOURCE.index(start[1]) if start else 0 : SOURCE.index(end[1]) if end else None]
-    assert shown == SOURCE
+    assert shown_on(page, "one_page_gpt") == SOURCE
     assert len(SOURCE.splitlines()) <= 200
     assert max(map(len, SOURCE.splitlines())) <= 80, "what is wider is cut off in its box"

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from transformer_edu import fast
 from transformer_edu.data.batching import pad_sequences
 from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.decoding.continuation import continue_text
@@ -137,4 +138,5 @@ def _losses(
 
 def load_language_model(folder: str | Path, device: torch.device | str = "cpu") -> LanguageModel:
     """What a run of `transformer-edu train-lm` wrote to its folder (see `load_finished`)."""
-    return LanguageModel(*load_finished(folder, GPT, device))
+    model, tokenizer, card = load_finished(folder, GPT, device)
+    return LanguageModel(fast.switch_on(model), tokenizer, card)

@@ -37,6 +37,7 @@ from transformer_edu.book.experiments.families_examples import (
 from transformer_edu.data import BOS_ID, EOS_ID, PAD_ID, pad_sequences
 from transformer_edu.data.corpus import ANIMALS, sentences
 from transformer_edu.data.lexicon import VERBS
+from transformer_edu.decoding.continuation import continue_text
 from transformer_edu.decoding.greedy import greedy_search
 from transformer_edu.models import BERT, GPT, T5, BERTConfig, GPTConfig, T5Config, ViT, ViTConfig
 from transformer_edu.support.seeds import seeded
@@ -167,10 +168,8 @@ def train_vit(seed: int = 0, steps: int = STEPS, positions: bool = True) -> Trai
 @torch.no_grad()
 def write(model: GPT, count: int) -> list[str]:
     """So many sentences, each word drawn as probable as the model finds it."""
-    ids, cache = torch.full((count, 1), BOS_ID), model.start_cache()
-    while ids.shape[1] < LONGEST:
-        probabilities = model(ids[:, -1:], cache)[:, -1].softmax(dim=-1)
-        ids = torch.cat([ids, torch.multinomial(probabilities, 1)], dim=1)
+    begin = torch.full((count, 1), BOS_ID)
+    ids = continue_text(model, begin, LONGEST - 1, choose=lambda logits: torch.multinomial(logits.softmax(-1), 1)[:, 0])
     return [VOCABULARY.decode(row) for row in ids.tolist()]
 
 

@@ -30,8 +30,7 @@ class Settings:
 
     def left_in(self, logits: Tensor) -> Tensor:
         """The probabilities to draw from (vocab)."""
-        more = {"min_p": self.min_p} if self.min_p else {}
-        return sampling_probabilities(logits, self.temperature, self.top_k, self.top_p, **more)
+        return sampling_probabilities(logits, self.temperature, self.top_k, self.top_p, self.min_p)
 
 
 def luck_at(seed: int, place: int) -> float:
