@@ -1,5 +1,6 @@
 """A GPT that writes its next tokens in one pass over plain tensors, without the modules' own calls."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -30,7 +31,8 @@ class QuickPromptWriter(PromptWriter):
         layers: Any = model.decoder.layers
         as_built = type(model.decoder.final_norm) is LayerNorm and all(map(_is_as_built, layers))
         self.usual = watched or not as_built
-        self.joined = [] if self.usual else [layer.self_attention.joined_weights() for layer in layers]
+        self.products = [] if self.usual else [_products(layer) for layer in layers]
+        self.vocabulary = None if self.usual else _by_columns(model.projection.linear.weight)
         super().__init__(model, source)
 
     def next_logits(self, newest: Ids) -> Float[Tensor, "batch vocab"]:
@@ -49,17 +51,15 @@ class QuickPromptWriter(PromptWriter):
     def _step(self, ids: Tensor, position: int) -> Float[Tensor, "batch vocab"]:
         model = self.model
         x = model.embedding.weight[ids] + model.positional_encoding.table[position]  # (batch, d_model)
-        for layer, past, (weight, bias) in zip(model.decoder.layers, self.cache.layers, self.joined, strict=True):
-            attention, feed_forward = layer.self_attention, layer.feed_forward
+        for layer, past, products in zip(model.decoder.layers, self.cache.layers, self.products, strict=True):
+            project, project_output, expand, contract = products
             h = _normalized(x, layer.self_attention_residual.norm)
-            heads = F.linear(h, weight, bias).unflatten(-1, (3, attention.num_heads, 1, -1))
-            q, k, v = heads.unbind(1)  # each (batch, heads, 1, d_head)
+            q, k, v = project(h).unflatten(-1, (3, layer.self_attention.num_heads, 1, -1)).unbind(1)  # one row a head
             k, v = past.self_attention.append(k, v)
-            x = x + _linear(F.scaled_dot_product_attention(q, k, v).flatten(1), attention.output_projection)
+            x = x + project_output(F.scaled_dot_product_attention(q, k, v).flatten(1))
             h = _normalized(x, layer.feed_forward_residual.norm)
-            h = feed_forward.activation(_linear(h, feed_forward.expand))
-            x = x + _linear(h, feed_forward.contract)
-        return F.linear(_normalized(x, model.decoder.final_norm), model.projection.linear.weight)
+            x = x + contract(layer.feed_forward.activation(expand(h)))
+        return _normalized(x, model.decoder.final_norm) @ self.vocabulary
 
 
 class GPT(gpt.GPT):
@@ -91,5 +91,19 @@ def _normalized(x: Tensor, norm: nn.Module) -> Tensor:
     return F.layer_norm(x, x.shape[-1:], norm.weight, norm.bias, norm.eps)  # type: ignore[arg-type]
 
 
-def _linear(x: Tensor, part: nn.Linear) -> Tensor:
-    return F.linear(x, part.weight, part.bias)
+def _products(layer: EncoderLayer) -> list[Callable[[Tensor], Tensor]]:
+    """Queries, keys and values in one; the output projection; the two of the feed-forward network."""
+    attention: Any = layer.self_attention
+    network: Any = layer.feed_forward
+    parts = (attention.output_projection, network.expand, network.contract)
+    return [_product(*attention.joined_weights()), *(_product(part.weight, part.bias) for part in parts)]
+
+
+def _product(weight: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tensor]:
+    columns = _by_columns(weight)
+    return (lambda x: x @ columns) if bias is None else (lambda x: torch.addmm(bias, x, columns))
+
+
+def _by_columns(weight: Tensor) -> Tensor:
+    """Wᵀ as it lies in memory: a product of a few rows reads it in half the time."""
+    return weight.detach().T.contiguous()
