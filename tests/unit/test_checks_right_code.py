@@ -439,6 +439,37 @@ def padded_with_lists(prompts, pad_id):
     )
 
 
+def mask_by_loops(ids, begin_id):
+    mask = torch.zeros(len(ids), 1, ids.shape[1], ids.shape[1], dtype=torch.bool)
+    for row, tokens in enumerate(ids.tolist()):
+        for query in range(len(tokens)):
+            for key in range(query, -1, -1):
+                mask[row, 0, query, key] = True
+                if tokens[key] == begin_id:
+                    break
+    return mask
+
+
+def mask_of_last_begins(input_ids, bos_token_id):
+    """A key may be seen from where the query's own text began up to the query."""
+    place = torch.arange(input_ids.shape[1])
+    began = torch.where(input_ids == bos_token_id, place, 0).cummax(-1).values
+    return ((place >= began[..., None]) & (place <= place[:, None])).unsqueeze(1).expand(-1, 4, -1, -1)
+
+
+def mask_by_numpy(ids, begin_id):
+    numbers = np.add.accumulate(ids.numpy() == begin_id, axis=1, dtype=np.int64)
+    return torch.from_numpy(np.tril(numbers[:, None, :, None] == numbers[:, None, None, :]))
+
+
+def mask_of_blocks(ids, begin_id):
+    rows = []
+    for row in ids:
+        cuts = [0, *(row == begin_id).nonzero().flatten().tolist(), len(row)]
+        rows.append(torch.block_diag(*(torch.ones(b - a, b - a).tril() for a, b in pairwise(cuts))).bool())
+    return torch.stack(rows)[:, None]
+
+
 def rate_with_a_case_distinction(step, d_model, warmup_steps):
     peak = 1 / math.sqrt(d_model * warmup_steps)
     return peak * step / warmup_steps if step < warmup_steps else peak * math.sqrt(warmup_steps / step)
@@ -632,6 +663,7 @@ RIGHT = {
         ),
         norm_in_place_on_a_copy,
     ],
+    "document mask": [mask_by_loops, mask_of_last_begins, mask_by_numpy, mask_of_blocks],
     "left padding": [padded_by_numpy, padded_as_hugging_face_does, padded_by_two_turns, padded_with_lists],
     "masked batch normalization": [components.masked_batch_norm.norm, batch_norm_with_torchs_own],
     "padding mask": [lambda ids, pad_id: ids.ne(pad_id)[:, None, None].expand(-1, 4, ids.shape[1], -1)],

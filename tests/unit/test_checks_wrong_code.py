@@ -186,6 +186,13 @@ def bleu_of_sets(hypotheses, references):
     return 100 * math.exp(min(0, 1 - r / c) + sum(logs) / 4)
 
 
+def mask_after_ends(ids, begin_id):
+    mask = te.causal_mask(ids.shape[1])[None].repeat(len(ids), 1, 1)
+    for row, place in (ids == begin_id).nonzero().tolist():
+        mask[row, place + 1 :, : place + 1] = False
+    return mask[:, None]
+
+
 def padded_behind(prompts, pad_id):
     ids = pad_sequence([torch.tensor(prompt) for prompt in prompts], True, pad_id)
     return ids, torch.arange(ids.shape[1]).expand_as(ids), ids != pad_id
@@ -297,6 +304,8 @@ WRONG = [
         "the logarithm of a probability that has become 0",
         lambda logits, ids, pad_id: F.nll_loss(logits[:, :-1].softmax(-1).log().mT, ids[:, 1:], ignore_index=pad_id),
     ),
+    ("document mask", "the texts see each other", lambda ids, begin_id: te.causal_mask(ids.shape[1])),
+    ("document mask", "the begin token belongs to the text before it", mask_after_ends),
     ("left padding", "the padding stands on the right", padded_behind),
     ("left padding", "the prompts come back reversed", turned_round_once),
     ("induction scores", "the earliest occurrence counts", after_list_index),
