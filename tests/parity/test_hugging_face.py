@@ -7,6 +7,8 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
+from transformer_edu.decoding.beam import beam_search
+from transformer_edu.decoding.greedy import greedy_search
 from transformer_edu.models import from_hugging_face
 
 pytestmark = [
@@ -109,6 +111,52 @@ def test_the_same_weights_give_the_same_logits_and_the_same_gradient_of_the_embe
     grad = first.grad if first.is_leaf else table.projection.weight.grad.flatten(1)
     mine = ours.patch_embedding if name[0] == "V" else getattr(ours.embedding, "lookup", ours.embedding)
     torch.testing.assert_close(mine.weight.grad, grad, rtol=1e-4, atol=1e-4)
+
+
+def sentences(count):
+    """Random words with their end, shorter ones padded."""
+    lengths = torch.randint(2, 8, (count, 1))
+    words, place = torch.randint(3, 11, (count, 8)), torch.arange(8)
+    return words.where(place < lengths, torch.where(place == lengths, 2, 1))
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory):
+    """A Marian that has begun to learn to repeat a sentence: it ends its answers, right ones and wrong ones."""
+    torch.manual_seed(0)
+    model, folder = marian(32, 4, 1, init_std=0.1)[0].train(), tmp_path_factory.mktemp("marian")
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+    for _ in range(150):
+        source = sentences(64)
+        logits = model(source, source != 1, torch.nn.functional.pad(source[:, :-1], (1, 0), value=1)).logits
+        torch.nn.functional.cross_entropy(logits.mT, source, ignore_index=1).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    model.eval().save_pretrained(folder)
+    return model, from_hugging_face(folder)
+
+
+@pytest.mark.parametrize("beams", [1, 4])
+def test_the_whole_translator_gives_marians_translations(translator, beams):
+    """From ids with padding through encoder, cache and search to ids: the same words, by greedy and by beam search."""
+    theirs, ours = translator
+    torch.manual_seed(beams)
+    source = sentences(40)
+    expected = theirs.generate(
+        source, attention_mask=source != 1, num_beams=beams, do_sample=False, max_length=16, length_penalty=0.0,
+        early_stopping="never" if beams > 1 else False, forced_eos_token_id=None, suppress_tokens=[1],
+    ).tolist()  # fmt: skip
+    found = beam_search(ours, source, 1, 2, 16, beams, 0.0) if beams > 1 else greedy_search(ours, source, 1, 2, 16)
+    rows = [answers[0].ids for answers in found] if beams > 1 else found.tolist()
+    assert list(map(until_the_end, rows)) == list(map(until_the_end, expected))
+    answers = {tuple(until_the_end(row)) for row in expected if 2 in row}
+    assert len(answers) > 10, "it answers each sentence for itself, and comes to an end"
+
+
+def until_the_end(ids):
+    """What stands between the begin token and the end token, which may be missing."""
+    ids = list(ids)[1:]
+    return ids[: ids.index(2)] if 2 in ids else ids
 
 
 @pytest.fixture

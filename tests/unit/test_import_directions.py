@@ -76,7 +76,7 @@ CEILINGS = {  # lines of Python; whoever raises one says why in the commit
     "book/engine": 200,
     "book/plots": 2100,
     "book/recordings": 40,
-    "book/exercises": 15100,
+    "book/exercises": 15300,
     "book/sandbox": 910,
     "book/experiments": 1980,
     "book/commands": 290,

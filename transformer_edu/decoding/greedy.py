@@ -77,7 +77,8 @@ def check_search(model: WritingModel, source: Tensor, bos_id: int, eos_id: int, 
         check_positive_integer(name, value, minimum=0)
         if value >= config.vocab_size:
             raise ValueError(f"{name} must be an id below vocab_size={config.vocab_size}, got {value}")
-    if len({bos_id, eos_id, config.pad_id}) < 3:
+    may_be_pad = getattr(config, "begins_with_padding", False)
+    if eos_id in (bos_id, config.pad_id) or (bos_id == config.pad_id and not may_be_pad):
         raise ValueError(
             f"bos_id, eos_id and the model's pad_id must differ, got {bos_id}, {eos_id} and {config.pad_id}"
         )

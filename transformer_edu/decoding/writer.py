@@ -24,7 +24,10 @@ class Writer(Protocol):
 
 @runtime_checkable
 class WritingModel(Protocol):
-    """A `torch.nn.Module` with `config.pad_id`, `config.max_len` and `config.vocab_size`, and with `start`."""
+    """A `torch.nn.Module` with `config.pad_id`, `config.max_len` and `config.vocab_size`, and with `start`.
+
+    `config.begins_with_padding`, where it is there and True, allows answers that begin with pad_id.
+    """
 
     config: Any
 

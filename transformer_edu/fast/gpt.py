@@ -32,7 +32,7 @@ class QuickPromptWriter(PromptWriter):
         as_built = type(model.decoder.final_norm) is LayerNorm and all(map(_is_as_built, layers))
         self.usual = watched or not as_built
         self.products = [] if self.usual else [_products(layer) for layer in layers]
-        self.vocabulary = None if self.usual else _by_columns(model.projection.linear.weight)
+        self.products += [] if self.usual else [[_product(model.projection.linear.weight, None)]]
         super().__init__(model, source)
 
     def next_logits(self, newest: Ids) -> Float[Tensor, "batch vocab"]:
@@ -51,15 +51,16 @@ class QuickPromptWriter(PromptWriter):
     def _step(self, ids: Tensor, position: int) -> Float[Tensor, "batch vocab"]:
         model = self.model
         x = model.embedding.weight[ids] + model.positional_encoding.table[position]  # (batch, d_model)
-        for layer, past, products in zip(model.decoder.layers, self.cache.layers, self.products, strict=True):
-            project, project_output, expand, contract = products
+        *products, [to_words] = self.products
+        for layer, past, of_layer in zip(model.decoder.layers, self.cache.layers, products, strict=True):
+            project, project_output, expand, contract = of_layer
             h = _normalized(x, layer.self_attention_residual.norm)
             q, k, v = project(h).unflatten(-1, (3, layer.self_attention.num_heads, 1, -1)).unbind(1)  # one row a head
             k, v = past.self_attention.append(k, v)
             x = x + project_output(F.scaled_dot_product_attention(q, k, v).flatten(1))
             h = _normalized(x, layer.feed_forward_residual.norm)
             x = x + contract(layer.feed_forward.activation(expand(h)))
-        return _normalized(x, model.decoder.final_norm) @ self.vocabulary
+        return to_words(_normalized(x, model.decoder.final_norm))
 
 
 class GPT(gpt.GPT):
@@ -100,10 +101,5 @@ def _products(layer: EncoderLayer) -> list[Callable[[Tensor], Tensor]]:
 
 
 def _product(weight: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tensor]:
-    columns = _by_columns(weight)
+    columns = weight.detach().T.contiguous()  # as Wᵀ lies in memory: a product of a few rows reads it in half the time
     return (lambda x: x @ columns) if bias is None else (lambda x: torch.addmm(bias, x, columns))
-
-
-def _by_columns(weight: Tensor) -> Tensor:
-    """Wᵀ as it lies in memory: a product of a few rows reads it in half the time."""
-    return weight.detach().T.contiguous()

@@ -1,6 +1,7 @@
 """Both halves, as translators are shipped today: Marian's (Junczys-Dowmunt et al., 2018), close to the paper's base."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import nn
@@ -42,6 +43,7 @@ class MarianConfig:
     max_len: int = 512
     activation: str = "silu"
     pad_id: int = 58100
+    begins_with_padding: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_stack(self)

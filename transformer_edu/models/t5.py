@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import nn
 
@@ -49,6 +50,7 @@ class T5Config:
     max_len: int = 512
     eps: float = 1e-6
     pad_id: int = 0
+    begins_with_padding: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_stack(self)
