@@ -26,8 +26,8 @@ def assert_agrees(page, letters, token, without=()):
 @pytest.mark.parametrize("without", [[], [0], [1], [0, 1]])
 def test_every_switch_gives_pytorchs_numbers(show, without):
     page = show(Induction(without=without))
-    assert_agrees(page, "kqxdtkqx", 7, without)
-    copied = copier_on("kqxdtkqx", without)[0][7, LETTERS.index("d")].item()
+    assert_agrees(page, "mrxdtmrx", 7, without)
+    copied = copier_on("mrxdtmrx", without)[0][7, LETTERS.index("d")].item()
     assert number(page, ".te-words [data-value]") == pytest.approx(copied, abs=1e-4)
 
 
@@ -36,10 +36,10 @@ def test_arrow_keys_step_through_the_letters(page):
     assert focused(page) == "letter 8, x"
     for token in (6, 5, 4):
         act(page, "key ArrowLeft")
-        assert_agrees(page, "kqxdtkqx", token)
+        assert_agrees(page, "mrxdtmrx", token)
     play(page, "t is new here", "~ was not there before")
     act(page, "key Home")
-    assert_agrees(page, "kqxdtkqx", 0)
+    assert_agrees(page, "mrxdtmrx", 0)
 
 
 def test_letters_of_ones_own_are_read_at_once_and_what_is_none_is_refused(page):
@@ -50,7 +50,7 @@ def test_letters_of_ones_own_are_read_at_once_and_what_is_none_is_refused(page):
     assert_agrees(page, "abcdefabc", 8)
     play(page, "> textbox sentence = a", "2 to 24 letters, please: there are 1")
     play(page, "> button Start again", "d followed x last time")
-    assert_agrees(page, "kqxdtkqx", 7)
+    assert_agrees(page, "mrxdtmrx", 7)
 
 
 def test_the_copy_falls_in_place_and_what_it_was_stays_marked(page):

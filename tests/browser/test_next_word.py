@@ -21,7 +21,7 @@ BARS = "button.te-next-row:not([hidden])"
 RESTS = "document.querySelector('.te-root').ariaBusy !== 'true'"
 BEGINNING = "Once upon a time, there was a little"
 DAMAGE = """for (const part in transformerModels)
-    transformerModels[part] = transformerModels[part].replace(/A(?=[^A]*$)/, 'B')"""
+    transformerModels[part] = transformerModels[part].replace(/.{8}(?=.{40}$)/, 'AAAAAAAA')"""
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +199,7 @@ def test_what_cannot_be_loaded_leaves_the_stored_steps(open_html):
     page = open_html(NextWord().html()).page
     page.evaluate(DAMAGE)
     act(page, "slider Temperature = 1.5")
-    play(page, "The model could not be loaded (the file of weights is damaged: its checksum differs)")
+    play(page, "The model could not be loaded (the file of weights is damaged)")
     act(page, "button Start again", "button Write one token")
     assert len(written(page)) == 1
     expect(page.get_by_role("button", name=re.compile("Try again"))).to_be_enabled()

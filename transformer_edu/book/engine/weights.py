@@ -1,6 +1,7 @@
 """Weights inside a page: scripts that hand a file to it, and what a figure says of its file."""
 
 import base64
+import gzip
 import hashlib
 from typing import Any
 
@@ -19,13 +20,13 @@ def description(content: bytes, name: str = "") -> dict[str, Any]:
 
 
 def weight_scripts(content: bytes) -> dict[str, str]:
-    """File name -> script: each puts a part of the file, in base64, where the figures' host looks for it.
+    """File name -> script: each puts a part of the file, gzipped and in base64, where the figures' host looks for it.
 
     A script and not a file of bytes, because a page that was opened from disk may read nothing else.
     """
     mark = hashlib.sha256(content).hexdigest()[:12]
     scripts = {}
     for number, start in enumerate(range(0, len(content), PART)):
-        text = base64.b64encode(content[start : start + PART]).decode()
+        text = base64.b64encode(gzip.compress(content[start : start + PART], mtime=0)).decode()
         scripts[f"model-{mark}-{number}.js"] = f'(window.transformerModels ??= {{}})["{mark}-{number}"] = "{text}";\n'
     return scripts

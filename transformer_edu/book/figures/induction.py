@@ -37,7 +37,7 @@ class Induction(Figure):
     without = traitlets.List(traitlets.Int()).tag(sync=True)
     weights = traitlets.Unicode().tag(sync=True)
 
-    def __init__(self, text: str = "k q x d t k q x", *, token: int | None = None, without: Sequence[int] = ()) -> None:
+    def __init__(self, text: str = "m r x d t m r x", *, token: int | None = None, without: Sequence[int] = ()) -> None:
         letters = check_letters("text", text)
         super().__init__(
             text=text,

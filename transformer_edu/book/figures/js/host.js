@@ -7,6 +7,7 @@
   const models = (window.transformerModels ??= {});
   const here = document.currentScript?.src; // files of weights lie beside this script
   const loaded = new Map();
+  const DAMAGED = "the file of weights is damaged";
 
   /** Load a figure's module once. */
   function load(name) {
@@ -26,19 +27,23 @@
       const name = `${sha256.slice(0, 12)}-${part}`;
       if (!(name in models)) await run(new URL(`model-${name}.js`, here || document.baseURI).href);
       if (!(name in models)) throw new Error("its weights could not be loaded");
-      const text = decoded(models[name]);
-      for (let i = 0; i < text.length; i += 1) whole[filled + i] = text.charCodeAt(i);
-      filled += text.length;
+      const own = await unpacked(models[name]);
+      if (filled + own.length > bytes) throw new Error(DAMAGED);
+      whole.set(own, filled);
+      filled += own.length;
       progress(filled / bytes);
     }
     return whole;
   }
 
-  function decoded(base64) {
+  /** Gzipped bytes, written in base64. */
+  async function unpacked(base64) {
     try {
-      return atob(base64);
+      const packed = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+      const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+      return new Uint8Array(await new Response(stream).arrayBuffer());
     } catch {
-      throw new Error("the file of weights is damaged"); // the browser's own words are for programmers
+      throw new Error(DAMAGED); // the browser's own words are for programmers
     }
   }
 
