@@ -10,7 +10,6 @@ to the stories). Shapes: B texts, n bytes, d = d_model, h heads.
 import math
 import random
 import sys  #+
-from pathlib import Path  #+
 
 import torch
 import torch.nn.functional as F
@@ -136,8 +135,8 @@ class GPT(nn.Module):  #+
 
 @torch.no_grad()
 def write(model, prompt, length=200, temperature=0.7, top_p=0.95):  #+
-    """The prompt in one pass, then a byte a step; each is drawn."""
-    text, cache = list(prompt.encode()), None  #+
+    """The prompt's last CONTEXT / 2 bytes in one pass, then byte by byte."""
+    text, cache = list(prompt.encode() or b"\n"), None  #+
     for _ in range(length):  #+
         if cache is None or cache[0][0].shape[2] == CONTEXT:  # full: anew  #+
             cache, new = [[] for _ in model.blocks], text[-CONTEXT // 2 :]  #+
@@ -150,37 +149,37 @@ def write(model, prompt, length=200, temperature=0.7, top_p=0.95):  #+
 
 
 def train(model, text, steps=700, warmup=50, peak=3e-3):  #+
-    """Each place of a window predicts the next byte."""
+    """A window is read, and the same one byte later is asked for."""
     optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.95))  #+
-    text = torch.tensor(list(text.encode()))  #+
+    *seen, held = torch.tensor(list(text.encode())).chunk(10)  #+
+    assert len(held) > CONTEXT, f"{len(text)} letters are too few"  #+
     for step in range(1, steps + 1):
         rate = peak * min(step / warmup, 1 - (step - warmup) / steps)  #+
         optimizer.param_groups[0]["lr"] = rate
-        starts = torch.randint(len(text) - CONTEXT, (24,))  #+
-        rows = torch.stack([text[i : i + CONTEXT + 1] for i in starts])  #+
-        # it reads all but the last byte, and is asked for all but the first
+        own = random.choice(seen) if step % 100 else held  #+
+        starts = torch.randint(len(own) - CONTEXT, (24,))  #+
+        rows = torch.stack([own[i : i + CONTEXT + 1] for i in starts])  #+
         logits = model(rows[:, :-1]).flatten(0, 1)  #+
         loss = F.cross_entropy(logits, rows[:, 1:].flatten())  #+
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if step % 100 == 0:
-            print(f"step {step}  bits per byte {loss / math.log(2):.3f}")  #+
+        if step % 100:  #+
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        else:  #+
+            print(f"{step}: {loss / math.log(2):.3f} bits per byte, held out")  #+
 
 
 NAMES = {"Ann": "she", "Tom": "he", "Mia": "she", "Ben": "he"}
-THINGS, FEELINGS = ["ball", "boat", "hat", "kite"], ["sad", "tired"]
-PLACES = "in the garden", "under the bed", "near the lake", "on the roof"
 
 
 def story():
     """One small story: who it is about and what was lost stay the same."""
     (one, she), (other, he) = random.sample(list(NAMES.items()), 2)
-    thing, place = random.choice(THINGS), random.choice(PLACES)
+    thing = random.choice(["ball", "boat", "hat", "kite", "ring"])
+    place = random.choice(["in the garden", "under the bed", "on the roof"])
     return (
         f"{one} had a {thing}. One day the {thing} was gone, and {she} was "
-        f"{random.choice(FEELINGS)}. {other} came and {he} found the {thing} "
-        f"{place}. {one} thanked {other}. The end.\n"
+        f"sad. {other} came and {he} found the {thing} {place}. The end.\n"
     )
 
 
@@ -190,7 +189,8 @@ def main():
     random.seed(0)
     text = "".join(story() for _ in range(3000))
     if sys.argv[1:]:
-        text = Path(sys.argv[1]).read_text(encoding="utf-8")
+        with open(sys.argv[1], encoding="utf-8") as file:
+            text = file.read()
     model = GPT()
     train(model, text)
     print(write(model.eval(), text[:8], length=400))

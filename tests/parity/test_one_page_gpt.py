@@ -92,7 +92,7 @@ def test_it_learns_its_stories_and_writes_them(tmp_path):
     done = subprocess.run(
         [sys.executable, BOOK / "one_page_gpt.py"], capture_output=True, text=True, check=True, cwd=tmp_path
     )
-    bits = [float(found) for found in re.findall(r"bits per byte (\S+)", done.stdout)]
+    bits = [float(found) for found in re.findall(r"(\S+) bits per byte, held out", done.stdout)]
     assert bits[-1] < 0.2 < bits[0]
     assert re.search(r"(\w+) had a (\w+)\. One day the \2 was gone, and s?he was ", done.stdout), done.stdout
     assert list(tmp_path.iterdir()) == []
@@ -104,6 +104,12 @@ def test_it_learns_any_file_of_text(tmp_path, page, monkeypatch, capsys):
     monkeypatch.setattr(page, "train", lambda model, text: None)
     page.main()
     assert capsys.readouterr().out.startswith("ä b c d ")
+
+
+def test_too_short_a_text_and_an_empty_prompt(both, page):
+    with pytest.raises(AssertionError, match="500 letters are too few"):
+        page.train(page.GPT(), "a" * 500)
+    assert page.write(both[0], "", length=3).startswith("\n")
 
 
 def test_the_page_shows_every_line_once_and_in_order():
