@@ -166,7 +166,7 @@ def train(model, text, steps=700, warmup=50, peak=3e-3):  #+
             loss.backward()
             optimizer.step()
         else:  #+
-            print(f"{step}: {loss / math.log(2):.3f} bits per byte, held out")  #+
+            print(f"{step}: {loss / math.log(2):.3f} bits a byte, held out")  #+
 
 
 NAMES = {"Ann": "she", "Tom": "he", "Mia": "she", "Ben": "he"}

@@ -92,7 +92,7 @@ def test_it_learns_its_stories_and_writes_them(tmp_path):
     done = subprocess.run(
         [sys.executable, BOOK / "one_page_gpt.py"], capture_output=True, text=True, check=True, cwd=tmp_path
     )
-    bits = [float(found) for found in re.findall(r"(\S+) bits per byte, held out", done.stdout)]
+    bits = [float(found) for found in re.findall(r"(\S+) bits a byte, held out", done.stdout)]
     assert bits[-1] < 0.2 < bits[0]
     assert re.search(r"(\w+) had a (\w+)\. One day the \2 was gone, and s?he was ", done.stdout), done.stdout
     assert list(tmp_path.iterdir()) == []
