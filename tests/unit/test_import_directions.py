@@ -69,7 +69,7 @@ CEILINGS = {  # lines of Python; whoever raises one says why in the commit
     "language": 470,
     "translate": 900,
     "pretrained": 170,
-    "fast": 900,
+    "fast": 935,
     "support": 1220,
     "book": 10,
     "book/figures": 5600,

@@ -5,62 +5,84 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import nn
 
 from transformer_edu.decoding.writer import PromptWriter
 from transformer_edu.encoder import EncoderLayer
 from transformer_edu.fast.attention import MultiHeadAttention
-from transformer_edu.fast.cache import SearchCache
+from transformer_edu.fast.cache import ROOM, BufferedCache, SearchCache
 from transformer_edu.fast.normalization import LayerNorm
 from transformer_edu.feedforward import PositionwiseFeedForward
 from transformer_edu.models import gpt
 from transformer_edu.residual import ResidualConnection
 from transformer_edu.support.plain import has_hooks, is_plain
-from transformer_edu.support.shapes import Float, Ids, Tensor
+from transformer_edu.support.shapes import Float, Ids, Int, Tensor
 
 
 class QuickPromptWriter(PromptWriter):
     """A `PromptWriter` whose single tokens go through one product for queries, keys and values, and through no module.
 
     What is not as `GPT` builds it, and switched on, goes the usual way: another part, a hook, a recorder, a gradient,
-    training, padding in the text.
+    training, padding in the text. What was read lies in one tensor a layer meanwhile, and in the cache again after it.
     """
 
     def __init__(self, model: gpt.GPT, source: Ids | None = None) -> None:
         watched = model.training or any(has_hooks(part) for part in model.modules())
         layers: Any = model.decoder.layers
         as_built = type(model.decoder.final_norm) is LayerNorm and all(map(_is_as_built, layers))
-        self.usual = watched or not as_built
-        self.products = [] if self.usual else [_products(layer) for layer in layers]
-        self.products += [] if self.usual else [[_product(model.projection.linear.weight, None)]]
+        self.usual = watched or not as_built or self._is_padding(model, source)
+        self.layers = [] if self.usual else [_parts(layer) for layer in layers]
+        if not self.usual:
+            self.last_norm = _norm(model.decoder.final_norm)
+            self.to_words = _product(model.projection.linear.weight, None)
+        self.past: list[Tensor] = []  # of each layer, (batch, 2, heads, room, d_head): keys and values; or in the cache
         super().__init__(model, source)
 
     def next_logits(self, newest: Ids) -> Float[Tensor, "batch vocab"]:
         """Scores (batch, vocab) of the token after `newest`, the ids that came since the last call."""
+        self.usual |= self._is_padding(self.model, newest)
         single = newest.shape[1] == 1 and 0 < self.cache.length < self.model.config.max_len
         if self.usual or not single or torch.is_grad_enabled() or not is_plain(newest):
-            return super().next_logits(newest)
-        if self._is_padding(newest) or self._is_padding(self.cache.target):
+            self._give_back()
             return super().next_logits(newest)
         return self._step(newest[:, 0], self.cache.append(newest).shape[1] - 1)
 
-    def _is_padding(self, ids: Tensor | None) -> bool:
-        pad_id = self.model.config.pad_id
+    def reorder(self, rows: Int[Tensor, " kept"]) -> None:
+        """Keep these rows of the batch, in this order."""
+        self._give_back()
+        super().reorder(rows)
+
+    @staticmethod
+    def _is_padding(model: gpt.GPT, ids: Tensor | None) -> bool:
+        pad_id = model.config.pad_id
         return ids is not None and pad_id is not None and bool((ids == pad_id).any())
 
+    def _take_over(self) -> None:
+        """Keys and values of each layer, side by side, with as much room again behind them."""
+        for layer in self.cache.layers:
+            both = torch.stack(layer.self_attention.kept(), dim=1)
+            self.past.append(F.pad(both, (0, 0, 0, max(ROOM, both.shape[3]))))
+
+    def _give_back(self) -> None:
+        for layer, past in zip(self.cache.layers, self.past, strict=False):
+            key, value = past[:, :, :, : self.cache.length].unbind(1)
+            layer.self_attention = BufferedCache(key, value)
+        self.past = []
+
     def _step(self, ids: Tensor, position: int) -> Float[Tensor, "batch vocab"]:
-        model = self.model
-        x = model.embedding.weight[ids] + model.positional_encoding.table[position]  # (batch, d_model)
-        *products, [to_words] = self.products
-        for layer, past, of_layer in zip(model.decoder.layers, self.cache.layers, products, strict=True):
-            project, project_output, expand, contract = of_layer
-            h = _normalized(x, layer.self_attention_residual.norm)
-            q, k, v = project(h).unflatten(-1, (3, layer.self_attention.num_heads, 1, -1)).unbind(1)  # one row a head
-            k, v = past.self_attention.append(k, v)
-            x = x + project_output(F.scaled_dot_product_attention(q, k, v).flatten(1))
-            h = _normalized(x, layer.feed_forward_residual.norm)
-            x = x + contract(layer.feed_forward.activation(expand(h)))
-        return to_words(_normalized(x, model.decoder.final_norm))
+        if self.past and self.past[0].shape[3] == position:
+            self._give_back()
+        if not self.past:
+            self._take_over()
+        x = self.model.embedding.weight[ids] + self.model.positional_encoding.table[position]  # (batch, d_model)
+        for (heads, before, project, project_output, between, expand, activation, contract), past in zip(
+            self.layers, self.past, strict=True
+        ):
+            joined = project(before(x)).view(len(x), 3, heads, 1, -1)  # query, key and value, one row a head
+            past[:, :, :, position] = joined[:, 1:, :, 0]
+            keys, values = past[:, :, :, : position + 1].unbind(1)
+            x = x + project_output(F.scaled_dot_product_attention(joined[:, 0], keys, values).flatten(1))
+            x = x + contract(activation(expand(between(x))))
+        return self.to_words(self.last_norm(x))
 
 
 class GPT(gpt.GPT):
@@ -88,16 +110,25 @@ def _is_as_built(layer: Any) -> bool:
     )
 
 
-def _normalized(x: Tensor, norm: nn.Module) -> Tensor:
-    return F.layer_norm(x, x.shape[-1:], norm.weight, norm.bias, norm.eps)  # type: ignore[arg-type]
-
-
-def _products(layer: EncoderLayer) -> list[Callable[[Tensor], Tensor]]:
-    """Queries, keys and values in one; the output projection; the two of the feed-forward network."""
+def _parts(layer: EncoderLayer) -> tuple[Any, ...]:
+    """What a step calls of a layer, in order: heads, norm, products, ..., each looked up once."""
     attention: Any = layer.self_attention
     network: Any = layer.feed_forward
-    parts = (attention.output_projection, network.expand, network.contract)
-    return [_product(*attention.joined_weights()), *(_product(part.weight, part.bias) for part in parts)]
+    return (
+        attention.num_heads,
+        _norm(layer.self_attention_residual.norm),
+        _product(*attention.joined_weights()),  # queries, keys and values
+        _product(attention.output_projection.weight, attention.output_projection.bias),
+        _norm(layer.feed_forward_residual.norm),
+        _product(network.expand.weight, network.expand.bias),
+        network.activation,
+        _product(network.contract.weight, network.contract.bias),
+    )
+
+
+def _norm(norm: Any) -> Callable[[Tensor], Tensor]:
+    shape, weight, bias, eps = norm.weight.shape, norm.weight, norm.bias, norm.eps
+    return lambda x: torch.layer_norm(x, shape, weight, bias, eps)
 
 
 def _product(weight: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tensor]:
