@@ -20,7 +20,7 @@ BAD = [
 SAYS = [
     ({"text": "abab"}, "here a b a b", "a, which followed b last time"),
     ({"without": [0, 1]}, "without the head of layer 1 and of layer 2"),
-    ({"token": 0}, "after letter 1, k."),
+    ({"token": 0}, "after letter 1, m."),
 ]
 
 
