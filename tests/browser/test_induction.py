@@ -63,4 +63,4 @@ def test_the_copy_falls_in_place_and_what_it_was_stays_marked(page):
     play(page, f"was {after:.2f}")
     act(page, "checkbox layer 1 = off")
     assert number(page, "[data-letter=d] [data-value]") < 0.1
-    play(page, "Without the head of layer 1, it expects q in place of d")
+    play(page, "Without the head of layer 1, it expects m in place of d")
