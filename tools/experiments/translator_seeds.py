@@ -1,15 +1,12 @@
 """Is the shipped translator's score luck? The same training from two more seeds (chapter 15)."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+from experiments.half_hour import test_scores, trained
 from transformer_edu import pretrained
 from transformer_edu.book.experiments import experiment
-from transformer_edu.data.multi30k import multi30k_pairs
-from transformer_edu.translate.commands.evaluate import evaluate
-from transformer_edu.translate.translator import Translator, load_translator
+from transformer_edu.translate.translator import Translator
 
 SEEDS = (1, 2)
 STEPS = 11_760  # where the shipped model, seed 0, was stopped
@@ -25,15 +22,8 @@ def record_translator_seeds(folder: Path = Path("translator-seeds")) -> dict[str
     shipped = [pretrained.translator_scores(search)["scores"] for search in ("greedy", "beam")]
     runs = [_row(0, pretrained.load_translator(), *shipped)]
     for seed in SEEDS:
-        run = folder / f"multi30k-de-en-{seed}"
-        if not (run / "card.json").exists():
-            more = ["--resume"] if (run / "run.json").exists() else []
-            command = [sys.executable, "-m", "transformer_edu", "train", "--out", str(run), "--seed", str(seed)]
-            subprocess.run([*command, *SETTINGS, *more], check=True)
-        translator = load_translator(run)
-        pairs = multi30k_pairs("test_2016_flickr", None, *translator.card["languages"])
-        scores = [evaluate(translator, pairs, search)["scores"] for search in ({"beam_size": 1}, {})]
-        runs.append(_row(seed, translator, *scores))
+        translator = trained(folder / f"multi30k-de-en-{seed}", "--seed", str(seed), *SETTINGS)
+        runs.append(_row(seed, translator, *(test_scores(translator, search) for search in ({"beam_size": 1}, {}))))
     return {"steps": STEPS, "settings": " ".join(SETTINGS), "runs": runs}
 
 
