@@ -15,6 +15,9 @@ SEEN = """() => {
     return copy.textContent.replace(/\\s+/g, ' ');
 }"""
 
+DAMAGE = """for (const part in transformerModels)
+    transformerModels[part] = transformerModels[part].replace(/.{8}(?=.{40}$)/, 'AAAAAAAA')"""
+
 
 def act(page, *steps):
     """Do what a reader does, one step after another, and wait until it is drawn.

@@ -7,7 +7,7 @@ import torch
 from playwright.sync_api import expect
 
 from tests.browser.conftest import overflow
-from tests.browser.figure_page import act, close, numbers, play
+from tests.browser.figure_page import DAMAGE, act, close, numbers, play
 from tests.browser.keyboard import focused, tab_to
 from transformer_edu.book.engine.page_file import read_page_file
 from transformer_edu.book.engine.shipped import shipped_file
@@ -20,8 +20,6 @@ from transformer_edu.models import GPT, GPTConfig
 BARS = "button.te-next-row:not([hidden])"
 RESTS = "document.querySelector('.te-root').ariaBusy !== 'true'"
 BEGINNING = "Once upon a time, there was a little"
-DAMAGE = """for (const part in transformerModels)
-    transformerModels[part] = transformerModels[part].replace(/.{8}(?=.{40}$)/, 'AAAAAAAA')"""
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import torch
 from playwright.sync_api import expect
 
 from tests.browser.conftest import overflow
-from tests.browser.figure_page import act, number, numbers, play
+from tests.browser.figure_page import DAMAGE, act, number, numbers, play
 from transformer_edu import build_transformer
 from transformer_edu.book.engine.shipped import shipped_file
 from transformer_edu.book.figures import SentenceTranslator
@@ -22,8 +22,6 @@ HOSTILE = ["😀", "مرحبا بالعالم", "<script>alert(1)</script>", "</
 REFUSED = {"Hund " * 45: "At most 40 tokens, please: it is cut into 45.", " ": "Type a sentence."}
 PASTED = "Home\tAbout\nDie Katze (siehe <b>unten</b>) schläft.\n" * 5
 RESTS = "document.querySelector('.te-root').ariaBusy !== 'true'"
-DAMAGE = """for (const part in transformerModels)
-    transformerModels[part] = transformerModels[part].replace(/.{8}(?=.{40}$)/, 'AAAAAAAA')"""
 MISSING = "for (const part in transformerModels) delete transformerModels[part]"
 # As in JupyterLab: a model with a kernel behind it that sends the file as part of a larger message.
 KERNEL = """async ([name, state]) => {
