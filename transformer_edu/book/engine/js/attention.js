@@ -1,5 +1,5 @@
-import { columnsOf, linear, matrix, product, rowOf, stacked, times, timesTransposed } from "./matrix.js";
 import { headChange, isBlocked } from "./changes.js";
+import { columnsOf, linear, matrix, product, rowOf, stacked, times, timesTransposed } from "./matrix.js";
 
 /** exp(x − max) / Σ exp(x − max) in each row. A row of nothing but −∞ gets zeros. @param {Matrix} scores */
 export function softmaxRows(scores) {
@@ -9,7 +9,7 @@ export function softmaxRows(scores) {
     const largest = from.reduce((most, value) => Math.max(most, value), -Infinity);
     if (largest === -Infinity) continue;
     let total = 0;
-    for (let j = 0; j < from.length; j += 1) total += (to[j] = Math.exp(from[j] - largest));
+    for (let j = 0; j < from.length; j += 1) total += to[j] = Math.exp(from[j] - largest);
     for (let j = 0; j < to.length; j += 1) to[j] /= total;
   }
   return weights;
@@ -24,8 +24,7 @@ export function softmaxRows(scores) {
 export function scaledDotProductAttention(query, key, value, mayLook, scale, change = (weights) => weights) {
   const scores = times(timesTransposed(query, key), scale); // (q_len, k_len)
   for (let i = 0; i < scores.rows; i += 1) {
-    for (let j = 0; j < scores.columns; j += 1)
-      if (!mayLook(i, j)) scores.data[i * scores.columns + j] = -Infinity;
+    for (let j = 0; j < scores.columns; j += 1) if (!mayLook(i, j)) scores.data[i * scores.columns + j] = -Infinity;
   }
   const weights = change(softmaxRows(scores));
   return { output: product(weights, value), weights };

@@ -39,8 +39,9 @@ export function headChange({ name, changes }, head, mayLook) {
 /** Whether a road is blocked: query i to key j; without them, whether any is in this attention. */
 export function isBlocked({ name, changes }, i = null, j = null) {
   const all = name.replace(/\.\d+\./, ".");
-  return (changes.blocked ?? []).some(([road, query, key]) =>
-    (road === name || road === all) && (i === null || (query === i && key === j)));
+  return (changes.blocked ?? []).some(
+    ([road, query, key]) => (road === name || road === all) && (i === null || (query === i && key === j)),
+  );
 }
 
 /** Whether the sub-layer at this place is in one of the lists. */

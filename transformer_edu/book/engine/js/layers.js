@@ -1,5 +1,5 @@
-import { among } from "./changes.js";
 import { multiHeadAttention } from "./attention.js";
+import { among } from "./changes.js";
 import { linear, matrix, rowOf, sum } from "./matrix.js";
 
 const EPSILON = 1e-5;
@@ -13,13 +13,14 @@ export function layerNorm(x, { weight, bias }, epsilon = EPSILON) {
     for (const value of from) mean += value / x.columns;
     for (const value of from) variance += (value - mean) ** 2 / x.columns;
     const root = Math.sqrt(variance + epsilon);
-    for (let j = 0; j < to.length; j += 1) to[j] = weight.data[j] * (from[j] - mean) / root + bias.data[j];
+    for (let j = 0; j < to.length; j += 1) to[j] = (weight.data[j] * (from[j] - mean)) / root + bias.data[j];
   }
   return y;
 }
 
 const ROOT = Math.sqrt(2 / Math.PI);
-const ACTIVATIONS = { // as in Python's configurations
+const ACTIVATIONS = {
+  // as in Python's configurations
   relu: (x) => Math.max(0, x),
   gelu_tanh: (x) => 0.5 * x * (1 + Math.tanh(ROOT * (x + 0.044715 * x * x * x))), // GPT-2's
 };
@@ -58,9 +59,11 @@ const everywhere = () => true;
 export function encoderLayer(part, x, at, cache = { self: {} }) {
   const [own, forward] = [inside(at, "self"), inside(at, "feed_forward")];
   x = residual(part.self_attention_residual, x, own, (h) =>
-    multiHeadAttention(part.self_attention, h, h, at.mayLook ?? everywhere, own, cache.self));
+    multiHeadAttention(part.self_attention, h, h, at.mayLook ?? everywhere, own, cache.self),
+  );
   return residual(part.feed_forward_residual, x, forward, (h) =>
-    feedForward(h, part.feed_forward, at.config.activation));
+    feedForward(h, part.feed_forward, at.config.activation),
+  );
 }
 
 /** The mask of a decoder's own words: no token sees a later one. */
@@ -70,9 +73,11 @@ export const causal = ({ changes, offset }) => (changes.unmasked ? everywhere : 
 export function decoderLayer(part, x, memory, at, cache) {
   const [own, cross, forward] = ["self", "cross", "feed_forward"].map((name) => inside(at, name));
   x = residual(part.self_attention_residual, x, own, (h) =>
-    multiHeadAttention(part.self_attention, h, h, at.mayLook ?? causal(at), own, cache.self));
+    multiHeadAttention(part.self_attention, h, h, at.mayLook ?? causal(at), own, cache.self),
+  );
   x = residual(part.cross_residual, x, cross, (h) =>
-    multiHeadAttention(part.cross_attention, h, memory, everywhere, cross, cache.cross));
+    multiHeadAttention(part.cross_attention, h, memory, everywhere, cross, cache.cross),
+  );
   if (cache.cross.key) cache.cross.whole = true; // the sentence that is read does not grow
   return residual(part.feed_forward_residual, x, forward, (h) => feedForward(h, part.feed_forward));
 }

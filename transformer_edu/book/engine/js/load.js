@@ -21,8 +21,8 @@ function fromKernel(widget) {
       widget.off("msg:custom", heard);
       settle();
     };
-    const heard = (content, [buffer] = []) => content.weights
-      && done(() => resolve(new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength)));
+    const heard = (content, [buffer] = []) =>
+      content.weights && done(() => resolve(new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength)));
     const timer = setTimeout(() => done(() => reject(new Error("the kernel does not answer: run the cell"))), PATIENCE);
     widget.on("msg:custom", heard);
     widget.send({ ask: "weights" });

@@ -33,10 +33,20 @@ export function columnsOf(x, first, count) {
 }
 
 /** @param {Matrix} a @param {Matrix} b @returns {Matrix} */
-export const sum = (a, b) => matrix(a.rows, a.columns, a.data.map((value, i) => value + b.data[i]));
+export const sum = (a, b) =>
+  matrix(
+    a.rows,
+    a.columns,
+    a.data.map((value, i) => value + b.data[i]),
+  );
 
 /** @param {Matrix} x @param {number} factor @returns {Matrix} */
-export const times = (x, factor) => matrix(x.rows, x.columns, x.data.map((value) => value * factor));
+export const times = (x, factor) =>
+  matrix(
+    x.rows,
+    x.columns,
+    x.data.map((value) => value * factor),
+  );
 
 /**
  * A Bᵀ: every row of A times every row of B, (m, k) and (n, k) give (m, n).
@@ -46,7 +56,8 @@ export function timesTransposed(a, b) {
   const product = matrix(a.rows, b.rows);
   const x = new Float64Array(a.data); // the processor multiplies doubles: made such once, and not at each use
   const fives = a.rows - (a.rows % 5);
-  for (let j = 0; j < b.rows; j += 2) { // outside, because B may be large: each of its rows is fetched once
+  for (let j = 0; j < b.rows; j += 2) {
+    // outside, because B may be large: each of its rows is fetched once
     const next = Math.min(j + 1, b.rows - 1); // where their number is odd, the last one twice
     for (let i = 0; i < fives; i += 5) fiveRows(x, i, b, j, next, product);
     for (let i = fives; i < a.rows; i += 1) oneRow(x, i, b, j, next, product);
@@ -129,7 +140,6 @@ export function product(a, b) {
 /** x Wᵀ + b, as torch.nn.Linear: W has a row for each output. @param {Matrix} x @returns {Matrix} */
 export function linear(x, { weight, bias }) {
   const y = timesTransposed(x, weight);
-  if (bias)
-    for (let i = 0; i < y.rows; i += 1) rowOf(y, i).forEach((_, j, row) => (row[j] += bias.data[j]));
+  if (bias) for (let i = 0; i < y.rows; i += 1) rowOf(y, i).forEach((_, j, row) => (row[j] += bias.data[j]));
   return y;
 }

@@ -13,7 +13,7 @@ export function readSafetensors(bytes, expected) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const length = Number(view.getBigUint64(0, true));
   const { __metadata__: metadata = {}, ...places } = JSON.parse(
-    new TextDecoder().decode(bytes.subarray(8, 8 + length))
+    new TextDecoder().decode(bytes.subarray(8, 8 + length)),
   );
   const numbers = ({ dtype, data_offsets: [from, to] }) =>
     READERS[dtype](bytes.slice(8 + length + from, 8 + length + to));

@@ -22,7 +22,13 @@ export function possible(logits) {
 
 /** Probabilities of the next word. @param {Float32Array} logits @param {number}[temperature] */
 export function probabilities(logits, temperature = 1) {
-  return softmaxRows(matrix(1, logits.length, logits.map((score) => score / temperature))).data;
+  return softmaxRows(
+    matrix(
+      1,
+      logits.length,
+      logits.map((score) => score / temperature),
+    ),
+  ).data;
 }
 
 const likeliest = (scores) => scores.reduce((best, value, id) => (value > scores[best] ? id : best), 0);
@@ -35,10 +41,7 @@ const likeliest = (scores) => scores.reduce((best, value, id) => (value > scores
 export function greedySearch(model, source, options = {}) {
   const { changes = {}, begun = [BOS], choose = likeliest, temperature = 1 } = options;
   const { memory = encode(model, source, { changes }), cache = startCache(model) } = options;
-  const [ids, steps] = [
-    [...begun],
-    []
-  ];
+  const [ids, steps] = [[...begun], []];
   while (ids.length < limitOf(model, source) && ids.at(-1) !== EOS) {
     steps.push(probabilities(nextLogits(model, ids, memory, changes, cache), temperature));
     ids.push(choose(steps.at(-1)));
@@ -98,10 +101,16 @@ export function* beamSteps(model, source, options = {}) {
   const known = begun.slice(0, -1);
   if (known.length) decode(model, known, memory, { changes, cache });
   let beam = [{ ids: begun, logProb: 0, rows: new Set(known.keys()) }];
-  for (let length = begun.length + 1;; length += 1) {
+  for (let length = begun.length + 1; ; length += 1) {
     const candidates = continuations(model, beam, memory, changes, cache, 2 * size);
-    candidates.slice(0, size).filter(({ ids }) => ids.at(-1) === EOS).forEach(finish);
-    beam = candidates.slice(0, 2 * size).filter(({ ids }) => ids.at(-1) !== EOS).slice(0, size);
+    candidates
+      .slice(0, size)
+      .filter(({ ids }) => ids.at(-1) === EOS)
+      .forEach(finish);
+    beam = candidates
+      .slice(0, 2 * size)
+      .filter(({ ids }) => ids.at(-1) !== EOS)
+      .slice(0, size);
     if (!beam.length) return ended;
     if (length >= limit) {
       if (!ended.length) beam.forEach(finish);
@@ -116,12 +125,12 @@ export function* beamSteps(model, source, options = {}) {
 /** The best few words after each partial answer, all read at once: best first. */
 function continuations(model, beam, memory, changes, cache, count) {
   beam.forEach(({ rows }, i) => rows.add(cache.length + i));
-  const logits = decode(model, beam.map(({ ids }) => ids.at(-1)), memory, {
-    changes,
-    cache,
-    positions: beam.map(({ ids }) => ids.length - 1),
-    mayLook: (i, j) => beam[i].rows.has(j),
-  });
+  const logits = decode(
+    model,
+    beam.map(({ ids }) => ids.at(-1)),
+    memory,
+    { changes, cache, positions: beam.map(({ ids }) => ids.length - 1), mayLook: (i, j) => beam[i].rows.has(j) },
+  );
   const all = beam.flatMap(({ ids, logProb, rows }, i) => {
     const scores = possible(rowOf(logits, i));
     const total = logSumOfPowers(scores);

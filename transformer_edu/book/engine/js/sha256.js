@@ -8,8 +8,7 @@ const START = Uint32Array.from(PRIMES.slice(0, 8), (prime) => bitsOf(Math.sqrt(p
 const turned = (word, by) => (word >>> by) | (word << (32 - by));
 
 function divides(n) {
-  for (let i = 2; i * i <= n; i += 1)
-    if (n % i === 0) return false;
+  for (let i = 2; i * i <= n; i += 1) if (n % i === 0) return false;
   return true;
 }
 

@@ -25,8 +25,11 @@ export function wordTokenizer(words) {
   const ids = new Map(all.map((word, id) => [word, id]));
   return {
     size: all.length,
-    encode: (text) => wordsOf(text).map((word) => (SPECIALS.includes(word) ? UNK : ids.get(word) ?? UNK)),
-    decode: (written) => untilEnd(written).map((id) => all[id]).join(" "),
+    encode: (text) => wordsOf(text).map((word) => (SPECIALS.includes(word) ? UNK : (ids.get(word) ?? UNK))),
+    decode: (written) =>
+      untilEnd(written)
+        .map((id) => all[id])
+        .join(" "),
     token: (id) => all[id],
   };
 }
@@ -85,8 +88,10 @@ export function bytePairTokenizer({ vocab, merges }) {
         return known.get(word);
       });
     },
-    decode: (written) => new TextDecoder("utf-8", { ignoreBOM: true })
-      .decode(bytesOf(untilEnd(written).filter((id) => id >= SPECIALS.length))).replace(/^ /, ""),
+    decode: (written) =>
+      new TextDecoder("utf-8", { ignoreBOM: true })
+        .decode(bytesOf(untilEnd(written).filter((id) => id >= SPECIALS.length)))
+        .replace(/^ /, ""),
     token(id) {
       if (id < SPECIALS.length) return SPECIALS[id];
       const raw = bytesOf([id]);

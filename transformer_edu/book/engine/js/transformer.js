@@ -26,7 +26,8 @@ export function readModel(bytes, checksum) {
   if (header.family === "GPT") {
     model.config.norm = "pre";
     model.projection = { linear: model.embedding };
-  } else if (model.config.tie_embeddings !== "none") { // one table with several uses is in the file once
+  } else if (model.config.tie_embeddings !== "none") {
+    // one table with several uses is in the file once
     model.target_embedding ??= model.source_embedding;
     model.projection = { linear: model.target_embedding.lookup };
   }
@@ -59,7 +60,8 @@ export function decode(model, target, memory, options = {}) {
   const positions = changes.target_positions ?? options.positions ?? target.map((_, i) => offset + i);
   const x = begin(model, "decoder", model.target_embedding, target, positions, record);
   const vectors = stack(model, "decoder", x, { changes, record, offset, mayLook }, (part, y, at, i) =>
-    decoderLayer(part, y, memory, at, cache.layers[i]));
+    decoderLayer(part, y, memory, at, cache.layers[i]),
+  );
   return scored(model, vectors, record);
 }
 
@@ -76,8 +78,11 @@ export function write(model, ids, { changes = {}, record = null, cache = startCa
   const places = ids.map((_, i) => offset + i);
   const x = sum(lookUp(ids, model.embedding.weight), lookUp(places, model.positional_encoding.table));
   const at = { changes, record, offset, mayLook: causal({ changes, offset }) };
-  return scored(model, stack(model, "decoder", x, at, (part, y, here, i) =>
-    encoderLayer(part, y, here, cache.layers[i])), record);
+  return scored(
+    model,
+    stack(model, "decoder", x, at, (part, y, here, i) => encoderLayer(part, y, here, cache.layers[i])),
+    record,
+  );
 }
 
 function scored(model, vectors, record) {
@@ -111,10 +116,7 @@ export function cutCache(cache, length) {
 function begin(model, side, table, ids, positions, record) {
   const words = embed(ids, table.lookup);
   const x = positions === "off" ? words : sum(words, positionalEncoding(positions, model.config.d_model));
-  if (record) Object.assign(record.activations, {
-    [`${side}.embedding`]: words,
-    [`${side}.positional`]: x
-  });
+  if (record) Object.assign(record.activations, { [`${side}.embedding`]: words, [`${side}.positional`]: x });
   return x;
 }
 

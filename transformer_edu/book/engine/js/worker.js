@@ -31,8 +31,9 @@ export async function inWorker(bytes, checksum, work) {
   };
   const own = bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice();
   try {
-    await new Promise((resolve, reject) => send({ bytes: own, checksum }, [own.buffer], ({ trouble }) =>
-      trouble ? reject(new Error(trouble)) : resolve()));
+    await new Promise((resolve, reject) =>
+      send({ bytes: own, checksum }, [own.buffer], ({ trouble }) => (trouble ? reject(new Error(trouble)) : resolve())),
+    );
   } catch (error) {
     worker.terminate();
     throw error;

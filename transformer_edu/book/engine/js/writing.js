@@ -1,4 +1,4 @@
-import { matrix, rowOf } from "./matrix.js";
+import { rowOf } from "./matrix.js";
 import { probabilities } from "./search.js";
 import { cutCache, startCache, write } from "./transformer.js";
 
@@ -85,8 +85,10 @@ export function countLeftIn(chances, { topK = null, topP = 1, minP = 0 }) {
 }
 
 /** The ids of all tokens that can come, the most probable first. @param {Float32Array} logits */
-export const byProbability = (logits) => Array.from(logits.keys()).filter((id) => logits[id] > -Infinity)
-  .sort((a, b) => logits[b] - logits[a]);
+export const byProbability = (logits) =>
+  Array.from(logits.keys())
+    .filter((id) => logits[id] > -Infinity)
+    .sort((a, b) => logits[b] - logits[a]);
 
 /**
  * The probabilities to draw from: softmax(logits / temperature), the unlikely tokens left out, summing to one.
@@ -97,7 +99,13 @@ export const byProbability = (logits) => Array.from(logits.keys()).filter((id) =
 export function samplingProbabilities(logits, { temperature = 1, ...filters }) {
   const order = byProbability(logits);
   const chances = probabilities(logits, temperature);
-  const left = order.slice(0, countLeftIn(order.map((id) => chances[id]), filters));
+  const left = order.slice(
+    0,
+    countLeftIn(
+      order.map((id) => chances[id]),
+      filters,
+    ),
+  );
   const total = left.reduce((sum, id) => sum + chances[id], 0);
   const drawnFrom = new Float32Array(logits.length);
   left.forEach((id) => (drawnFrom[id] = chances[id] / total));

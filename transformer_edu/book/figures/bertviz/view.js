@@ -3,7 +3,16 @@
 
 /** Ten colours with a contrast of 3 : 1 or more on white and on the dark page. */
 const PALETTE = [
-  "#2f7ed8", "#c96a12", "#12917a", "#b05fb8", "#8a7d1e", "#d1495b", "#4a8fa8", "#8a6fd6", "#a8704a", "#7d848b",
+  "#2f7ed8",
+  "#c96a12",
+  "#12917a",
+  "#b05fb8",
+  "#8a7d1e",
+  "#d1495b",
+  "#4a8fa8",
+  "#8a6fd6",
+  "#a8704a",
+  "#7d848b",
 ];
 const GLOBALS = { jquery: "jQuery", d3: "d3" };
 
@@ -12,11 +21,7 @@ function library(name, address) {
   const own = document.querySelector('meta[name="bertviz-libraries"]');
   const amd = globalThis.requirejs;
   if (!own && typeof amd === "function" && amd.config) {
-    amd.config({
-      paths: {
-        [name]: address
-      }
-    });
+    amd.config({ paths: { [name]: address } });
     return new Promise((found, failed) => amd([name], found, failed));
   }
   const loading = (globalThis.transformerBertviz ??= {});
@@ -24,7 +29,10 @@ function library(name, address) {
     const script = document.createElement("script");
     script.src = `${own ? own.content + name : address}.js`;
     script.onload = () => found(globalThis[GLOBALS[name]]);
-    script.onerror = () => (delete loading[name], failed(new Error(`${script.src} did not load`)));
+    script.onerror = () => {
+      delete loading[name];
+      failed(new Error(`${script.src} did not load`));
+    };
     document.head.append(script);
   }));
 }
@@ -39,7 +47,9 @@ function element(tag, properties, ...children) {
 /** A named menu whose first entry has the value -1. */
 function menu(label, entries) {
   const list = element(
-    "select", {}, ...entries.map((entry, index) => element("option", { value: index - 1, textContent: entry }))
+    "select",
+    {},
+    ...entries.map((entry, index) => element("option", { value: index - 1, textContent: entry })),
   );
   keepKeys(list);
   return { list, box: element("label", {}, label, list) };
@@ -73,27 +83,33 @@ class Frame {
     this.words = this.figure.querySelector(".bv-words");
   }
 
-  get svg() { return this.box.querySelector("svg"); }
-  get data() { return this.params.attention[this.root.querySelector("#filter")?.value ?? this.params.default_filter]; }
-  get kind() { return this.data.name; }
+  get svg() {
+    return this.box.querySelector("svg");
+  }
+  get data() {
+    return this.params.attention[this.root.querySelector("#filter")?.value ?? this.params.default_filter];
+  }
+  get kind() {
+    return this.data.name;
+  }
 
   /** Let the drawing scale with the column, no smaller than `narrowest` pixels; below that it scrolls in its box. */
   size(left, top, width, height, narrowest, widest) {
-    for (const [key, value] of Object.entries({
-        viewBox: `${left} ${top} ${width} ${height}`,
-        width,
-        height,
-      })) this.svg.setAttribute(key, value);
-    Object.assign(
-      this.svg.style, { width: "100%", minWidth: `${narrowest}px`, maxWidth: `${widest}px`, height: "auto" }
-    );
+    for (const [key, value] of Object.entries({ viewBox: `${left} ${top} ${width} ${height}`, width, height }))
+      this.svg.setAttribute(key, value);
+    Object.assign(this.svg.style, {
+      width: "100%",
+      minWidth: `${narrowest}px`,
+      maxWidth: `${widest}px`,
+      height: "auto",
+    });
     const update = () => {
       const scrolls = this.box.scrollWidth > this.box.clientWidth + 1;
       for (const [key, value] of [
-          ["tabindex", "0"],
-          ["role", "group"],
-          ["aria-label", "Picture, scrolls sideways"]
-        ]) {
+        ["tabindex", "0"],
+        ["role", "group"],
+        ["aria-label", "Picture, scrolls sideways"],
+      ]) {
         if (scrolls) this.box.setAttribute(key, value);
         else this.box.removeAttribute(key);
       }
@@ -122,7 +138,8 @@ class HeadView extends Frame {
     this.wordPlace = element("span", {});
     this.controls.append(this.wordPlace, row);
     this.root.addEventListener(
-      "change", (event) => event.target.matches("#layer, #filter") && this.drawn(event.target)
+      "change",
+      (event) => event.target.matches("#layer, #filter") && this.drawn(event.target),
     );
     this.drawn(null);
   }
@@ -146,9 +163,8 @@ class HeadView extends Frame {
       top = 28;
     const wide = right - left;
     this.size(left, top, wide, parseFloat(this.svg.getAttribute("height")) - top, 320, wide * 1.25);
-    for (const side of this.svg.querySelectorAll("#left, #right")) side.addEventListener(
-      "mouseleave", () => this.point()
-    );
+    for (const side of this.svg.querySelectorAll("#left, #right"))
+      side.addEventListener("mouseleave", () => this.point());
     this.refresh();
   }
 
@@ -172,9 +188,10 @@ class HeadView extends Frame {
   }
 
   refresh() {
-    this.boxes.forEach((box, index) => (
-      box.checked = this.squares.children[index].getAttribute("fill") === PALETTE[index % PALETTE.length]
-    ));
+    this.boxes.forEach(
+      (box, index) =>
+        (box.checked = this.squares.children[index].getAttribute("fill") === PALETTE[index % PALETTE.length]),
+    );
     this.svg.querySelector("#left").dispatchEvent(new MouseEvent("mouseleave"));
     const layer = this.root.querySelector("#layer");
     const shown = this.boxes.flatMap((box, index) => (box.checked ? [index] : []));
@@ -183,7 +200,8 @@ class HeadView extends Frame {
   }
 
   sentence(heads, shown) {
-    const { left_text: left, right_text: right } = this.data, word = Number(this.word.list.value);
+    const { left_text: left, right_text: right } = this.data,
+      word = Number(this.word.list.value);
     if (word < 0) {
       return "Left: the word that looks. Right: what it looks at. The stronger the line, the larger the weight.";
     }
@@ -199,8 +217,8 @@ class HeadView extends Frame {
 /** bertviz's model view: a menu in place of clicking on a small picture. */
 class ModelView extends Frame {
   start() {
-    const names = this.params.include_layers.flatMap(
-      (layer) => this.params.include_heads.map((head) => `layer ${layer}, head ${head}`)
+    const names = this.params.include_layers.flatMap((layer) =>
+      this.params.include_heads.map((head) => `layer ${layer}, head ${head}`),
     );
     this.closer = menu("enlarge", ["none", ...names]);
     this.closer.list.addEventListener("change", () => this.enlarge(Number(this.closer.list.value)));
@@ -209,7 +227,9 @@ class ModelView extends Frame {
     this.drawn();
   }
 
-  get headCount() { return this.params.include_heads.length; }
+  get headCount() {
+    return this.params.include_heads.length;
+  }
 
   thumbnail(index) {
     return this.svg.querySelector(`#attn_background_${Math.floor(index / this.headCount)}_${index % this.headCount}`);
@@ -218,7 +238,7 @@ class ModelView extends Frame {
   /** After bertviz has drawn anew. */
   drawn() {
     const edges = [...this.svg.querySelectorAll(".attn_background")].map(
-      (frame) => frame.x.baseVal.value + frame.width.baseVal.value
+      (frame) => frame.x.baseVal.value + frame.width.baseVal.value,
     );
     this.right = Math.ceil(Math.max(...edges)) + 2;
     this.size(0, 0, this.right, Number(this.svg.getAttribute("height")), this.right * 0.95, this.right);
@@ -250,9 +270,8 @@ class ModelView extends Frame {
     let left = frame.x.baseVal.value;
     if (left + width + 2 > this.right) {
       const place = Math.max(2, this.thumbnail(index).x.baseVal.value + 8 - width);
-      for (const part of this.svg.querySelectorAll(".detail")) part.setAttribute(
-        "transform", `translate(${place - left})`
-      );
+      for (const part of this.svg.querySelectorAll(".detail"))
+        part.setAttribute("transform", `translate(${place - left})`);
       left = place;
     }
     this.box.scrollLeft = (left * this.svg.clientWidth) / this.right - 8;
@@ -264,7 +283,7 @@ class ModelView extends Frame {
     if (index < 0) {
       this.say(
         "Each small picture is one head, each row of pictures one layer. Lines run from the word that looks (left) " +
-        "to what it looks at.",
+          "to what it looks at.",
         this.kind,
       );
       return;
@@ -279,6 +298,7 @@ class ModelView extends Frame {
 }
 
 /** Draw with bertviz's own script, then put the controls beside it. */
+// biome-ignore lint/correctness/noUnusedVariables: what is written behind this file calls it
 function start(view, draw) {
   const frame = view.kind === "head" ? new HeadView(view) : new ModelView(view);
   let addresses = {};
@@ -293,7 +313,8 @@ function start(view, draw) {
       frame.figure.dataset.ready = "true";
     } catch (error) {
       frame.figure.dataset.ready = "failed";
-      frame.box.textContent = "The picture could not be drawn: bertviz takes two libraries from the network, and " +
+      frame.box.textContent =
+        "The picture could not be drawn: bertviz takes two libraries from the network, and " +
         `${error.message}. The published book shows it offline.`;
     }
   };

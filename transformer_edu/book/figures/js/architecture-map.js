@@ -1,11 +1,44 @@
 import * as engine from "../../engine/js/engine.js";
-import { asToken, bold, button, choice, clamp, cividis, css, div, diverging, dot, fill, format, frame, gliding, h,
-  matrixGrid, modelOf, paragraph, player, readable, sentenceLine, setOff, span, store, whole } from "./core.js";
+import {
+  asToken,
+  bold,
+  button,
+  choice,
+  cividis,
+  clamp,
+  css,
+  div,
+  diverging,
+  dot,
+  fill,
+  format,
+  frame,
+  gliding,
+  h,
+  matrixGrid,
+  modelOf,
+  paragraph,
+  player,
+  readable,
+  sentenceLine,
+  setOff,
+  span,
+  store,
+  whole,
+} from "./core.js";
 import { blockOf, describe, LAYERS, pathOf, split, steps } from "./parts/blocks.js";
 import { drawing } from "./parts/drawing.js";
 
-const TRAITS = ["sentence", "trace", "block", "source_token", "target_token", "source_name", "target_name", "line",
-  "model_file"
+const TRAITS = [
+  "sentence",
+  "trace",
+  "block",
+  "source_token",
+  "target_token",
+  "source_name",
+  "target_name",
+  "line",
+  "model_file",
 ];
 const LIKELY = 5; // words with their scores and probabilities
 const SCALE = 3; // activations beyond ±3 get the strongest colour
@@ -68,7 +101,10 @@ function keysOf(block, trace) {
 /** "black 0.98, cat 0.01": the mean of the heads, strongest first. */
 function looks(rows, keys) {
   const mean = keys.map((word, j) => [word, rows.reduce((sum, row) => sum + row[j], 0) / rows.length]);
-  const ranked = mean.filter(([, weight]) => weight >= SHOWN).sort((a, b) => b[1] - a[1]).slice(0, 3);
+  const ranked = mean
+    .filter(([, weight]) => weight >= SHOWN)
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, 3);
   return ranked.flatMap(([word, weight], i) => [i ? ", " : "", span("te-nowrap", quoted(word), ` ${format(weight)}`)]);
 }
 
@@ -85,33 +121,51 @@ function followed(block, state, path) {
   if (attends) {
     const rows = trace.weights[block].map((head) => head[at]);
     return [
-      ...(reads ? [quoted(word)] : ["To write ", quoted(word), ", this layer"]), " looks at ",
-      ...looks(rows, keysOf(block, trace)), ` (mean of the ${rows.length} heads).`,
+      ...(reads ? [quoted(word)] : ["To write ", quoted(word), ", this layer"]),
+      " looks at ",
+      ...looks(rows, keysOf(block, trace)),
+      ` (mean of the ${rows.length} heads).`,
     ];
   }
-  if (part === "embedding") return reads
-    ? [quoted(word), " is looked up: its numbers are the outlined row."]
-    : [
-      at ? "The word just written, " : "The begin token, ", quoted(input),
-      ", is looked up. Its row has to become the next word, ", quoted(word), ".",
+  if (part === "embedding")
+    return reads
+      ? [quoted(word), " is looked up: its numbers are the outlined row."]
+      : [
+          at ? "The word just written, " : "The begin token, ",
+          quoted(input),
+          ", is looked up. Its row has to become the next word, ",
+          quoted(word),
+          ".",
+        ];
+  if (part === "positional")
+    return [
+      quoted(reads ? word : input),
+      ` stands at position ${at} (counted from 0) and gets that position’s pattern.`,
     ];
-  if (part === "positional") return [
-    quoted(reads ? word : input), ` stands at position ${at} (counted from 0) and gets that position’s pattern.`,
-  ];
-  if (part === "feed_forward") return [
-    "For ", ...who, " numbers with an RMS of ", rms(row(block)), " come out, made from its own row alone.",
-  ];
+  if (part === "feed_forward")
+    return ["For ", ...who, " numbers with an RMS of ", rms(row(block)), " come out, made from its own row alone."];
   if (part.startsWith("after")) {
     const here = path.indexOf(block);
     const [into, added, after] = [path[here - 2], path[here - 1], block].map((name) => rms(row(name)));
     return [
-      ...who, ": numbers with an RMS (root mean square) of ", into, " went in, of ", added, " were added, of ", after,
+      ...who,
+      ": numbers with an RMS (root mean square) of ",
+      into,
+      " went in, of ",
+      added,
+      " were added, of ",
+      after,
       " came out of the norm.",
     ];
   }
   const [best, score, probability] = trace.candidates[at][0];
   return [
-    "After ", quoted(input), " the ", block === "logits" ? "highest score" : "likeliest word", " is ", quoted(best),
+    "After ",
+    quoted(input),
+    " the ",
+    block === "logits" ? "highest score" : "likeliest word",
+    " is ",
+    quoted(best),
     `, ${format(block === "logits" ? score : probability)}.`,
   ];
 }
@@ -144,7 +198,7 @@ function heatmap(label, rows, width, onRow) {
     class: "te-am-rows",
     value: 0,
     onChange: onRow,
-    options: rows.map((row, i) => ({ value: i, content: [row] }))
+    options: rows.map((row, i) => ({ value: i, content: [row] })),
   });
   const readout = span("te-term");
   const cells = div("te-am-cells", canvas, mark);
@@ -156,9 +210,7 @@ function heatmap(label, rows, width, onRow) {
     canvas.getContext("2d").putImageData(picture, 0, 0);
   });
   picture.data.fill(255);
-  let [values, last] = [
-    [], null
-  ];
+  let [values, last] = [[], null];
   const read = (row, column) => {
     last = [row, column];
     fill(readout, bold(rows[row]), `, number ${column}: `, bold(format(values[row][column])));
@@ -180,8 +232,12 @@ function heatmap(label, rows, width, onRow) {
       paint.to(values.flat());
       words.set(row);
       mark.style.transform = `translateY(${100 * row}%)`;
-      canvas.setAttribute("aria-label", `${rows.length} rows of ${width} numbers, from ${
-        format(Math.min(...values.flat()))} to ${format(Math.max(...values.flat()))}`);
+      canvas.setAttribute(
+        "aria-label",
+        `${rows.length} rows of ${width} numbers, from ${format(
+          Math.min(...values.flat()),
+        )} to ${format(Math.max(...values.flat()))}`,
+      );
       if (last) read(...last);
       else fill(readout, `${rows.length} × ${width} numbers`, sign(-1), "below 0", sign(1), "above");
     },
@@ -200,16 +256,23 @@ function weightsTable(block, trace) {
   });
   const hides = block.startsWith("decoder") && block.endsWith("self");
   return {
-    element: div("", heading("Where it looks", span("te-term", "each head’s weights sum to 1")),
-      div("te-am-weights", grid.element)),
+    element: div(
+      "",
+      heading("Where it looks", span("te-term", "each head’s weights sum to 1")),
+      div("te-am-weights", grid.element),
+    ),
     update(heads, row) {
       grid.update(heads, { decimals: 2, colour: cividis, quiet: 0.005 });
-      if (hides) grid.element.querySelectorAll(".te-cell").forEach((cell) => {
-        if (Number(cell.dataset.column) <= row) return;
-        cell.classList.replace("te-coloured", "te-blocked");
-        cell.style.background = "";
-        cell.setAttribute("aria-label", cell.getAttribute("aria-label").replace(/:[^:]*$/, ": hidden by the mask, 0"));
-      });
+      if (hides)
+        grid.element.querySelectorAll(".te-cell").forEach((cell) => {
+          if (Number(cell.dataset.column) <= row) return;
+          cell.classList.replace("te-coloured", "te-blocked");
+          cell.style.background = "";
+          cell.setAttribute(
+            "aria-label",
+            cell.getAttribute("aria-label").replace(/:[^:]*$/, ": hidden by the mask, 0"),
+          );
+        });
     },
   };
 }
@@ -221,14 +284,22 @@ function candidates(block, trace, at) {
   const longest = block === "logits" ? Math.max(...found.map((one) => Math.abs(one[1])), 1e-9) : 1;
   const rest = 1 - found.reduce((sum, one) => sum + one[2], 0);
   const others = trace.sizes.target_vocab_size - found.length;
-  const bar = (share) => h("span", { class: "te-am-bar", "aria-hidden": "true" },
-    h("i", { style: { width: `${100 * share}%` } }));
-  return div("te-am-best", ...found.flatMap((one) => [
-    span("", readable(one[0])), bar(Math.abs(one[index]) / longest),
-    h("span", { dataset: { candidate: one[0], value: one[index] } }, format(one[index], decimals)),
-  ]), span("te-note te-am-rest", block === "softmax"
-    ? `The other ${others} words together: ${format(Math.max(rest, 0), 4)}`
-    : `The other ${others} words score less.`));
+  const bar = (share) =>
+    h("span", { class: "te-am-bar", "aria-hidden": "true" }, h("i", { style: { width: `${100 * share}%` } }));
+  return div(
+    "te-am-best",
+    ...found.flatMap((one) => [
+      span("", readable(one[0])),
+      bar(Math.abs(one[index]) / longest),
+      h("span", { dataset: { candidate: one[0], value: one[index] } }, format(one[index], decimals)),
+    ]),
+    span(
+      "te-note te-am-rest",
+      block === "softmax"
+        ? `The other ${others} words together: ${format(Math.max(rest, 0), 4)}`
+        : `The other ${others} words score less.`,
+    ),
+  );
 }
 
 function render({ model: widget, el }) {
@@ -262,9 +333,7 @@ function render({ model: widget, el }) {
   const open = (block) => block !== state.block && set({ block });
   const at = () => path.indexOf(state.block);
   const walk = (by) => open(path[clamp(at() + by, 0, path.length - 1)]);
-  const follow = (name, row) => row !== state[name] && set(Object.fromEntries([
-    [name, row]
-  ]));
+  const follow = (name, row) => row !== state[name] && set(Object.fromEntries([[name, row]]));
   const link = (number) => keep(`chapter ${number}`, () => chapterLink(el, number));
 
   function set(changes) {
@@ -277,7 +346,7 @@ function render({ model: widget, el }) {
     const { words, wrong } = line.read(state.sentence);
     const key = words.join(" ");
     if (wrong || key === computed) return wrong;
-    if (running.model)[trace, computed] = [traceOf(running.model, words, state.line.most, begun.trace), key];
+    if (running.model) [trace, computed] = [traceOf(running.model, words, state.line.most, begun.trace), key];
     else if (key === begun.trace.source_tokens.join(" ")) trace = begun.trace;
     return null;
   }
@@ -316,8 +385,14 @@ function render({ model: widget, el }) {
   const inLayers = LAYERS.encoder.length + LAYERS.decoder.length;
   const own = h("b", { dataset: { parameters: "" } });
   const all = h("b", { dataset: { total: "", value: total } }, whole(total));
-  fill(corner, all, " learned numbers, ", own, " in this box. ",
-    `${inLayers + 6} boxes, ${inLayers} of them in each of ${sizes.num_layers} layers: ${path.length} steps.`);
+  fill(
+    corner,
+    all,
+    " learned numbers, ",
+    own,
+    " in this box. ",
+    `${inLayers + 6} boxes, ${inLayers} of them in each of ${sizes.num_layers} layers: ${path.length} steps.`,
+  );
   figure.stage.style.setProperty("--panel", `${sizes.num_heads * 20 + 262}px`);
 
   /** What comes out of the block, and where an attention looks. */
@@ -334,7 +409,10 @@ function render({ model: widget, el }) {
     heat.update(trace.activations[block], now[name]);
     if (!attends) return [heat.element];
     const table = keep(`${stack} ${part}`, () => weightsTable(block, trace));
-    table.update(trace.weights[block].map((head) => head[now[name]]), now[name]);
+    table.update(
+      trace.weights[block].map((head) => head[now[name]]),
+      now[name],
+    );
     return [heat.element, table.element];
   }
 
@@ -352,8 +430,10 @@ function render({ model: widget, el }) {
     setOff(previous, at() === 0);
     setOff(next, at() === path.length - 1);
     counter.textContent = `step ${at() + 1} of ${path.length}`;
-    figure.says(`In ${path.length} steps from ${state.source_name} words to the next ${state.target_name} word: `,
-      asToken(readable(trace.candidates[now.target_token][0][0])));
+    figure.says(
+      `In ${path.length} steps from ${state.source_name} words to the next ${state.target_name} word: `,
+      asToken(readable(trace.candidates[now.target_token][0][0])),
+    );
     fill(title, bold(told.title), span("te-term", told.place));
     fill(purpose, told.purpose);
     Object.assign(own.dataset, { parameters: state.block, value: count });
@@ -365,10 +445,19 @@ function render({ model: widget, el }) {
     const known = !place.stack || Boolean(trace.activations[state.block]);
     const instead = running.instead(wrong, !known || !isOpened);
     fill(words, ...(instead ?? followed(state.block, now, path)));
-    fill(facts, "Built in chapter ", ...told.chapters.flatMap((number, i) => [i ? ", " : "", link(number)]),
-      "; its numbers are learned in ", link(13), ". ", known && place.stack ? "The outlined row: " : "",
-      ...(known && place.stack ? trace.activations[state.block][now[rows]] : []).flatMap(
-        (value) => [h("span", { dataset: { value } }, format(value)), " "]));
+    fill(
+      facts,
+      "Built in chapter ",
+      ...told.chapters.flatMap((number, i) => [i ? ", " : "", link(number)]),
+      "; its numbers are learned in ",
+      link(13),
+      ". ",
+      known && place.stack ? "The outlined row: " : "",
+      ...(known && place.stack ? trace.activations[state.block][now[rows]] : []).flatMap((value) => [
+        h("span", { dataset: { value } }, format(value)),
+        " ",
+      ]),
+    );
     figure.tell(`${told.title}, ${told.place}. ${words.textContent}${isOpened ? "" : ` ${state.sentence}`}`);
   }
 
@@ -377,24 +466,31 @@ function render({ model: widget, el }) {
   figure.controls.append(play.element, previous, next, counter);
   draw();
   const word = trace.source_tokens[state.source_token];
-  figure.ask([{
-    ask: ["find the first block in which ", quoted(word), " hears of other words"],
-    done: () => state.block === "encoder.0.self",
-    tell: ["Only attention carries numbers from one word to another."],
-    show: () => open("encoder.0.self"),
-  }, {
-    ask: [`find where the ${state.target_name} half looks at the ${state.source_name} one`],
-    done: () => split(state.block).part === "cross",
-    tell: ["Cross-attention is the only way across."],
-    show: () => open(`decoder.${sizes.num_layers - 1}.cross`),
-  }, {
-    ask: ["find a block in which nothing is learned"],
-    done: () => parameters[state.block] === 0,
-    tell: ["The positions’ pattern and the softmax are formulas without numbers to learn."],
-    show: () => open("encoder.positional"),
-  }]);
-  figure.details("Chapters and numbers of this block", facts, paragraph("te-note",
-    "Point at a cell to read its number."));
+  figure.ask([
+    {
+      ask: ["find the first block in which ", quoted(word), " hears of other words"],
+      done: () => state.block === "encoder.0.self",
+      tell: ["Only attention carries numbers from one word to another."],
+      show: () => open("encoder.0.self"),
+    },
+    {
+      ask: [`find where the ${state.target_name} half looks at the ${state.source_name} one`],
+      done: () => split(state.block).part === "cross",
+      tell: ["Cross-attention is the only way across."],
+      show: () => open(`decoder.${sizes.num_layers - 1}.cross`),
+    },
+    {
+      ask: ["find a block in which nothing is learned"],
+      done: () => parameters[state.block] === 0,
+      tell: ["The positions’ pattern and the softmax are formulas without numbers to learn."],
+      show: () => open("encoder.positional"),
+    },
+  ]);
+  figure.details(
+    "Chapters and numbers of this block",
+    facts,
+    paragraph("te-note", "Point at a cell to read its number."),
+  );
   return state.dispose;
 }
 

@@ -1,12 +1,36 @@
 import * as engine from "../../engine/js/engine.js";
-import { bold, choice, cividis, div, eachCell, fill, format, frame, h, linkedWords, listed, mapMatrix, matrixGrid,
-  modelOf, named, paragraph, plural, readable, select, sentenceLine, span, store, sumOf, toggle,
-  VISIBLE } from "./core.js";
+import {
+  bold,
+  choice,
+  cividis,
+  div,
+  eachCell,
+  fill,
+  format,
+  frame,
+  h,
+  linkedWords,
+  listed,
+  mapMatrix,
+  matrixGrid,
+  modelOf,
+  named,
+  paragraph,
+  plural,
+  readable,
+  select,
+  sentenceLine,
+  span,
+  store,
+  sumOf,
+  toggle,
+  VISIBLE,
+} from "./core.js";
 
 const ANSWER = ["maps", "source_tokens", "target_tokens", "candidates"];
 const VIEW = ["attention", "layer", "head", "token", "key", "source_name", "target_name"];
 const TRAITS = [...ANSWER, ...VIEW, "sentence", "line", "heads", "blocked", "model_file"];
-const KINDS = { "cross": "Cross", "encoder self": "Encoder self", "decoder self": "Decoder self" };
+const KINDS = { cross: "Cross", "encoder self": "Encoder self", "decoder self": "Decoder self" };
 const BEGIN = "<bos>";
 const END = "<eos>";
 const SHARED = 0.25; // from here on a second word is looked at, too
@@ -16,7 +40,7 @@ const IN_TITLE = 7; // words of an answer in the title
 const [ROOM, LETTER, SMALL] = [340, 7.6, 6.6];
 const FITS = 6; // letters of a word beside a row of the matrix
 
-const PLACES = { "cross": "decoder cross", "encoder self": "encoder self", "decoder self": "decoder self" };
+const PLACES = { cross: "decoder cross", "encoder self": "encoder self", "decoder self": "decoder self" };
 
 const mapName = (kind, layer) => PLACES[kind].replace(" ", `.${layer}.`);
 /** This attention in all layers. */
@@ -30,8 +54,9 @@ function attentionOf(model, words, changes, most) {
     maps: Object.fromEntries(Object.entries(maps).map(([name, heads]) => [name, heads.map(engine.rowsOf)])),
     source_tokens: words,
     target_tokens: ids.slice(1).map(model.target.token),
-    candidates: ids.slice(1).map((_, i) =>
-      engine.likeliestWords(model, engine.probabilities(engine.rowOf(logits, i)), BEST)),
+    candidates: ids
+      .slice(1)
+      .map((_, i) => engine.likeliestWords(model, engine.probabilities(engine.rowOf(logits, i)), BEST)),
   };
 }
 
@@ -41,7 +66,10 @@ const textOf = ({ target_tokens: words }) => words.filter((word) => word !== END
 /** The layers that have this kind of attention. */
 function layersWith(maps, kind) {
   const pattern = new RegExp(`^${mapName(kind, "(\\d+)").replaceAll(".", "\\.")}$`);
-  return Object.keys(maps).flatMap((name) => pattern.exec(name)?.[1] ?? []).map(Number).sort((a, b) => a - b);
+  return Object.keys(maps)
+    .flatMap((name) => pattern.exec(name)?.[1] ?? [])
+    .map(Number)
+    .sort((a, b) => a - b);
 }
 
 /** Weights (q_len, k_len): of the head, or the mean of all heads. */
@@ -57,7 +85,7 @@ function weightsOf(heads, head) {
 function sides({ attention, source_tokens: source, target_tokens: target, source_name: from, target_name: to }) {
   const written = [BEGIN, ...target.slice(0, -1)];
   return {
-    "cross": {
+    cross: {
       queries: target,
       keys: source,
       above: `${from}: what it can look at`,
@@ -83,13 +111,15 @@ function sides({ attention, source_tokens: source, target_tokens: target, source
 
 /** "While it writes noir it looks at black 1.00." */
 function sentence({ queries, keys, verb }, weights, query) {
-  const ranked = keys.map((word, j) => [word, weights[j]]).filter(([, weight]) => weight >= VISIBLE).sort(
-    (a, b) => b[1] - a[1]
-  );
+  const ranked = keys
+    .map((word, j) => [word, weights[j]])
+    .filter(([, weight]) => weight >= VISIBLE)
+    .sort((a, b) => b[1] - a[1]);
   const told = ranked.length > 5 ? ranked.slice(0, 4) : ranked;
   const rest = sumOf(weights) - told.reduce((sum, [, weight]) => sum + weight, 0);
   const parts = told.flatMap(([word, weight], i) => [
-    i ? ", " : "", span("te-nowrap", named(word), ` ${format(weight)}`),
+    i ? ", " : "",
+    span("te-nowrap", named(word), ` ${format(weight)}`),
   ]);
   const start = [`While it ${verb} `, named(queries[query]), verb === "reads" ? " it looks at " : ", it looks at "];
   if (!told.length) return [...start, "nothing."];
@@ -101,8 +131,13 @@ function keepGone(buttons, words, before) {
   const same = (from) => words.findIndex((_, i) => words.at(from(i)) !== before.at(from(i)));
   const [begin, end] = [same((i) => i), same((i) => -1 - i)];
   if (begin < 0 || end < 0) return;
-  if (begin >= words.length - end) { // nothing new
-    if (buttons[begin]) buttons[begin].dataset.gone = before.slice(begin, before.length - end).map(readable).join(" ");
+  if (begin >= words.length - end) {
+    // nothing new
+    if (buttons[begin])
+      buttons[begin].dataset.gone = before
+        .slice(begin, before.length - end)
+        .map(readable)
+        .join(" ");
     return;
   }
   buttons.slice(begin, words.length - end).forEach((button, i) => {
@@ -171,10 +206,20 @@ function hatch(/** @type {HTMLElement} */ cell, why) {
 function candidateLine({ candidates, attention, target_tokens: target }, query) {
   const words = attention === "encoder self" ? undefined : candidates[query];
   if (!words) return [];
-  return ["Likeliest words: ", ...words.flatMap(([word, probability], i) => [i ? " · " : "", h("span", {
-    class: `te-nowrap te-candidate${word === target[query] ? " te-map-said" : ""}`,
-    dataset: { value: probability },
-  }, `${readable(word)} ${format(probability, 3)}`)])];
+  return [
+    "Likeliest words: ",
+    ...words.flatMap(([word, probability], i) => [
+      i ? " · " : "",
+      h(
+        "span",
+        {
+          class: `te-nowrap te-candidate${word === target[query] ? " te-map-said" : ""}`,
+          dataset: { value: probability },
+        },
+        `${readable(word)} ${format(probability, 3)}`,
+      ),
+    ]),
+  ];
 }
 
 /** Questions about the map that is open at first; those that it does not answer are left out. */
@@ -187,26 +232,32 @@ function questions(state, read, change, blocks) {
   const name = mapName(state.attention, state.layer);
   const other = state.maps[name].findIndex((head) => firstTwo(head[state.token])[0] !== usual);
   const [attention, layer, token] = [state.attention, state.layer, state.token];
-  return [example >= 0 && !divided(start.weights[state.token]) && {
-    ask: ["find a word that divides its attention between two words"],
-    done: () => divided(read().weights[read().row]),
-    tell: ["A weight is a share, not a choice: each row adds up to 1."],
-    show: () => change({ attention, layer, head: null, token: example }),
-  }, state.head === null && other >= 0 && {
-    ask: ["find a single head in which ", named(word), " looks elsewhere"],
-    done: () => {
-      const { parts, weights, row } = read();
-      const seen = parts.queries[row] === word ? weights[row] : null;
-      return state.head !== null && state.attention === attention && seen && firstTwo(seen)[0] !== usual;
+  return [
+    example >= 0 &&
+      !divided(start.weights[state.token]) && {
+        ask: ["find a word that divides its attention between two words"],
+        done: () => divided(read().weights[read().row]),
+        tell: ["A weight is a share, not a choice: each row adds up to 1."],
+        show: () => change({ attention, layer, head: null, token: example }),
+      },
+    state.head === null &&
+      other >= 0 && {
+        ask: ["find a single head in which ", named(word), " looks elsewhere"],
+        done: () => {
+          const { parts, weights, row } = read();
+          const seen = parts.queries[row] === word ? weights[row] : null;
+          return state.head !== null && state.attention === attention && seen && firstTwo(seen)[0] !== usual;
+        },
+        tell: ["Heads look at different words; the mean hides it."],
+        show: () => change({ attention, layer, head: other, token }),
+      },
+    blocks && {
+      ask: ["keep one word from looking, so that the translation changes"],
+      done: () => blocks.matters(),
+      tell: ["What it may not look at, it cannot write."],
+      show: blocks.show,
     },
-    tell: ["Heads look at different words; the mean hides it."],
-    show: () => change({ attention, layer, head: other, token }),
-  }, blocks && {
-    ask: ["keep one word from looking, so that the translation changes"],
-    done: () => blocks.matters(),
-    tell: ["What it may not look at, it cannot write."],
-    show: blocks.show,
-  }].filter(Boolean);
+  ].filter(Boolean);
 }
 
 function render({ model: widget, el }) {
@@ -216,7 +267,8 @@ function render({ model: widget, el }) {
     name: "attention-map",
     label: "Where the model looks",
     says: [""],
-    invite: runs ? ["choose another French word. Then type another sentence, or keep a word from looking."]
+    invite: runs
+      ? ["choose another French word. Then type another sentence, or keep a word from looking."]
       : ["choose another word below, or point at a row of numbers. The thicker a line, the more attention."],
   });
   const running = runs ? modelOf(figure.root, () => engine.loadModel(widget, state.model_file), draw) : null;
@@ -227,28 +279,36 @@ function render({ model: widget, el }) {
     whole = answer, // with nothing taken away
     hovered = null,
     [builtWords, builtLists] = ["", ""],
-    parts, picture, matrix, lists;
+    parts,
+    picture,
+    matrix,
+    lists;
 
   const first = { ...opened(), sentence: state.sentence, token: state.token };
-  const line = runs ? sentenceLine({
-    opened: first.source_tokens,
-    ...state.line,
-    wordsOf: engine.wordsOf,
-    onChange: (sentence) => change({ sentence, blocked: [], key: null }),
-    onAgain: () => startAgain({}),
-  }) : null;
+  const line = runs
+    ? sentenceLine({
+        opened: first.source_tokens,
+        ...state.line,
+        wordsOf: engine.wordsOf,
+        onChange: (sentence) => change({ sentence, blocked: [], key: null }),
+        onAgain: () => startAgain({}),
+      })
+    : null;
   const pictureBox = div();
   const words = h("p", { class: "te-sentence te-words" });
   const remark = paragraph("te-note");
   const likely = paragraph("te-note te-candidates");
   const caption = div("te-caption", bold("weights"), span("", "a row for each word"));
   const matrixBox = div("te-map-matrix");
-  const kindList = kinds.length > 1 ? choice({
-    label: "Which attention",
-    value: state.attention,
-    onChange: (attention) => change({ attention, key: null }),
-    options: kinds.map((kind) => ({ value: kind, content: [KINDS[kind]] })),
-  }) : null;
+  const kindList =
+    kinds.length > 1
+      ? choice({
+          label: "Which attention",
+          value: state.attention,
+          onChange: (attention) => change({ attention, key: null }),
+          options: kinds.map((kind) => ({ value: kind, content: [KINDS[kind]] })),
+        })
+      : null;
   const layerBox = div(),
     headBox = div();
   const how = select({
@@ -257,10 +317,8 @@ function render({ model: widget, el }) {
     options: [
       ["", "as trained"],
       ["off", "off"],
-      ["uniform", "look at all alike"]
-    ].map(
-      ([value, label]) => ({ value, label })
-    ),
+      ["uniform", "look at all alike"],
+    ].map(([value, label]) => ({ value, label })),
     onChange: (kind) => {
       const heads = Object.fromEntries(Object.entries(state.heads).filter(([name]) => !headsShown().includes(name)));
       change({ heads: kind ? { ...heads, ...Object.fromEntries(headsShown().map((name) => [name, kind])) } : heads });
@@ -294,15 +352,14 @@ function render({ model: widget, el }) {
     const others = state.blocked.filter(([name, i, j]) => name !== road || i !== query || j !== key);
     return { key, blocked: on ? [...others, [road, query, key]] : others };
   }
-  const blockedHere = () => state.blocked.filter(([road]) => road === roadOf(state.attention)).map(
-    ([, query, key]) => [query, key]
-  );
+  const blockedHere = () =>
+    state.blocked.filter(([road]) => road === roadOf(state.attention)).map(([, query, key]) => [query, key]);
 
   /** The chosen word, and the one of which the switch speaks: clicked, or blocked, or looked at most. */
   function pair() {
     const { weights, row } = read();
-    const may = (key) => key !== null && key < weights[row].length
-      && (state.attention !== "decoder self" || key <= row);
+    const may = (key) =>
+      key !== null && key < weights[row].length && (state.attention !== "decoder self" || key <= row);
     const gone = blockedHere().find(([query]) => query === row);
     return [row, may(state.key) ? state.key : gone ? gone[1] : firstTwo(weights[row])[0]];
   }
@@ -364,7 +421,7 @@ function render({ model: widget, el }) {
     }
     const { words, wrong } = line.read(state.sentence);
     const found = wrong ? null : answerTo(words, state.heads, state.blocked);
-    if (found)[answer, whole] = [found, answerTo(words, {}, [])];
+    if (found) [answer, whole] = [found, answerTo(words, {}, [])];
     return wrong;
   }
 
@@ -387,15 +444,17 @@ function render({ model: widget, el }) {
       chosen: state.token,
       onChoose: (token) => choose(token),
       onHover: hover,
-      onKey: (j) => (line && state.attention !== "decoder self" ? line.choose(answer.source_tokens, j)
-        : choose(firstTwo(read().weights.map((row) => row[j]))[0])),
+      onKey: (j) =>
+        line && state.attention !== "decoder self"
+          ? line.choose(answer.source_tokens, j)
+          : choose(firstTwo(read().weights.map((row) => row[j]))[0]),
     });
     const longest = (row) => Math.max(...row.map((word) => readable(word).length));
     const tooWide = (row, letter) => row.length > 8 || letter * longest(row) > ROOM / row.length;
     for (const [row, kind] of [
-        [keys, "keys"],
-        [queries, "queries"]
-      ]) {
+      [keys, "keys"],
+      [queries, "queries"],
+    ]) {
       const { classList } = picture.element.querySelector(`.te-link-${kind}`);
       classList.toggle("te-map-crowded", tooWide(row, SMALL));
       classList.toggle("te-map-small", tooWide(row, LETTER));
@@ -418,9 +477,10 @@ function render({ model: widget, el }) {
     const headList = select({
       label: "head",
       value: String(state.head),
-      options: [{ value: "null", label: `mean of ${heads.length}` }, ...heads.map(
-        (_, i) => ({ value: String(i), label: String(i + 1) })
-      )],
+      options: [
+        { value: "null", label: `mean of ${heads.length}` },
+        ...heads.map((_, i) => ({ value: String(i), label: String(i + 1) })),
+      ],
       onChange: (head) => change({ head: JSON.parse(head) }),
     });
     fill(layerBox, layers.length > 1 ? layerList.element : null);
@@ -439,8 +499,9 @@ function render({ model: widget, el }) {
     }
     const gone = [off && plural(off, "head"), state.blocked.length && plural(state.blocked.length, "look")];
     const told = listed(gone.filter(Boolean).map((one) => [one]));
-    return [...(told.length ? ["Without ", ...told] : []),
-      ...(even ? [`${told.length ? ", " : "With "}${plural(even, "head")} looking at all alike`] : [])
+    return [
+      ...(told.length ? ["Without ", ...told] : []),
+      ...(even ? [`${told.length ? ", " : "With "}${plural(even, "head")} looking at all alike`] : []),
     ];
   }
 
@@ -464,8 +525,12 @@ function render({ model: widget, el }) {
     matrix.update(weights, row, blockedHere());
     figure.rest(() => {
       fill(words, ...(running?.instead(trouble, !isOpened()) ?? sentence(parts, weights[row], row)));
-      fill(remark, ...(isChanged() && running.model
-        ? ["With all its parts: ", h("i", {}, textOf(whole).join(" ")), "."] : note(now(), row)));
+      fill(
+        remark,
+        ...(isChanged() && running.model
+          ? ["With all its parts: ", h("i", {}, textOf(whole).join(" ")), "."]
+          : note(now(), row)),
+      );
       fill(likely, ...candidateLine(now(), row));
       if (runs) drawChanges();
       if (hovered === null) tell();
@@ -484,7 +549,8 @@ function render({ model: widget, el }) {
   }
 
   function tell() {
-    const text = `${KINDS[state.attention]} attention, layer ${state.layer + 1}, ` +
+    const text =
+      `${KINDS[state.attention]} attention, layer ${state.layer + 1}, ` +
       `${state.head === null ? "mean of heads" : `head ${state.head + 1}`}. ${words.textContent}`;
     const title = isChanged() ? `${figure.root.querySelector(".te-says").textContent}. ` : "";
     figure.tell(`${isOpened() ? "" : `${textOf(answer).join(" ")}. `}${title}${text}`);
@@ -502,24 +568,34 @@ function render({ model: widget, el }) {
   }
 
   /** For the question: the first look without which something else is written. */
-  const blocks = runs && layersWith(state.maps, "cross").length && {
-    matters: () => running.model && state.blocked.length > 0 && textOf(answer).join() !== textOf(whole).join(),
-    show: () => running.whenReady(() => {
-      const weights = weightsOf(first.maps[mapName("cross", layersWith(first.maps, "cross").at(-1))], null);
-      const found = weights.map((row, i) => ["decoder.cross", i, firstTwo(row)[0]]).find((look) =>
-        textOf(answerTo(first.source_tokens, {}, [look])).join() !== textOf(first).join());
-      if (found) startAgain({ attention: "cross", token: found[1], key: found[2], blocked: [found] });
-    }),
-  };
+  const blocks = runs &&
+    layersWith(state.maps, "cross").length && {
+      matters: () => running.model && state.blocked.length > 0 && textOf(answer).join() !== textOf(whole).join(),
+      show: () =>
+        running.whenReady(() => {
+          const weights = weightsOf(first.maps[mapName("cross", layersWith(first.maps, "cross").at(-1))], null);
+          const found = weights
+            .map((row, i) => ["decoder.cross", i, firstTwo(row)[0]])
+            .find((look) => textOf(answerTo(first.source_tokens, {}, [look])).join() !== textOf(first).join());
+          if (found) startAgain({ attention: "cross", token: found[1], key: found[2], blocked: [found] });
+        }),
+    };
 
-  figure.stage.append(...[line?.element].filter(Boolean), div("te-map-body",
-    div("te-map-left", pictureBox, div("te-map-words", words, remark)), div(
-      "te-map-right", caption, matrixBox, likely
-    )));
-  figure.controls.append(...[
-    kindList?.element, div("te-group", layerBox, headBox), runs && div("te-group te-map-changes", how.element,
-      block.element)
-  ].filter(Boolean));
+  figure.stage.append(
+    ...[line?.element].filter(Boolean),
+    div(
+      "te-map-body",
+      div("te-map-left", pictureBox, div("te-map-words", words, remark)),
+      div("te-map-right", caption, matrixBox, likely),
+    ),
+  );
+  figure.controls.append(
+    ...[
+      kindList?.element,
+      div("te-group", layerBox, headBox),
+      runs && div("te-group te-map-changes", how.element, block.element),
+    ].filter(Boolean),
+  );
   draw();
   figure.ask(questions(state, read, runs ? startAgain : change, blocks));
   return state.dispose;

@@ -1,7 +1,43 @@
-import { afterFrame, appear, asToken, bold, button, choice, cividis, decimalsFor, div, diverging, fill, fly, focusedIn,
-  format, frame, h, inBrackets, mapMatrix, matmul, matrixGrid, numbered, paragraph, player, reducedMotion, select,
-  short, sketch, snapshot, softmax, span, stepper, store, sub, sumOf, svg, toggle, transpose,
-  uniqueId } from "./core.js";
+import {
+  afterFrame,
+  appear,
+  asToken,
+  bold,
+  button,
+  choice,
+  cividis,
+  decimalsFor,
+  div,
+  diverging,
+  fill,
+  fly,
+  focusedIn,
+  format,
+  frame,
+  h,
+  inBrackets,
+  mapMatrix,
+  matmul,
+  matrixGrid,
+  numbered,
+  paragraph,
+  player,
+  reducedMotion,
+  select,
+  short,
+  sketch,
+  snapshot,
+  softmax,
+  span,
+  stepper,
+  store,
+  sub,
+  sumOf,
+  svg,
+  toggle,
+  transpose,
+  uniqueId,
+} from "./core.js";
 
 const STEPS = ["project", "scores", "scale", "mask", "softmax", "mix", "output"];
 const TITLES = ["Project", "Scores", "Scale", "Mask", "Softmax", "Mix", "Output"];
@@ -37,26 +73,23 @@ function scene({ step, part }) {
   const kind = { q: "queries", k: "keys", v: "values" };
   const own = (name) => [name, letter(name), kind[name]];
   const turned = ["k_t", span("", letter("k"), h("sup", {}, "T")), "a key each"];
-  const [scores, scaled, masked] = ["scores", "scaled scores", "masked scores"].map(
-    (name) => [name.split(" ")[0], name, ""]
-  );
+  const [scores, scaled, masked] = ["scores", "scaled scores", "masked scores"].map((name) => [
+    name.split(" ")[0],
+    name,
+    "",
+  ]);
   const [weights, mix] = [
     ["weights", "weights", ""],
-    ["mix", "mix", ""]
+    ["mix", "mix", ""],
   ];
   const [left, top, result] = [
-    [
-      ["x", "X", "a row each"],
-      [`w_${part}`, sub("W", part.toUpperCase()), "learned"], own(part)
-    ],
+    [["x", "X", "a row each"], [`w_${part}`, sub("W", part.toUpperCase()), "learned"], own(part)],
     [own("q"), turned, scores],
     [scores, null, scaled],
     [scaled, null, masked],
     [masked, null, weights],
     [weights, own("v"), mix],
-    [mix, ["w_o", sub("W", "O"), "learned"],
-      ["output", "output", ""]
-    ],
+    [mix, ["w_o", sub("W", "O"), "learned"], ["output", "output", ""]],
   ][step - 1];
   return { left, top, result, columns: step > 1 && step < 6 ? "tokens" : "numbers" };
 }
@@ -103,22 +136,29 @@ function buildStage(state, values, onSelect, onEdit) {
   ];
   if (top) {
     const rows = top[0] === "v" ? state.tokens : numbered((values[top[0]] ?? state[top[0]]).length);
-    children.push(block("top", top, {
-      rows,
-      columns: resultColumns,
-      showRows: top[0] === "v",
-      showColumns: true,
-      editable: top[0].startsWith("w_"),
-      onSelect: (_, c) => onSelect(null, c),
-    }));
-    children.push(div("te-corner",
-      div("te-product", bold(symbolOf(result)), " = ", bold(symbolOf(left)), " ", bold(symbolOf(top)))));
+    children.push(
+      block("top", top, {
+        rows,
+        columns: resultColumns,
+        showRows: top[0] === "v",
+        showColumns: true,
+        editable: top[0].startsWith("w_"),
+        onSelect: (_, c) => onSelect(null, c),
+      }),
+    );
+    children.push(
+      div(
+        "te-corner",
+        div("te-product", bold(symbolOf(result)), " = ", bold(symbolOf(left)), " ", bold(symbolOf(top))),
+      ),
+    );
   }
   const total = leftColumns.length + resultColumns.length;
-  const element = h("div", {
-    class: `te-tables ${top ? "te-falk" : "te-pair"}`,
-    style: { "--total": total },
-  }, ...children);
+  const element = h(
+    "div",
+    { class: `te-tables ${top ? "te-falk" : "te-pair"}`, style: { "--total": total } },
+    ...children,
+  );
   return { element, grids, wide: total > 9 };
 }
 
@@ -145,36 +185,51 @@ function sentence(state, values, row, column) {
   switch (STEPS[state.step - 1]) {
     case "project":
       return [
-        me, `’s row of X times W`, h("sub", {}, part.toUpperCase()),
+        me,
+        `’s row of X times W`,
+        h("sub", {}, part.toUpperCase()),
         ` is its ${PARTS[part][0]}, ${PARTS[part][1]}: ${vector(values[part][row])}.`,
       ];
     case "scores":
       return [
-        me, " asks ", other,
+        me,
+        " asks ",
+        other,
         `: the dot product of its query with ${row === column ? "its own" : "that"} key is ` +
-        `${plain(values.scores[row][column])}.`,
+          `${plain(values.scores[row][column])}.`,
       ];
     case "scale":
       return scale
         ? [
-          "Each score is divided by ",
-          span("te-nowrap", "√d", h("sub", {}, "k"), ` = √${size} = ${plain(Math.sqrt(size))}`), ". ", me,
-          "’s score for ", other,
-          ` goes from ${plain(values.scores[row][column])} to ${plain(values.scaled[row][column])}.`,
-        ]
+            "Each score is divided by ",
+            span("te-nowrap", "√d", h("sub", {}, "k"), ` = √${size} = ${plain(Math.sqrt(size))}`),
+            ". ",
+            me,
+            "’s score for ",
+            other,
+            ` goes from ${plain(values.scores[row][column])} to ${plain(values.scaled[row][column])}.`,
+          ]
         : [
-          "The division is switched off. ", me, "’s score for ", other, ` stays ${plain(values.scores[row][column])}.`,
-        ];
+            "The division is switched off. ",
+            me,
+            "’s score for ",
+            other,
+            ` stays ${plain(values.scores[row][column])}.`,
+          ];
     case "mask":
       return maskSentence(mask, me, other, row, column, tokens.length);
     case "softmax":
       return [
-        "Each score becomes a power of e, then a share of their sum. ", me, " gives ", other,
+        "Each score becomes a power of e, then a share of their sum. ",
+        me,
+        " gives ",
+        other,
         ` ${format(values.weights[row][column], 3)}.`,
       ];
     case "mix":
       return [
-        me, " takes a share of every value vector: ",
+        me,
+        " takes a share of every value vector: ",
         ...tokens.flatMap((text, j) => [j ? ", " : "", `${format(values.weights[row][j], 3)} of `, asToken(text)]),
         ". The sum is its new vector.",
       ];
@@ -197,8 +252,12 @@ function dotProduct(labels, a, b) {
   const decimals = Math.max(decimalsFor([a], 3), decimalsFor([b], 3), 0);
   const [da, db] = [decimalsFor([a], 3), decimalsFor([b], 2)];
   const lines = a.flatMap((value, i) => [
-    span("te-term", labels[i]), span("te-from-row", format(value, da)), span("", "×"),
-    span("te-from-column", inBrackets(b[i], db)), span("", "="), span("", format(value * b[i], decimals)),
+    span("te-term", labels[i]),
+    span("te-from-row", format(value, da)),
+    span("", "×"),
+    span("te-from-column", inBrackets(b[i], db)),
+    span("", "="),
+    span("", format(value * b[i], decimals)),
   ]);
   const total = a.reduce((sum, value, i) => sum + value * b[i], 0);
   return div("te-sum", ...lines, span("te-total-label", "sum"), span("te-total", format(total, decimals)));
@@ -216,17 +275,25 @@ function working(state, values, row, column) {
   const total = sumOf(values.masked[row].map(Math.exp));
   const divisor = `÷ ${state.scale ? plain(Math.sqrt(state.w_k[0].length)) : 1}`;
   const [before, result] = [values[left[0]][row], values[scene(state).result[0]][row]];
-  const lines = state.tokens.map((text, j) => [text, ...{
-    scale: [plain(before[j], 2), divisor, "=", plain(result[j], 2)],
-    mask: [plain(before[j], 2), result[j] === -Infinity ? `+ (${format(-Infinity)})` : "+ 0", "=", plain(result[j], 2)],
-    softmax: [plain(before[j], 2), power(Math.exp(before[j])), format(result[j], 3)],
-  }[step]]);
+  const lines = state.tokens.map((text, j) => [
+    text,
+    ...{
+      scale: [plain(before[j], 2), divisor, "=", plain(result[j], 2)],
+      mask: [
+        plain(before[j], 2),
+        result[j] === -Infinity ? `+ (${format(-Infinity)})` : "+ 0",
+        "=",
+        plain(result[j], 2),
+      ],
+      softmax: [plain(before[j], 2), power(Math.exp(before[j])), format(result[j], 3)],
+    }[step],
+  ]);
   const mark = (j) => (j === column ? "te-line te-chosen" : "te-line");
   const body = lines.flatMap((line, j) => line.map((text, i) => span(`${mark(j)}${i ? "" : " te-name"}`, text)));
   if (step !== "softmax") return div("te-steps", ...body);
   const head = ["", "score", span("", "e", h("sup", {}, "score")), "÷ sum"].map((text) => span("te-term", text));
-  const foot = ["sum", "", power(total), format(sumOf(result), 3)].map(
-    (text, i) => span(i ? "te-total" : "te-total te-name", text)
+  const foot = ["sum", "", power(total), format(sumOf(result), 3)].map((text, i) =>
+    span(i ? "te-total" : "te-total te-name", text),
   );
   return div("te-softmax", ...head, ...body, ...foot);
 }
@@ -236,21 +303,32 @@ function equation() {
   const term = (name, ...content) => h("span", { class: "te-term-of", dataset: { term: name } }, ...content);
   const times = (name) => term(name, letter(name), " = X ", sub("W", name.toUpperCase()));
   const fraction = span(
-    "te-fraction", term("scores", letter("q"), " ", letter("k"), h("sup", {}, "T")),
-    term("scale", "√", span("te-root-of", sub("d", "k")))
+    "te-fraction",
+    term("scores", letter("q"), " ", letter("k"), h("sup", {}, "T")),
+    term("scale", "√", span("te-root-of", sub("d", "k"))),
   );
-  const element = h("div", {
+  const element = h(
+    "div",
+    {
       class: "te-equation",
       role: "img",
-      "aria-label": "output = softmax of (Q K transposed, divided by the root of d k, plus mask), times V, times W " +
+      "aria-label":
+        "output = softmax of (Q K transposed, divided by the root of d k, plus mask), times V, times W " +
         "O; where Q = X W Q, K = X W K, V = X W V",
     },
-    div("te-formula",
-      term("output", "output"), " = ", term("softmax", "softmax", span("te-paren", "(")), fraction,
-      term("mask", " + mask"), term("softmax", span("te-paren", ")")), term("mix", letter("v")),
+    div(
+      "te-formula",
+      term("output", "output"),
+      " = ",
+      term("softmax", "softmax", span("te-paren", "(")),
+      fraction,
+      term("mask", " + mask"),
+      term("softmax", span("te-paren", ")")),
+      term("mix", letter("v")),
       term("output", sub("W", "O")),
     ),
-    div("te-formula te-small", ...["q", "k", "v"].map(times)));
+    div("te-formula te-small", ...["q", "k", "v"].map(times)),
+  );
   return {
     element,
     update({ step, part, scale }) {
@@ -313,16 +391,20 @@ function finding({ tokens, query, step, scale, mask }, { scores, weights }) {
     case "scores":
       return ["The query of ", me, " meets every key, and fits ", asToken(best(scores[query])), " best"];
     case "scale":
-      return scale ? ["Longer keys give larger scores, so each is divided by √", sub("d", "k")]
+      return scale
+        ? ["Longer keys give larger scores, so each is divided by √", sub("d", "k")]
         : ["Not divided: larger differences, sharper weights"];
     case "mask":
-      return [{
-        none: "No mask: every token may look at every token",
-        causal: "A causal mask hides what comes later",
-        padding: "A padding mask hides what is no word"
-      }[mask]];
+      return [
+        {
+          none: "No mask: every token may look at every token",
+          causal: "A causal mask hides what comes later",
+          padding: "A padding mask hides what is no word",
+        }[mask],
+      ];
     case "softmax":
-      return sumOf(looks) ? [me, " gives ", asToken(best(looks)), ` ${format(Math.max(...looks), 3)} of its attention`]
+      return sumOf(looks)
+        ? [me, " gives ", asToken(best(looks)), ` ${format(Math.max(...looks), 3)} of its attention`]
         : [me, " may look at nothing"];
     case "mix":
       return ["What ", me, " receives is mostly the value of ", asToken(best(looks))];
@@ -340,27 +422,38 @@ function questions(state, start) {
   const tops = weights.map((row) => Math.max(...row));
   const [keen, favourite] = [tops.indexOf(Math.max(...tops)), weights[query].indexOf(tops[query])];
   const turned = (w_q) => attend({ ...state, ...start, mask: "none", w_q }).weights[query][favourite] < 0.2;
-  const edits = start.w_q.flatMap((row, i) => row.map((old, j) =>
-    mapMatrix(start.w_q, (value, r, c) => (r === i && c === j ? -2 : value))));
+  const edits = start.w_q.flatMap((row, i) =>
+    row.map((_, j) => mapMatrix(start.w_q, (value, r, c) => (r === i && c === j ? -2 : value))),
+  );
   const edit = favourite !== query && !turned(start.w_q) && edits.find(turned);
-  return [keen !== query && {
-    ask: ["find who gives the largest weight of all"],
-    done: () => state.query === keen && state.step >= 5 && state.mask === start.mask,
-    tell: ["Every token has 1 to give, and shares it out its own way."],
-    show: () => state.set({ ...structuredClone(start), step: 5, query: keen }),
-  }, last > 0 && weights[last - 1][last] > 0 && {
-    ask: ["hide ", asToken(tokens[last]), " from ", asToken(tokens[last - 1])],
-    done: () => now()[last - 1][last] === 0,
-    tell: ["Its score is −∞, so its weight is exactly 0. The others share the whole."],
-    show: () => state.set({ mask: "causal", step: 5, query: last - 1, key: last }),
-  }, edit && {
-    ask: ["turn ", asToken(tokens[query]), " away from ", asToken(tokens[favourite]), " with one number of ",
-      sub("W", "Q")
-    ],
-    done: () => state.mask === "none" && now()[query][favourite] < 0.2,
-    tell: ["The same word now asks another question."],
-    show: () => state.set({ ...structuredClone(start), mask: "none", w_q: edit, step: 1, part: "q", query }),
-  }].filter((one) => one && !one.done());
+  return [
+    keen !== query && {
+      ask: ["find who gives the largest weight of all"],
+      done: () => state.query === keen && state.step >= 5 && state.mask === start.mask,
+      tell: ["Every token has 1 to give, and shares it out its own way."],
+      show: () => state.set({ ...structuredClone(start), step: 5, query: keen }),
+    },
+    last > 0 &&
+      weights[last - 1][last] > 0 && {
+        ask: ["hide ", asToken(tokens[last]), " from ", asToken(tokens[last - 1])],
+        done: () => now()[last - 1][last] === 0,
+        tell: ["Its score is −∞, so its weight is exactly 0. The others share the whole."],
+        show: () => state.set({ mask: "causal", step: 5, query: last - 1, key: last }),
+      },
+    edit && {
+      ask: [
+        "turn ",
+        asToken(tokens[query]),
+        " away from ",
+        asToken(tokens[favourite]),
+        " with one number of ",
+        sub("W", "Q"),
+      ],
+      done: () => state.mask === "none" && now()[query][favourite] < 0.2,
+      tell: ["The same word now asks another question."],
+      show: () => state.set({ ...structuredClone(start), mask: "none", w_q: edit, step: 1, part: "q", query }),
+    },
+  ].filter((one) => one && !one.done());
 }
 
 function render({ model, el }) {
@@ -395,9 +488,10 @@ function render({ model, el }) {
     label: "mask",
     value: state.mask,
     onChange: (mask) => state.set({ mask }),
-    options: Object.entries({ none: "none", causal: "causal", padding: "last is padding" }).map(
-      ([value, label]) => ({ value, label })
-    ),
+    options: Object.entries({ none: "none", causal: "causal", padding: "last is padding" }).map(([value, label]) => ({
+      value,
+      label,
+    })),
   });
   const tools = { 3: scaleSwitch.element, 4: maskList.element };
   const reset = button("Reset", () => state.set(structuredClone(start)));
@@ -415,15 +509,13 @@ function render({ model, el }) {
   }
 
   function onEdit(name, row, column, value) {
-    if (state[name][row][column] !== value) state.set({
-      [name]: mapMatrix(state[name], (old, r, c) => (r === row && c === column ? value : old))
-    });
+    if (state[name][row][column] !== value)
+      state.set({ [name]: mapMatrix(state[name], (old, r, c) => (r === row && c === column ? value : old)) });
   }
 
   /** A step's tables, built once. */
-  const stageOf = (at, values) => (
-    stages[`${at.step}${at.step === 1 ? at.part : ""}`] ??= buildStage(at, values, onSelect, onEdit)
-  );
+  const stageOf = (at, values) =>
+    (stages[`${at.step}${at.step === 1 ? at.part : ""}`] ??= buildStage(at, values, onSelect, onEdit));
 
   /** Puts the step's tables into the page. */
   function place(values) {
@@ -444,7 +536,7 @@ function render({ model, el }) {
     else fill(body, stage.element, panel);
     body.classList.toggle("te-many", stage.wide);
     body.classList.toggle("te-low", !stage.grids.top);
-    body.dataset.of = state.step === 1 ? state.part : { 2: "k", 6: "v", 7: "o" }[state.step] ?? "";
+    body.dataset.of = state.step === 1 ? state.part : ({ 2: "k", 6: "v", 7: "o" }[state.step] ?? "");
     if (state.step === 1) stage.element.lastChild.append(parts.element);
     if (tool.firstChild !== (tools[state.step] ?? null)) fill(tool, tools[state.step] ?? null);
     focused?.focus();

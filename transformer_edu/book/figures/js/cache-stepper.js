@@ -1,7 +1,37 @@
 import * as engine from "../../engine/js/engine.js";
-import { bold, bound, button, choice, clamp, css, div, diverging, fill, format, frame, gliding, h, inkOn, modelOf,
-  named, paragraph, player, plural, readable, select, sentenceLine, setOff, slider, snapshot, span, special, store, sub,
-  toggle, whole } from "./core.js";
+import {
+  bold,
+  bound,
+  button,
+  choice,
+  clamp,
+  css,
+  div,
+  diverging,
+  fill,
+  format,
+  frame,
+  gliding,
+  h,
+  inkOn,
+  modelOf,
+  named,
+  paragraph,
+  player,
+  plural,
+  readable,
+  select,
+  sentenceLine,
+  setOff,
+  slider,
+  snapshot,
+  span,
+  special,
+  store,
+  sub,
+  toggle,
+  whole,
+} from "./core.js";
 
 const TRAITS = ["sentence", "step", "token", "layer", "masked", "length", "recorded", "size", "line", "model_file"];
 const OPENED = ["sentence", "step", "token", "layer", "masked"];
@@ -29,8 +59,10 @@ const rowsSoFar = (step, way) => (way === "cached" ? step : triangle(step));
  */
 
 /** What Python computed of the sentence that the figure opens with. @returns {Run} */
-const runBefore = (recorded) =>
-  ({ ...recorded, again: (step, masked) => recorded[masked ? "masked" : "unmasked"][step - 1] });
+const runBefore = (recorded) => ({
+  ...recorded,
+  again: (step, masked) => recorded[masked ? "masked" : "unmasked"][step - 1],
+});
 
 /** The same, of any sentence. @returns {Run} */
 function runOf(model, words) {
@@ -40,15 +72,20 @@ function runOf(model, words) {
   const written = ids.map((id) => model.target.token(id));
   const keysIn = ({ layers }) =>
     layers.map(({ self }) => engine.rowsOf(self.key).map((row) => row.slice(0, DIMENSIONS)));
-  const difference = (a, b, token) => engine.rowOf(a, token).reduce(
-    (most, value, i) => Math.max(most, Math.abs(value - b.data[token * b.columns + i])), 0);
+  const difference = (a, b, token) =>
+    engine
+      .rowOf(a, token)
+      .reduce((most, value, i) => Math.max(most, Math.abs(value - b.data[token * b.columns + i])), 0);
 
   /** All tokens up to a step at once, with an empty cache. */
   function compute(step, masked) {
     const [fresh, tokens] = [engine.startCache(model), ids.slice(0, step)];
     engine.decode(model, tokens, memory, { cache: fresh, changes: { unmasked: !masked } });
-    const moved = fresh.layers.map(({ self }, layer) => tokens.map((_, token) =>
-      Math.max(...["key", "value"].map((name) => difference(self[name], cache.layers[layer].self[name], token)))));
+    const moved = fresh.layers.map(({ self }, layer) =>
+      tokens.map((_, token) =>
+        Math.max(...["key", "value"].map((name) => difference(self[name], cache.layers[layer].self[name], token))),
+      ),
+    );
     return { keys: keysIn(fresh), moved };
   }
   return {
@@ -107,9 +144,11 @@ function board(way) {
       if (reads !== run.reads) build(run.reads);
       count.dataset.value = String(rowsSoFar(step, way));
       glide.to([rowsSoFar(step, way)]);
-      cells.forEach((line, row) => line.forEach((cell, at) => {
-        cell.dataset.kind = kindOf(way, row + 1, at + 1, step, stale);
-      }));
+      cells.forEach((line, row) =>
+        line.forEach((cell, at) => {
+          cell.dataset.kind = kindOf(way, row + 1, at + 1, step, stale);
+        }),
+      );
       heads.forEach((head, at) => head.classList.toggle("te-cache-present", at === step - 1));
       words.forEach((word, row) => {
         word.classList.toggle("te-cache-present", row === step - 1);
@@ -139,18 +178,31 @@ function keyLine(way) {
 
 /** The step in words. */
 function story({ step, masked, layer }, { reads, writes }, stale) {
-  const start = [`Step ${step} of ${reads.length} reads `, named(reads[step - 1]), " and writes ",
-    named(writes[step - 1]), ". "
+  const start = [
+    `Step ${step} of ${reads.length} reads `,
+    named(reads[step - 1]),
+    " and writes ",
+    named(writes[step - 1]),
+    ". ",
   ];
   if (step === 1) return [...start, "Nothing is kept yet: both ways compute the one row there is."];
-  if (masked) return [...start, "With the cache it computes the row of ", named(reads[step - 1]),
-    ` alone. Without, the rows of all ${step} tokens: ${step - 1} of them again, and they come out as before.`
-  ];
+  if (masked)
+    return [
+      ...start,
+      "With the cache it computes the row of ",
+      named(reads[step - 1]),
+      ` alone. Without, the rows of all ${step} tokens: ${step - 1} of them again, and they come out as before.`,
+    ];
   const count = stale.filter(Boolean).length;
-  if (count) return [...start, "Every token now sees ", named(reads[step - 1]), ", too. Computed again, ",
-    `${plural(count, "row")} of layer ${layer + 1} ${count > 1 ? "come" : "comes"} out otherwise: `,
-    "the cache is stale."
-  ];
+  if (count)
+    return [
+      ...start,
+      "Every token now sees ",
+      named(reads[step - 1]),
+      ", too. Computed again, ",
+      `${plural(count, "row")} of layer ${layer + 1} ${count > 1 ? "come" : "comes"} out otherwise: `,
+      "the cache is stale.",
+    ];
   if (layer) return [...start, `No row of layer ${layer + 1} comes out otherwise at this step.`];
   return [...start, "In layer 1 a row is made of its own token and place alone: it stays, with the mask or without."];
 }
@@ -159,33 +211,45 @@ function story({ step, masked, layer }, { reads, writes }, stale) {
 function countsTable() {
   const element = h("div", { class: "te-cache-counts", role: "table", "aria-label": "Work in one decoder layer" });
   const cells = (texts, role) => texts.map((text) => h("span", { role }, text));
-  const line = (text, values) => h("div", { role: "row" }, h("span", { role: "rowheader" }, text),
-    ...values.map((value) => h("span", { role: "cell", dataset: { value } }, whole(value))));
+  const line = (text, values) =>
+    h(
+      "div",
+      { role: "row" },
+      h("span", { role: "rowheader" }, text),
+      ...values.map((value) => h("span", { role: "cell", dataset: { value } }, whole(value))),
+    );
   return {
     element,
     update(step, source, layers, size) {
       const [now, total] = [stepWork, totalWork].map((work) => [true, false].map((way) => work(step, source, way)));
-      fill(element, h("div", { role: "row" }, h("span", { role: "cell" }),
-          ...cells(["with the cache", "without"], "columnheader")),
-        line("rows at this step, all six projections", now.map((one) => one.rows)),
-        line("rows so far", total.map((one) => one.rows)),
-        line("scores of a head at this step", now.map((one) => one.scores)),
-        line("scores of a head so far", total.map((one) => one.scores)),
-        line(`numbers in the cache, ${plural(layers, "layer")}`, [cacheNumbers(step, source, layers, size), 0]));
+      fill(
+        element,
+        h("div", { role: "row" }, h("span", { role: "cell" }), ...cells(["with the cache", "without"], "columnheader")),
+        line(
+          "rows at this step, all six projections",
+          now.map((one) => one.rows),
+        ),
+        line(
+          "rows so far",
+          total.map((one) => one.rows),
+        ),
+        line(
+          "scores of a head at this step",
+          now.map((one) => one.scores),
+        ),
+        line(
+          "scores of a head so far",
+          total.map((one) => one.scores),
+        ),
+        line(`numbers in the cache, ${plural(layers, "layer")}`, [cacheNumbers(step, source, layers, size), 0]),
+      );
     },
   };
 }
 
 /** Two bars for a longer sentence, and the price. */
 function longerSentence(given, onChange) {
-  const length = slider({
-    label: "steps, n",
-    min: 8,
-    max: 512,
-    step: 8,
-    value: given,
-    onInput: onChange,
-  });
+  const length = slider({ label: "steps, n", min: 8, max: 512, step: 8, value: given, onInput: onChange });
   const bars = Object.values(WAYS).map((name) => {
     const [fillBar, sum] = [h("span", { class: "te-glide" }), h("span", { class: "te-cache-sum" })];
     const track = h("span", { class: "te-cache-track", "aria-hidden": "true" }, fillBar);
@@ -194,24 +258,30 @@ function longerSentence(given, onChange) {
   const note = paragraph("te-note");
   const box = div("te-cache-bars", ...bars.map((bar) => bar.element), note);
   return {
-    nodes: [div("te-label", "rows through ", sub("W", "K"), " of self-attention in one layer, all steps"),
-      length.element, box
+    nodes: [
+      div("te-label", "rows through ", sub("W", "K"), " of self-attention in one layer, all steps"),
+      length.element,
+      box,
     ],
     update(n, source, layers, size) {
       length.set(n);
       const [few, many, numbers] = [n, triangle(n), cacheNumbers(n, source, layers, size)];
       [
         [few, `n = ${whole(few)}`],
-        [many, `n(n + 1)/2 = ${whole(many)}`]
+        [many, `n(n + 1)/2 = ${whole(many)}`],
       ].forEach(([value, text], i) => {
         bars[i].fillBar.style.width = `${(100 * value) / many}%`;
         bars[i].sum.dataset.value = String(value);
         bars[i].sum.textContent = text;
       });
-      fill(note, `${whole(many / few)} times as many rows without. The price is memory: the cache of ` +
-        `${plural(layers, "layer")} then holds `, h("span", { dataset: { value: numbers } }, whole(numbers)),
+      fill(
+        note,
+        `${whole(many / few)} times as many rows without. The price is memory: the cache of ` +
+          `${plural(layers, "layer")} then holds `,
+        h("span", { dataset: { value: numbers } }, whole(numbers)),
         ` numbers (${plural(source, "source word")}), ` +
-        `${whole(Math.round((numbers * BYTES) / 1024))} KiB in float32.`);
+          `${whole(Math.round((numbers * BYTES) / 1024))} KiB in float32.`,
+      );
     },
     said: () => box.textContent,
   };
@@ -220,11 +290,12 @@ function longerSentence(given, onChange) {
 /** Why a kept row is the one that would be computed. */
 function reason(masked, moved) {
   const how = masked ? "" : " without the mask (and the words that were written with it)";
-  return ["In layer 1 a row comes from its own token and place alone; from layer 2 on, from all tokens that it may " +
-    "look at. The causal mask leaves itself and those before it, so no later word can change it. Computed again at " +
-    `this step${how}, no number of any key or value differs from the kept one by more than ` +
-    `${masked ? `${bound(moved, 6)}, which is rounding` : format(Math.max(...moved))}. An encoder has no such mask: ` +
-    "what it computed cannot be kept when a word is added."
+  return [
+    "In layer 1 a row comes from its own token and place alone; from layer 2 on, from all tokens that it may " +
+      "look at. The causal mask leaves itself and those before it, so no later word can change it. Computed again at " +
+      `this step${how}, no number of any key or value differs from the kept one by more than ` +
+      `${masked ? `${bound(moved, 6)}, which is rounding` : format(Math.max(...moved))}. An encoder has no such mask: ` +
+      "what it computed cannot be kept when a word is added.",
   ];
 }
 
@@ -252,9 +323,17 @@ function render({ model: widget, el }) {
   });
   const boards = Object.keys(WAYS).map(board);
   const lines = Object.keys(WAYS).map(keyLine);
-  const legend = div("te-cache-legend te-label", ...Object.entries(KINDS).map(([kind, name]) =>
-    h("span", { class: "te-cache-key", dataset: { legend: kind } },
-      h("span", { class: "te-cache-cell", dataset: { kind } }), name)));
+  const legend = div(
+    "te-cache-legend te-label",
+    ...Object.entries(KINDS).map(([kind, name]) =>
+      h(
+        "span",
+        { class: "te-cache-key", dataset: { legend: kind } },
+        h("span", { class: "te-cache-cell", dataset: { kind } }),
+        name,
+      ),
+    ),
+  );
   const stage = div("te-cache-boards", ...boards.map((one) => one.element));
   const keys = div("te-cache-keys", ...lines.map((one) => one.element));
   figure.stage.append(line.element, stage, legend, keys);
@@ -319,7 +398,10 @@ function render({ model: widget, el }) {
 
   /** Which of the kept rows of a layer would come out otherwise. */
   const staleAt = ({ step, layer, masked }) =>
-    run.again(step, masked).moved[layer].slice(0, step - 1).map((far) => far > MOVED);
+    run
+      .again(step, masked)
+      .moved[layer].slice(0, step - 1)
+      .map((far) => far > MOVED);
 
   function finding({ step, masked }, stale) {
     if (step === 1) return "At the first step there is nothing to keep yet";
@@ -335,10 +417,15 @@ function render({ model: widget, el }) {
       lines[1].update([], []);
       return;
     }
-    lines[0].update(["key of ", word, isNew ? ", computed now" : `, kept since step ${token + 1}`],
-      run.kept[layer][token]);
-    lines[1].update([`computed ${isNew ? "now" : "again"}${masked ? "" : ", without the mask"}`], keys[layer][token],
-      moved[layer][token] > MOVED ? "≠ another" : "= the same");
+    lines[0].update(
+      ["key of ", word, isNew ? ", computed now" : `, kept since step ${token + 1}`],
+      run.kept[layer][token],
+    );
+    lines[1].update(
+      [`computed ${isNew ? "now" : "again"}${masked ? "" : ", without the mask"}`],
+      keys[layer][token],
+      moved[layer][token] > MOVED ? "≠ another" : "= the same",
+    );
   }
 
   function draw() {
@@ -358,7 +445,11 @@ function render({ model: widget, el }) {
     level.set(layer);
     mask.set(!masked);
     [setOff(next, step === last()), setOff(back, step === 1)];
-    line.update(state.sentence, Boolean(wrong), OPENED.every((name) => state[name] === start[name]));
+    line.update(
+      state.sentence,
+      Boolean(wrong),
+      OPENED.every((name) => state[name] === start[name]),
+    );
     figure.says(finding(shown, stale));
     fill(words, ...(running.instead(wrong, !found) ?? story(shown, run, stale)));
     compare(shown);
@@ -371,25 +462,31 @@ function render({ model: widget, el }) {
     figure.look();
   }
   draw();
-  figure.ask([{
-    ask: ["stop at the step where “without” has computed three times as many rows"],
-    done: () => triangle(now().step) === 3 * now().step,
-    tell: ["5 rows against 15, and every further column on the right is longer."],
-    show: () => change({ ...(last() < 5 && { sentence: start.sentence }), step: 5 }),
-  }, {
-    ask: ["make a kept row come out otherwise when it is computed again"],
-    done: () => staleAt(now()).includes(true),
-    tell: ["Without the mask every token looks at the newest one, too: nothing could be kept."],
-    show: () => change({ masked: false, layer: layers - 1, step: last() }),
-  }, {
-    ask: ["find a length at which the cache saves 99 of 100 rows (in the last fold)"],
-    done: () => triangle(state.length) >= 100 * state.length,
-    tell: ["It saves (n − 1)/(n + 1) of them: the longer the text, the more."],
-    show: () => {
-      longerBox.open = true;
-      change({ length: 200 });
-    },
-  }].filter((_, i) => (i || last() >= 5) && (i !== 1 || layers > 1)));
+  figure.ask(
+    [
+      {
+        ask: ["stop at the step where “without” has computed three times as many rows"],
+        done: () => triangle(now().step) === 3 * now().step,
+        tell: ["5 rows against 15, and every further column on the right is longer."],
+        show: () => change({ ...(last() < 5 && { sentence: start.sentence }), step: 5 }),
+      },
+      {
+        ask: ["make a kept row come out otherwise when it is computed again"],
+        done: () => staleAt(now()).includes(true),
+        tell: ["Without the mask every token looks at the newest one, too: nothing could be kept."],
+        show: () => change({ masked: false, layer: layers - 1, step: last() }),
+      },
+      {
+        ask: ["find a length at which the cache saves 99 of 100 rows (in the last fold)"],
+        done: () => triangle(state.length) >= 100 * state.length,
+        tell: ["It saves (n − 1)/(n + 1) of them: the longer the text, the more."],
+        show: () => {
+          longerBox.open = true;
+          change({ length: 200 });
+        },
+      },
+    ].filter((_, i) => (i || last() >= 5) && (i !== 1 || layers > 1)),
+  );
   figure.details("Why a row can be kept", why);
   longerBox = figure.details("Longer sentences, everything counted, and the price", ...longer.nodes, counts.element);
   return state.dispose;

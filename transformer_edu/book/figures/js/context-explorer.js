@@ -1,6 +1,26 @@
 import * as engine from "../../engine/js/engine.js";
-import { asToken, bold, choice, clamp, div, diverging, dot, fill, format, frame, gliding, h, matrixGrid, modelOf,
-  paragraph, player, sentenceLine, span, store, sumOf } from "./core.js";
+import {
+  asToken,
+  bold,
+  choice,
+  clamp,
+  div,
+  diverging,
+  dot,
+  fill,
+  format,
+  frame,
+  gliding,
+  h,
+  matrixGrid,
+  modelOf,
+  paragraph,
+  player,
+  sentenceLine,
+  span,
+  store,
+  sumOf,
+} from "./core.js";
 import { pictureOf, planeOf } from "./parts/plane.js";
 
 const TRAITS = ["sentence", "other", "also", "pair", "level", "levels", "readings", "unit", "line", "model_file"];
@@ -48,15 +68,19 @@ function compare(vectors, one, other, level) {
 }
 
 /** Every occurrence of a word in all sentences. */
-const occurrences = (sentences, word) => sentences.flatMap((words, sentence) =>
-  words.flatMap((other, place) => (other === word ? [{ sentence, place }] : [])));
+const occurrences = (sentences, word) =>
+  sentences.flatMap((words, sentence) =>
+    words.flatMap((other, place) => (other === word ? [{ sentence, place }] : [])),
+  );
 
 const same = (a, b) => a.sentence === b.sentence && a.place === b.place;
 
 /** The place of the word nearest to this one that the other sentence has not, else of a neighbour. */
-const markPlace = (mine, other, place) => mine.map((word, at) => ({ word, at, far: Math.abs(at - place) }))
-  .filter(({ word }) => !other.includes(word)).sort((a, b) => a.far - b.far)[0]?.at
-  ?? (place + 1 < mine.length ? place + 1 : place - 1);
+const markPlace = (mine, other, place) =>
+  mine
+    .map((word, at) => ({ word, at, far: Math.abs(at - place) }))
+    .filter(({ word }) => !other.includes(word))
+    .sort((a, b) => a.far - b.far)[0]?.at ?? (place + 1 < mine.length ? place + 1 : place - 1);
 
 /** Where the French of this word stands in the translation: known of articles only, -1 of other words. */
 function frenchPlace({ sentences, translations }, { sentence, place }) {
@@ -84,25 +108,28 @@ function inContext(vectors, where, other) {
 /**
  * The number of each occurrence’s sentence, with a letter where the word stands there twice.
  */
-const numbersOf = (found) => found.map(({ sentence }, i) => {
-  const twins = found.flatMap((other, j) => (other.sentence === sentence ? [j] : []));
-  return `${sentence + 1}${twins.length > 1 ? "abcdefgh"[twins.indexOf(i)] : ""}`;
-});
+const numbersOf = (found) =>
+  found.map(({ sentence }, i) => {
+    const twins = found.flatMap((other, j) => (other.sentence === sentence ? [j] : []));
+    return `${sentence + 1}${twins.length > 1 ? "abcdefgh"[twins.indexOf(i)] : ""}`;
+  });
 
 /** A sentence with one of its words marked. */
-const withWord = (words, place) => span("te-ctx-text",
-  ...words.flatMap((word, i) => [i ? " " : "", i === place ? bold(word) : word]));
+const withWord = (words, place) =>
+  span("te-ctx-text", ...words.flatMap((word, i) => [i ? " " : "", i === place ? bold(word) : word]));
 
 /** What has happened to the word, in words. */
 function story(word, [one, other], values, level) {
   const start = ["Every ", asToken(word), " starts from one embedding. "];
-  const place = one.place === other.place ? "These two stand at one place, so the position does not part them. "
-    : `Word ${one.place + 1} here, word ${other.place + 1} there: the position alone takes the likeness to ` +
-    `${format(values[1].cosine, 3)}. `;
+  const place =
+    one.place === other.place
+      ? "These two stand at one place, so the position does not part them. "
+      : `Word ${one.place + 1} here, word ${other.place + 1} there: the position alone takes the likeness to ` +
+        `${format(values[1].cosine, 3)}. `;
   const what = one.place === other.place ? "their likeness" : "it";
   const verb = values[level].cosine > NEAR ? `left ${what} at` : `taken ${what} to`;
-  const layers = level < GIVEN ? ""
-    : `The layers, which see the other words, have ${verb} ${format(values[level].cosine, 3)}.`;
+  const layers =
+    level < GIVEN ? "" : `The layers, which see the other words, have ${verb} ${format(values[level].cosine, 3)}.`;
   return [...start, place, layers];
 }
 
@@ -111,24 +138,30 @@ function questions(read, all, change) {
   const begin = read();
   const cosine = ({ vectors, one, other }, level) => compare(vectors, one, other, level).cosine;
   const last = begin.vectors.levels.length - 1;
-  return [{
-    ask: ["find a word that the other sentence hardly moves"],
-    fits: (now) => now.word !== begin.word && cosine(now, last) > NEAR,
-    tell: ["Its likeness stays near 1: what differs there does not matter to it."],
-  }, {
-    ask: ["find a sentence that leaves ", asToken(begin.word), " nearly as it was"],
-    fits: (now) => now.word === begin.word && now.other.sentence !== 0 && cosine(now, last) > 0.95,
-    tell: ["Compare the translations: there the word is said in the same way."],
-  }, {
-    ask: ["find a word that has moved before the first layer"],
-    fits: (now) => cosine(now, 1) < 0.99,
-    tell: ["It stands at another place: the position alone moves it."],
-  }].filter(({ fits }) => !fits(begin)).map(({ ask, fits, tell }) => ({
-    ask,
-    tell,
-    done: () => fits(read()),
-    show: () => change(() => all().find(fits)),
-  }));
+  return [
+    {
+      ask: ["find a word that the other sentence hardly moves"],
+      fits: (now) => now.word !== begin.word && cosine(now, last) > NEAR,
+      tell: ["Its likeness stays near 1: what differs there does not matter to it."],
+    },
+    {
+      ask: ["find a sentence that leaves ", asToken(begin.word), " nearly as it was"],
+      fits: (now) => now.word === begin.word && now.other.sentence !== 0 && cosine(now, last) > 0.95,
+      tell: ["Compare the translations: there the word is said in the same way."],
+    },
+    {
+      ask: ["find a word that has moved before the first layer"],
+      fits: (now) => cosine(now, 1) < 0.99,
+      tell: ["It stands at another place: the position alone moves it."],
+    },
+  ]
+    .filter(({ fits }) => !fits(begin))
+    .map(({ ask, fits, tell }) => ({
+      ask,
+      tell,
+      done: () => fits(read()),
+      show: () => change(() => all().find(fits)),
+    }));
 }
 
 const textOf = (words) => words.join(" ");
@@ -218,16 +251,18 @@ function render({ model: widget, el }) {
   }
 
   /** Whether all vectors of the word are there. */
-  const isKnown = ({ vectors, word }) => running.model || occurrences(vectors.sentences, word).every(
-    ({ sentence, place }) => readings.get(textOf(vectors.sentences[sentence]))?.knows?.(place)
-  );
+  const isKnown = ({ vectors, word }) =>
+    running.model ||
+    occurrences(vectors.sentences, word).every(({ sentence, place }) =>
+      readings.get(textOf(vectors.sentences[sentence]))?.knows?.(place),
+    );
 
   /** Places of a word that both sentences have, the nearest to those compared now. */
   function pairIn(second) {
     const same = textOf(second) === textOf(first);
-    const pairs = first.flatMap((word, i) => second.flatMap((one, j) => (one === word && !(same && i === j) ? [
-      [i, j]
-    ] : [])));
+    const pairs = first.flatMap((word, i) =>
+      second.flatMap((one, j) => (one === word && !(same && i === j) ? [[i, j]] : [])),
+    );
     const word = first[state.pair[0]];
     const far = ([i, j]) => 100 * (first[i] !== word) + 10 * (i !== state.pair[0]) + (j !== state.pair[1]);
     return pairs.sort((a, b) => far(a) - far(b))[0];
@@ -263,8 +298,12 @@ function render({ model: widget, el }) {
   }
 
   /** Every word of the first sentence beside each of the same in the given ones. */
-  const everyPair = () => given.flatMap((second) => first.flatMap((word, i) => second.flatMap((one, j) =>
-    (one === word && (second !== first || i !== j) ? [viewOf(second, [i, j])] : []))));
+  const everyPair = () =>
+    given.flatMap((second) =>
+      first.flatMap((word, i) =>
+        second.flatMap((one, j) => (one === word && (second !== first || i !== j) ? [viewOf(second, [i, j])] : [])),
+      ),
+    );
 
   function rebuild({ vectors, word, one }) {
     const key = JSON.stringify([vectors.sentences, word, one]);
@@ -272,15 +311,14 @@ function render({ model: widget, el }) {
     built = key;
     found = occurrences(vectors.sentences, word);
     const fixed = found.filter(({ sentence }) => sentence < given.length);
-    const axes = fixed.length > 1 ? planes[word] ??= planeOf(vectors, fixed) : planeOf(vectors, found);
-    plane = {
-      ...axes,
-      at: levels.map((_, level) => found.map((where) => axes.of(vectors.at(where, level), level)))
-    };
+    const axes = fixed.length > 1 ? (planes[word] ??= planeOf(vectors, fixed)) : planeOf(vectors, found);
+    plane = { ...axes, at: levels.map((_, level) => found.map((where) => axes.of(vectors.at(where, level), level))) };
     picture.build(plane, found);
     const { sentences, translations } = vectors;
     const numbers = numbersOf(found);
-    const row = ({ sentence, place }, number) => [span("te-ctx-number", number), withWord(sentences[sentence], place),
+    const row = ({ sentence, place }, number) => [
+      span("te-ctx-number", number),
+      withWord(sentences[sentence], place),
       h("i", {}, withWord(translations[sentence].split(" "), frenchPlace(vectors, { sentence, place }))),
     ];
     const told = ({ sentence, place }) => `${sentence + 1} ${textOf(sentences[sentence])}, word ${place + 1}`;
@@ -303,9 +341,9 @@ function render({ model: widget, el }) {
 
   /** The words that both sentences have. */
   function rebuildWords(second) {
-    const both = [...new Set(first)].filter((word) => second.some(
-      (one, j) => one === word && (textOf(second) !== textOf(first) || first.indexOf(word) !== j)
-    ));
+    const both = [...new Set(first)].filter((word) =>
+      second.some((one, j) => one === word && (textOf(second) !== textOf(first) || first.indexOf(word) !== j)),
+    );
     if (both.join() === builtWords) return;
     builtWords = both.join();
     wordList = choice({
@@ -321,11 +359,12 @@ function render({ model: widget, el }) {
   /** Cosines of every word that both sentences have. */
   function table() {
     if (!running.model) return;
-    const { vectors, other: { sentence } } = view;
+    const {
+      vectors,
+      other: { sentence },
+    } = view;
     const second = vectors.sentences[sentence];
-    const pairs = first.flatMap((word, a) => second.flatMap((one, b) => (word === one ? [
-      [a, b]
-    ] : [])));
+    const pairs = first.flatMap((word, a) => second.flatMap((one, b) => (word === one ? [[a, b]] : [])));
     const grid = matrixGrid({
       name: "cosines",
       label: "cosine of each word's two vectors, by level",
@@ -334,8 +373,9 @@ function render({ model: widget, el }) {
       showRows: true,
       showColumns: true,
     });
-    const values = pairs.map(([a, b]) => levels.map((_, level) =>
-      compare(vectors, { sentence: 0, place: a }, { sentence, place: b }, level).cosine));
+    const values = pairs.map(([a, b]) =>
+      levels.map((_, level) => compare(vectors, { sentence: 0, place: a }, { sentence, place: b }, level).cosine),
+    );
     grid.update(values, { decimals: 3, colour: (cosine) => diverging(Math.min(1, 2 * (1 - cosine))) });
     fill(gridBox, grid.element);
   }
@@ -353,8 +393,14 @@ function render({ model: widget, el }) {
     const out = end < FAR ? "two out" : end > NEAR ? "nearly one out" : "two near ones out";
     figure.says(asToken(word), ` ${chosen.map((i) => names[i].side).join(" and ")}: one vector in, ${out}`);
     const at = `${levels[state.level]}: likeness (cosine) ${format(values[state.level].cosine, 3)}`;
-    picture.show(plane, state.level, chosen, names.map(({ text }) => text), numbersOf(found),
-      `“${word}” in all sentences, as points; ${at}. The plane shows ${shown} % of the variance.`);
+    picture.show(
+      plane,
+      state.level,
+      chosen,
+      names.map(({ text }) => text),
+      numbersOf(found),
+      `“${word}” in all sentences, as points; ${at}. The plane shows ${shown} % of the variance.`,
+    );
     movement.to([state.level]);
     values.forEach(({ cosine }, level) => {
       cosines[level].dataset.value = cosine;
@@ -364,11 +410,14 @@ function render({ model: widget, el }) {
     wordList.set(word);
     rows.set(chosen[1]);
     const { distance, relative } = values[state.level];
-    fill(apart, `At the level ${levels[state.level]} the two are `, h("b", {
-        dataset: { measure: "distance", value: distance },
-      }, format(distance)), ` apart, ${format(100 * relative, 0)} % of their length. Directions of the plane: → the ` +
-      `first, ${format(100 * plane.shares[0], 0)} % of the variance; ↑ the second, ` +
-      `${format(100 * plane.shares[1], 0)} %. A ring under one of the two points is left out: “with 5”.`);
+    fill(
+      apart,
+      `At the level ${levels[state.level]} the two are `,
+      h("b", { dataset: { measure: "distance", value: distance } }, format(distance)),
+      ` apart, ${format(100 * relative, 0)} % of their length. Directions of the plane: → the ` +
+        `first, ${format(100 * plane.shares[0], 0)} % of the variance; ↑ the second, ` +
+        `${format(100 * plane.shares[1], 0)} %. A ring under one of the two points is left out: “with 5”.`,
+    );
     const isOpened = state.other === begun.other && state.pair.join() === begun.pair.join();
     line.update(state.other, Boolean(wrong), isOpened);
     fill(words, ...(running.instead(wrong, !isOpened) ?? story(word, [one, other], values, state.level)));
@@ -378,18 +427,31 @@ function render({ model: widget, el }) {
   }
 
   const playing = div("te-ctx-play", play.element, span("te-label", "likeness of the two (cosine; 1 is alike):"));
-  figure.stage.append(line.element,
-    div("te-ctx-body", div("", picture.element, playing, steps.element), listBox));
+  figure.stage.append(line.element, div("te-ctx-body", div("", picture.element, playing, steps.element), listBox));
   figure.controls.append(div("te-ctx-choose", span("te-label", "word"), wordBox));
   draw();
-  figure.ask(questions(() => view, everyPair, (find) => running.whenReady(() => {
-    const answer = find();
-    if (answer) goTo(answer);
-  })));
-  details = figure.details("All cosines, and how the plane is chosen", gridBox, apart, paragraph("te-note",
-    "The plane is the same for all levels: the two principal components of the word’s states in the sentences given " +
-    "with the figure, each less the mean of its level, so that what moves all alike does not show. What differs " +
-    "outside the plane is not seen; cosine and distance are of the whole vectors."));
+  figure.ask(
+    questions(
+      () => view,
+      everyPair,
+      (find) =>
+        running.whenReady(() => {
+          const answer = find();
+          if (answer) goTo(answer);
+        }),
+    ),
+  );
+  details = figure.details(
+    "All cosines, and how the plane is chosen",
+    gridBox,
+    apart,
+    paragraph(
+      "te-note",
+      "The plane is the same for all levels: the two principal components of the word’s states in the sentences given " +
+        "with the figure, each less the mean of its level, so that what moves all alike does not show. What differs " +
+        "outside the plane is not seen; cosine and distance are of the whole vectors.",
+    ),
+  );
   details.addEventListener("toggle", () => details.open && running.whenReady(table));
   return () => {
     movement.stop();

@@ -1,6 +1,33 @@
 import * as engine from "../../engine/js/engine.js";
-import { bold, bound, button, choice, css, div, diverging, fill, fly, format, frame, h, inkOn, KEYS, modelOf, named,
-  paragraph, player, plural, readable, sentenceLine, setOff, snapshot, span, store, toggle, wordSpan } from "./core.js";
+import {
+  bold,
+  bound,
+  button,
+  choice,
+  css,
+  div,
+  diverging,
+  fill,
+  fly,
+  format,
+  frame,
+  h,
+  inkOn,
+  KEYS,
+  modelOf,
+  named,
+  paragraph,
+  player,
+  plural,
+  readable,
+  sentenceLine,
+  setOff,
+  snapshot,
+  span,
+  store,
+  toggle,
+  wordSpan,
+} from "./core.js";
 
 const TRAITS = ["sentence", "path", "layer", "masked", "recorded", "line", "words", "most", "size", "model_file"];
 const [START, END] = ["<bos>", "<eos>"];
@@ -40,21 +67,30 @@ function stepsOf(recorded, masked) {
   function compute(source, words, isMasked) {
     const text = source.join(" ");
     if (!memories.has(text)) {
-      memories.set(text, engine.encode(model, source.map((word) => model.source.encode(word)[0])));
+      memories.set(
+        text,
+        engine.encode(
+          model,
+          source.map((word) => model.source.encode(word)[0]),
+        ),
+      );
     }
     const record = engine.recording();
     const input = [engine.BOS, ...words.map((word) => ids.get(word))];
     const logits = engine.decode(model, input, memories.get(text), { changes: { unmasked: !isMasked }, record });
     const chances = engine.probabilities(engine.rowOf(logits, logits.rows - 1));
     [engine.PAD, engine.BOS].forEach((id) => (chances[id] = -1)); // never written
-    const newest = (kind) => Array.from({ length: model.config.num_layers }, (_, layer) => {
-      const heads = record.maps[`decoder.${layer}.${kind}`].map((map) => engine.rowOf(map, map.rows - 1));
-      return Array.from(heads[0], (__, j) => heads.reduce((sum, head) => sum + head[j], 0) / heads.length);
-    });
+    const newest = (kind) =>
+      Array.from({ length: model.config.num_layers }, (_, layer) => {
+        const heads = record.maps[`decoder.${layer}.${kind}`].map((map) => engine.rowOf(map, map.rows - 1));
+        return Array.from(heads[0], (__, j) => heads.reduce((sum, head) => sum + head[j], 0) / heads.length);
+      });
     const output = record.activations["decoder.output"];
     const before = words.length ? look(source, words.slice(0, -1), isMasked).output : null;
-    const difference = (i) => engine.rowOf(output, i).reduce(
-      (most, value, k) => Math.max(most, Math.abs(value - before.data[i * before.columns + k])), 0);
+    const difference = (i) =>
+      engine
+        .rowOf(output, i)
+        .reduce((most, value, k) => Math.max(most, Math.abs(value - before.data[i * before.columns + k])), 0);
     return {
       self: newest("self"),
       cross: newest("cross"),
@@ -85,40 +121,55 @@ function stepsOf(recorded, masked) {
 
 /** One row of the sentence: a label, and a cell for each position. */
 function line(label, cells) {
-  return h("div", { role: "row", class: "te-dec-line" },
-    h("span", { role: "rowheader", class: "te-dec-name" }, label), ...cells
+  return h(
+    "div",
+    { role: "row", class: "te-dec-line" },
+    h("span", { role: "rowheader", class: "te-dec-name" }, label),
+    ...cells,
   );
 }
 
 /** The two rows of words, shifted by one, and the output vectors between them. */
 function drawSentence(box, size, { newest, chosen, reads }) {
   const last = reads.length - 1;
-  const cell = (i, extra, ...content) => h(
-    "span", { role: "cell", class: `te-dec-cell${i === last ? " te-dec-newest" : ""}${extra}` }, ...content
-  );
+  const cell = (i, extra, ...content) =>
+    h("span", { role: "cell", class: `te-dec-cell${i === last ? " te-dec-newest" : ""}${extra}` }, ...content);
   const number = (value) => {
     const colour = diverging(value / STRONGEST);
-    return h("span", {
-      class: "te-dec-number",
-      dataset: { value },
-      style: { background: css(colour), color: inkOn(colour) },
-    }, format(value, 1));
+    return h(
+      "span",
+      { class: "te-dec-number", dataset: { value }, style: { background: css(colour), color: inkOn(colour) } },
+      format(value, 1),
+    );
   };
   const written = (i) => {
     if (i >= chosen.length) return cell(i, "", span("te-dec-word", "?"));
     const { word, p, first } = chosen[i];
     const own = word !== first;
-    return cell(i, own ? " te-dec-own" : "", wordSpan("te-dec-word", word),
-      h("span", { class: "te-dec-p", dataset: { value: p } }, own ? "chosen" : format(p)));
+    return cell(
+      i,
+      own ? " te-dec-own" : "",
+      wordSpan("te-dec-word", word),
+      h("span", { class: "te-dec-p", dataset: { value: p } }, own ? "chosen" : format(p)),
+    );
   };
   box.style.setProperty("--count", Math.max(COLUMNS, reads.length));
   const moved = (i) => (newest.moved[i] > MOVED ? " te-dec-moved" : "");
-  fill(box,
-    line("reads", reads.map((word, i) => cell(i, "", wordSpan("te-dec-word", word)))),
-    line(span("", "output", span("te-dec-of", `${DIMENSIONS} of ${size} numbers`)), newest.outputs.map(
-      (output, i) => cell(i, ` te-dec-vector${moved(i)}`, ...output.map(number))
-    )),
-    line("writes", reads.map((_, i) => written(i))));
+  fill(
+    box,
+    line(
+      "reads",
+      reads.map((word, i) => cell(i, "", wordSpan("te-dec-word", word))),
+    ),
+    line(
+      span("", "output", span("te-dec-of", `${DIMENSIONS} of ${size} numbers`)),
+      newest.outputs.map((output, i) => cell(i, ` te-dec-vector${moved(i)}`, ...output.map(number))),
+    ),
+    line(
+      "writes",
+      reads.map((_, i) => written(i)),
+    ),
+  );
 }
 
 /** A bar that glides to its length. */
@@ -167,12 +218,13 @@ function bars(name, title) {
 function nextWords(onWrite, onTyped) {
   const slots = Array.from({ length: LIKELY }, (_, i) => {
     const [word, weight, length] = [span(), span("te-dec-weight"), bar()];
-    const element = h("button", {
-      type: "button",
-      class: "te-dec-option",
-      ...KEYS,
-      on: { click: () => onWrite(offered[i][0], word) },
-    }, word, length.element, weight);
+    const element = h(
+      "button",
+      { type: "button", class: "te-dec-option", ...KEYS, on: { click: () => onWrite(offered[i][0], word) } },
+      word,
+      length.element,
+      weight,
+    );
     return { element, word, weight, length };
   });
   let offered = [];
@@ -191,7 +243,8 @@ function nextWords(onWrite, onTyped) {
   });
   const wordOf = (field) => field.value.trim().toLowerCase();
   return {
-    element: div("te-dec-panel te-dec-next",
+    element: div(
+      "te-dec-panel te-dec-next",
       div("te-dec-heading", bold("likeliest next words")),
       h("div", { role: "group", "aria-label": "Next words" }, ...slots.map((slot) => slot.element)),
       div("te-dec-typed", other, hint),
@@ -223,9 +276,11 @@ function nextWords(onWrite, onTyped) {
 
 /** "le 0.49, petit 0.28", the strongest first. */
 function strongest(words, weights) {
-  const ranked = words.map(
-    (word, i) => [word, weights[i]]
-  ).filter(([, weight]) => weight >= SHOWN).sort((a, b) => b[1] - a[1]).slice(0, 2);
+  const ranked = words
+    .map((word, i) => [word, weights[i]])
+    .filter(([, weight]) => weight >= SHOWN)
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, 2);
   return ranked.flatMap(([word, weight], i) => [i ? ", " : "", span("te-nowrap", named(word), ` ${format(weight)}`)]);
 }
 
@@ -234,12 +289,22 @@ function story({ layer }, { source, newest, reads, ended, chosen }) {
   if (ended) return ["The end token is written, and the decoder stops: ", bold(reads.slice(1).join(" ")), "."];
   const own = chosen.filter(({ word, first }) => word !== first).at(-1);
   return [
-    "The newest position reads ", named(reads.at(-1)), ". It looks back at ",
-    ...strongest(reads, newest.self[layer]), " and, in English, at ",
-    ...strongest(source, newest.cross[layer]), ". ",
-    ...(own ? ["You chose ", named(own.word), ` (${format(own.p, 4)}, place ${own.place}) in place of `,
-      named(own.first), ` (${format(own.best, 4)}).`
-    ] : []),
+    "The newest position reads ",
+    named(reads.at(-1)),
+    ". It looks back at ",
+    ...strongest(reads, newest.self[layer]),
+    " and, in English, at ",
+    ...strongest(source, newest.cross[layer]),
+    ". ",
+    ...(own
+      ? [
+          "You chose ",
+          named(own.word),
+          ` (${format(own.p, 4)}, place ${own.place}) in place of `,
+          named(own.first),
+          ` (${format(own.best, 4)}).`,
+        ]
+      : []),
   ];
 }
 
@@ -248,9 +313,10 @@ function remark({ masked }, { reads, newest }, own) {
   const before = reads.length - 1;
   const columns = before === 1 ? "The column before it is" : `The ${before} columns before it are`;
   const most = masked ? bound(newest.moved, 6) : format(Math.max(...newest.moved));
-  const why = masked ? "as they were: a position never looks at later words. Computed again, none of their numbers " +
-    `differs by more than ${most}, which is rounding. ` : `others now, by up to ${most}: without the mask a position ` +
-    "looks at later words, too. ";
+  const why = masked
+    ? "as they were: a position never looks at later words. Computed again, none of their numbers " +
+      `differs by more than ${most}, which is rounding. `
+    : `others now, by up to ${most}: without the mask a position looks at later words, too. `;
   const told = before ? `${columns} ${why}` : "Nothing is written yet. ";
   return [told, "Left alone, the model writes ", h("i", {}, own), "."];
 }
@@ -262,10 +328,7 @@ function walk(steps, source, path, masked) {
   const chances = path.map((word, i) => on[i]?.chanceOf(word));
   if ([...on, ...chances].some((one) => !one)) return null;
   const chosen = path.map((word, i) => {
-    const [
-      [first, best],
-      [p, place]
-    ] = [on[i].next[0], chances[i]];
+    const [[first, best], [p, place]] = [on[i].next[0], chances[i]];
     return { word, p, place, first, best };
   });
   return { source, newest: on.at(-1), chosen, reads: [START, ...reads], ended: path.at(-1) === END };
@@ -383,7 +446,8 @@ function render({ model: widget, el }) {
   function finding() {
     const [moved, before] = [step.newest.moved.filter((far) => far > MOVED).length, step.reads.length - 1];
     if (state.masked) return SAYS;
-    return before ? `Without the mask, the newest word changed ${moved} of ${before} columns before it`
+    return before
+      ? `Without the mask, the newest word changed ${moved} of ${before} columns before it`
       : "Without the mask, every position looks at later words, too";
   }
 
@@ -404,35 +468,43 @@ function render({ model: widget, el }) {
     figure.rest(() => {
       line.update(state.sentence, Boolean(wrong), isOpened());
       fill(words, ...(instead ?? story(state, step)));
-      const own = onwards(step.source, []).filter((word) => word !== END).join(" ");
+      const own = onwards(step.source, [])
+        .filter((word) => word !== END)
+        .join(" ");
       fill(note, ...remark(state, step, own));
-      figure.tell(`${step.source.join(" ")}. ${state.masked ? "" : finding()} Layer ${state.layer + 1}. Written: ` +
-        `${step.chosen.map(({ word }) => readable(word)).join(" ") || "nothing"}. ${words.textContent}`);
+      figure.tell(
+        `${step.source.join(" ")}. ${state.masked ? "" : finding()} Layer ${state.layer + 1}. Written: ` +
+          `${step.chosen.map(({ word }) => readable(word)).join(" ") || "nothing"}. ${words.textContent}`,
+      );
     });
   }
   const isOpened = () => Object.entries(start).every(([name, value]) => String(state[name]) === String(value));
 
   draw();
-  figure.ask([{
-    ask: ["make it write a word that it would not have chosen"],
-    done: () => step.chosen.some(({ word, first }) => word !== first),
-    tell: ["It reads your word like its own, and the next steps follow it."],
-    show() {
-      const path = step.reads.slice(1, Math.min(step.reads.length, state.most - 1));
-      const other = steps.look(step.source, path, state.masked)?.next.find(([word], i) => i && word !== END);
-      change({ path: [...path, other?.[0] ?? state.words[0]] });
+  figure.ask([
+    {
+      ask: ["make it write a word that it would not have chosen"],
+      done: () => step.chosen.some(({ word, first }) => word !== first),
+      tell: ["It reads your word like its own, and the next steps follow it."],
+      show() {
+        const path = step.reads.slice(1, Math.min(step.reads.length, state.most - 1));
+        const other = steps.look(step.source, path, state.masked)?.next.find(([word], i) => i && word !== END);
+        change({ path: [...path, other?.[0] ?? state.words[0]] });
+      },
     },
-  }, {
-    ask: ["let it write until it stops"],
-    done: () => step.ended,
-    tell: ["It stops by writing a token that means: the end."],
-    show: () => change({ path: onwards(step.source, []) }),
-  }, {
-    ask: ["make a word that it writes change the columns before it"],
-    done: () => !state.masked && step.newest.moved.some((far) => far > MOVED),
-    tell: ["Without the mask they look at the new word, too: nothing could be kept."],
-    show: () => change({ masked: false, path: step.ended ? onwards(step.source, []).slice(0, 3) : state.path }),
-  }]);
+    {
+      ask: ["let it write until it stops"],
+      done: () => step.ended,
+      tell: ["It stops by writing a token that means: the end."],
+      show: () => change({ path: onwards(step.source, []) }),
+    },
+    {
+      ask: ["make a word that it writes change the columns before it"],
+      done: () => !state.masked && step.newest.moved.some((far) => far > MOVED),
+      tell: ["Without the mask they look at the new word, too: nothing could be kept."],
+      show: () => change({ masked: false, path: step.ended ? onwards(step.source, []).slice(0, 3) : state.path }),
+    },
+  ]);
   figure.details("The columns before, and the model by itself", note);
   return state.dispose;
 }

@@ -1,5 +1,24 @@
-import { appear, asToken, bold, choice, div, eachCell, fill, fly, frame, h, matrixGrid, numbered, paragraph, plural,
-  sentenceLine, snapshot, span, store, sumOf } from "./core.js";
+import {
+  appear,
+  asToken,
+  bold,
+  choice,
+  div,
+  eachCell,
+  fill,
+  fly,
+  frame,
+  h,
+  matrixGrid,
+  numbered,
+  paragraph,
+  plural,
+  sentenceLine,
+  snapshot,
+  span,
+  store,
+  sumOf,
+} from "./core.js";
 
 const TRAITS = ["words", "family", "place"];
 const FAMILIES = { gpt: "GPT", bert: "BERT", t5: "T5", prefix: "prefix" };
@@ -48,10 +67,13 @@ function derive(state) {
   const { inputs, targets, wall } = passOf(state);
   const mask = inputs.map((_, i) => inputs.map((_, j) => Number(j <= i || Math.max(i, j) < wall)));
   const asked = targets.findIndex((one) => one?.at === state.place);
-  const seen = inputs.filter((_, j) => mask[asked][j]).map((one) => one.at).filter((at) => at >= 0);
-  const own = inputs.map(({ at }, j) => (
-    state.family === "t5" ? j > wall : state.family !== "bert" && at >= state.place
-  ));
+  const seen = inputs
+    .filter((_, j) => mask[asked][j])
+    .map((one) => one.at)
+    .filter((at) => at >= 0);
+  const own = inputs.map(({ at }, j) =>
+    state.family === "t5" ? j > wall : state.family !== "bert" && at >= state.place,
+  );
   return {
     inputs,
     targets,
@@ -162,22 +184,26 @@ function show(built, { family }, now, marked) {
 function questions(state) {
   const now = () => derive(state);
   const last = () => state.words.length - 1;
-  return [{
-    ask: ["let a word be told from what comes after it"],
-    done: () => now().after > 0,
-    tell: ["Without the causal mask its place sees both sides. So the word itself has to be hidden."],
-    show: () => state.set({ family: "bert", place: Math.min(state.place, Math.max(0, last() - 1)) }),
-  }, {
-    ask: ["make the prefix model see as a GPT does"],
-    done: () => state.family === "prefix" && now().wall === 1,
-    tell: ["Only the start stands before the wall: what is left is the causal mask."],
-    show: () => state.set({ family: "prefix", place: 0 }),
-  }, {
-    ask: ["train as few places as you can in a pass that writes"],
-    done: () => state.family === "prefix" && now().trained === 1,
-    tell: ["All but one word stand before the wall: they are read, and never asked for."],
-    show: () => state.set({ family: "prefix", place: last() }),
-  }];
+  return [
+    {
+      ask: ["let a word be told from what comes after it"],
+      done: () => now().after > 0,
+      tell: ["Without the causal mask its place sees both sides. So the word itself has to be hidden."],
+      show: () => state.set({ family: "bert", place: Math.min(state.place, Math.max(0, last() - 1)) }),
+    },
+    {
+      ask: ["make the prefix model see as a GPT does"],
+      done: () => state.family === "prefix" && now().wall === 1,
+      tell: ["Only the start stands before the wall: what is left is the causal mask."],
+      show: () => state.set({ family: "prefix", place: 0 }),
+    },
+    {
+      ask: ["train as few places as you can in a pass that writes"],
+      done: () => state.family === "prefix" && now().trained === 1,
+      tell: ["All but one word stand before the wall: they are read, and never asked for."],
+      show: () => state.set({ family: "prefix", place: last() }),
+    },
+  ];
 }
 
 /** The three facts beside the table. */
@@ -192,8 +218,13 @@ function factsOf({ family }, { pairs, inputs, trained }) {
 
 /** The sentence about the row that is asked for the chosen word. */
 const told = ({ words, family, place }, { before, after }) => [
-  "To tell ", asToken(words[place]), ", its place sees ", bold(`${plural(before, "word")} before it`), " and ",
-  bold(`${after} after it`), `. ${LINES[family]}`,
+  "To tell ",
+  asToken(words[place]),
+  ", its place sees ",
+  bold(`${plural(before, "word")} before it`),
+  " and ",
+  bold(`${after} after it`),
+  `. ${LINES[family]}`,
 ];
 
 /** What the signs mean. */
@@ -206,11 +237,11 @@ const keyOf = (family) => [
 
 const SOURCES = [
   "GPT: Radford and others (2018, 2019). BERT: Devlin and others (2019). T5 and the prefix model beside it: Raffel " +
-  "and others (2020, section 3.2).",
+    "and others (2020, section 3.2).",
   "One wall makes all of them: places before it see each other, those behind it see what came before. A GPT has it " +
-  "behind its start, a BERT at the end of the text.",
+    "behind its start, a BERT at the end of the text.",
   "Here one word is hidden, or two stand in the gap. In training BERT hides 15 % of the words, and T5 takes out 15 % " +
-  "in several gaps of three words on average.",
+    "in several gaps of three words on average.",
 ];
 
 const asText = ({ words, family, place }) => JSON.stringify([words, family, place]);

@@ -1,6 +1,30 @@
 import * as engine from "../../engine/js/engine.js";
-import { afterFrame, bold, button, choice, cividis, div, eachCell, fill, format, frame, glide, h, KEYS, matrixGrid,
-  modelOf, named, paragraph, plural, readable, select, sentenceLine, setOff, span, store } from "./core.js";
+import {
+  afterFrame,
+  bold,
+  button,
+  choice,
+  cividis,
+  div,
+  eachCell,
+  fill,
+  format,
+  frame,
+  glide,
+  h,
+  KEYS,
+  matrixGrid,
+  modelOf,
+  named,
+  paragraph,
+  plural,
+  readable,
+  select,
+  sentenceLine,
+  setOff,
+  span,
+  store,
+} from "./core.js";
 
 const TRAITS = ["sentence", "heads", "chosen", "sort", "recorded", "line", "model_file"];
 const WRITTEN = 14; // words of the model's translation that are looked at
@@ -55,6 +79,7 @@ function atWork(model, words, { source, ids }, heads) {
     source: words,
     heads,
     written: asWords(target),
+    // biome-ignore lint/suspicious/noThenProperty: no promise, the words written then
     then: asWords(then),
     maps: Object.fromEntries(places),
     given: { source, target },
@@ -123,9 +148,11 @@ function paint(canvas, map, mayLook) {
   [canvas.width, canvas.height] = [map[0].length, map.length];
   const context = canvas.getContext("2d");
   const image = context.createImageData(canvas.width, canvas.height);
-  map.forEach((row, i) => row.forEach((weight, j) => {
-    if (mayLook(i, j)) image.data.set([...cividis(weight), 255], 4 * (i * row.length + j));
-  }));
+  map.forEach((row, i) =>
+    row.forEach((weight, j) => {
+      if (mayLook(i, j)) image.data.set([...cividis(weight), 255], 4 * (i * row.length + j));
+    }),
+  );
   context.putImageData(image, 0, 0);
 }
 
@@ -142,15 +169,24 @@ function tileOf(name, actions) {
   const canvas = h("canvas", { class: "te-atlas-small", "aria-hidden": "true" });
   const [state, first, second] = [span("te-atlas-state"), span(), span()];
   let told = "";
-  const element = h("button", {
-    type: "button",
-    role: "radio",
-    class: "te-atlas-tile",
-    dataset: { head: name, kind },
-    ...KEYS,
-    on: { click: actions.choose, keydown: actions.move },
-  }, span("te-atlas-map", canvas, state), span("te-atlas-name", span("te-atlas-kind",
-    span("te-atlas-sign", KINDS[kind].sign), ` ${KINDS[kind].short}`), first, second));
+  const element = h(
+    "button",
+    {
+      type: "button",
+      role: "radio",
+      class: "te-atlas-tile",
+      dataset: { head: name, kind },
+      ...KEYS,
+      on: { click: actions.choose, keydown: actions.move },
+    },
+    span("te-atlas-map", canvas, state),
+    span(
+      "te-atlas-name",
+      span("te-atlas-kind", span("te-atlas-sign", KINDS[kind].sign), ` ${KINDS[kind].short}`),
+      first,
+      second,
+    ),
+  );
   return {
     element,
     paint: (map) => paint(canvas, map, mayLookIn(kind)),
@@ -191,14 +227,16 @@ function render({ model: widget, el }) {
   const { names } = first;
   const opened = first.source.join(" ");
   const initial = { sort: state.sort, chosen: state.chosen };
-  const answers = new Map([
-    [keyOf(first.source, first.heads), first]
-  ]);
+  const answers = new Map([[keyOf(first.source, first.heads), first]]);
   const translations = new Map();
-  const running = modelOf(figure.root, () => engine.loadModel(widget, state.model_file), () => {
-    draw();
-    if (running.model) afterFrame(() => givenFor(first.source)); // the first switch then finds it done
-  });
+  const running = modelOf(
+    figure.root,
+    () => engine.loadModel(widget, state.model_file),
+    () => {
+      draw();
+      if (running.model) afterFrame(() => givenFor(first.source)); // the first switch then finds it done
+    },
+  );
   let answer = first,
     painted = null,
     order = [],
@@ -212,10 +250,12 @@ function render({ model: widget, el }) {
     onChange: (sentence) => change({ sentence }),
     onAgain: () => put({ sentence: opened, heads: first.heads, ...initial }),
   });
-  const tiles = new Map(names.map((name) => [name, tileOf(name, {
-    choose: () => change({ chosen: name }),
-    move: (event) => move(event, name),
-  })]));
+  const tiles = new Map(
+    names.map((name) => [
+      name,
+      tileOf(name, { choose: () => change({ chosen: name }), move: (event) => move(event, name) }),
+    ]),
+  );
   const tileBox = h("div", { role: "radiogroup", "aria-label": "heads", class: "te-atlas-tiles" });
   const writes = paragraph("te-atlas-writes");
   const title = div("te-atlas-title");
@@ -293,13 +333,15 @@ function render({ model: widget, el }) {
 
   /** Entropy, distance and importance of each head; NaN for what a head that is off does not have. */
   function measures() {
-    answer.measures ??= Object.fromEntries(names.map((name) => {
-      const [map, off] = [answer.maps[name], answer.heads[name] === "off"];
-      return [name, {
-        entropy: off ? NaN : entropyOf(map, mayLookIn(partsOf(name).kind)),
-        distance: off ? NaN : distanceOf(map),
-      }];
-    }));
+    answer.measures ??= Object.fromEntries(
+      names.map((name) => {
+        const [map, off] = [answer.maps[name], answer.heads[name] === "off"];
+        return [
+          name,
+          { entropy: off ? NaN : entropyOf(map, mayLookIn(partsOf(name).kind)), distance: off ? NaN : distanceOf(map) },
+        ];
+      }),
+    );
     names.forEach((name, i) => (answer.measures[name].importance = answer.effects?.[i]));
     return answer.measures;
   }
@@ -366,8 +408,10 @@ function render({ model: widget, el }) {
     const now = needed ? `; but now ${needed} ${needed > 1 ? "others have" : "other has"} to stay` : "";
     if (changed[0] !== "0") return [`${some}, no word changes${now}`];
     if (!answer.breaks) return null;
-    return [needed ? `${needed} of the ${names.length} heads cannot go: a word would change`
-      : `Any one of the ${names.length} heads can go: no word changes`
+    return [
+      needed
+        ? `${needed} of the ${names.length} heads cannot go: a word would change`
+        : `Any one of the ${names.length} heads can go: no word changes`,
     ];
   }
 
@@ -376,8 +420,7 @@ function render({ model: widget, el }) {
     Boolean(answer.breaks?.[names.indexOf(name)]) && answer.heads[name] !== "off" && !differs();
 
   /** Whether no word would change without this head, as the others are. */
-  const isFree = (name) =>
-    answer.breaks?.[names.indexOf(name)] === false && answer.heads[name] !== "off" && !differs();
+  const isFree = (name) => answer.breaks?.[names.indexOf(name)] === false && answer.heads[name] !== "off" && !differs();
 
   /** What the chosen head does here, as measured. */
   function story(found) {
@@ -387,10 +430,14 @@ function render({ model: widget, el }) {
     if (how === "uniform") return [who, " looks at all words alike now, whatever they are."];
     const [share, where] = mostWeight(map, partsOf(name).kind, answer);
     const largest = map.reduce((sum, row) => sum + Math.max(...row), 0) / map.length;
-    const looks = share >= MOSTLY ? [" mostly looks ", ...where, `: ${format(share)} of its weight.`]
-      : found[name].entropy >= EVENLY ? [" looks at all words nearly alike."]
-      : largest >= SHARPLY ? [` looks at one word at a time, which gets ${format(largest)} of the weight in the mean.`]
-      : [" divides its weight; the largest part, ", format(share), ", lies ", ...where, "."];
+    const looks =
+      share >= MOSTLY
+        ? [" mostly looks ", ...where, `: ${format(share)} of its weight.`]
+        : found[name].entropy >= EVENLY
+          ? [" looks at all words nearly alike."]
+          : largest >= SHARPLY
+            ? [` looks at one word at a time, which gets ${format(largest)} of the weight in the mean.`]
+            : [" divides its weight; the largest part, ", format(share), ", lies ", ...where, "."];
     if (!answer.breaks || differs()) return [who, ...looks];
     return [who, ...looks, ` Without it, ${answer.breaks[names.indexOf(name)] ? "a" : "no"} word changes.`];
   }
@@ -425,36 +472,54 @@ function render({ model: widget, el }) {
       fill(one, value === undefined ? "…" : numberOf(key, value));
     });
     const same = text(answer.written);
-    fill(writes, "It writes: ", ...text(answer.then).slice(0, WRITTEN).flatMap((word, i) => [
-      i ? " " : "", word === same[i] ? word : h("b", { class: "te-atlas-other" }, word),
-    ]));
+    fill(
+      writes,
+      "It writes: ",
+      ...text(answer.then)
+        .slice(0, WRITTEN)
+        .flatMap((word, i) => [i ? " " : "", word === same[i] ? word : h("b", { class: "te-atlas-other" }, word)]),
+    );
     const says = finding();
     if (says) figure.says(...says);
     line.update(state.sentence, Boolean(wrong), isOpened());
     const instead = running.instead(wrong, !isOpened());
     fill(words_, ...(instead ?? story(found)));
-    figure.tell(instead ? words_.textContent
-      : `${writes.textContent}. ${words_.textContent} Sorted by ${state.sort}.`);
+    figure.tell(instead ? words_.textContent : `${writes.textContent}. ${words_.textContent} Sorted by ${state.sort}.`);
     if (!instead) measure();
   }
-  const isOpened = () =>
-    state.sentence === opened && keyOf([], state.heads) === keyOf([], first.heads);
+  const isOpened = () => state.sentence === opened && keyOf([], state.heads) === keyOf([], first.heads);
 
   const number = (key) =>
     div("te-atlas-number", numbers[key], span("te-note", key === "entropy" ? "entropy / ln n" : key));
-  figure.stage.append(line.element, div("te-atlas-body", tileBox,
-    div("te-atlas-detail", title, gridBox, div("te-atlas-numbers", ...MEASURES.map(number)))));
-  figure.controls.append(sortList.element, div("te-group te-atlas-switch", span("", "this head:"), switches.element),
-    allOn, span("te-note", "✓ can go"), writes);
+  figure.stage.append(
+    line.element,
+    div(
+      "te-atlas-body",
+      tileBox,
+      div("te-atlas-detail", title, gridBox, div("te-atlas-numbers", ...MEASURES.map(number))),
+    ),
+  );
+  figure.controls.append(
+    sortList.element,
+    div("te-group te-atlas-switch", span("", "this head:"), switches.element),
+    allOn,
+    span("te-note", "✓ can go"),
+    writes,
+  );
   const words_ = figure.words(2);
   figure.rest(draw);
   figure.ask(questions());
-  figure.details("What the numbers are",
-    paragraph("te-note", "Entropy over ln n: how evenly a head looks, 0 for one word alone, 1 for all n alike; the " +
-      "mean over the words that look. Distance: how many places from its own a head looks, the mean. Importance: by " +
-      "how much the mean −ln p of a word of the translation rises when this head is switched off too; of a head that " +
-      "is off, by how much it rose. The maps show the model while it is given its own translation, word by word, " +
-      "with the heads as they are switched."));
+  figure.details(
+    "What the numbers are",
+    paragraph(
+      "te-note",
+      "Entropy over ln n: how evenly a head looks, 0 for one word alone, 1 for all n alike; the " +
+        "mean over the words that look. Distance: how many places from its own a head looks, the mean. Importance: by " +
+        "how much the mean −ln p of a word of the translation rises when this head is switched off too; of a head that " +
+        "is off, by how much it rose. The maps show the model while it is given its own translation, word by word, " +
+        "with the heads as they are switched.",
+    ),
+  );
 
   function questions() {
     const evenest = () => {
@@ -468,28 +533,31 @@ function render({ model: widget, el }) {
       const { breaks, given } = answerFor(answer.source, {});
       return breaks ? breaks[names.indexOf(name)] : lost(running.model, given, allTo("off", [name])).breaks;
     };
-    return [shipped && {
-      ask: ["find two heads of which either can go, but not both"],
-      done: () => running.model && gone().length === 2 && allOff() && differs() && !gone().some(alone),
-      tell: ["Each tells it that the adjective belongs to a feminine noun. One is enough."],
-      show: () => put({
-        sentence: WITH_REDUNDANT,
-        heads: allTo("off", REDUNDANT),
-        chosen: REDUNDANT[1],
-      }),
-    }, {
-      ask: ["find the head that looks around most evenly"],
-      done: () => state.chosen === evenest(),
-      tell: ["Near 1, a head does little more than average all words."],
-      show: () => put({ chosen: evenest(), sort: "entropy" }),
-    }, shipped && {
-      ask: ["switch off a row of heads and get another story"],
-      done: () => running.model && gone().length && new Set(gone().map((name) => name.replace(/\d+$/, ""))).size === 1
-        && text(answer.then).filter((word) => text(answer.written).includes(word)).length
-        <= text(answer.written).length / 2,
-      tell: ["What the English says comes in there, in the last layer."],
-      show: () => put({ heads: allTo("off", last), chosen: last[0], sort: "place" }),
-    }].filter(Boolean);
+    return [
+      shipped && {
+        ask: ["find two heads of which either can go, but not both"],
+        done: () => running.model && gone().length === 2 && allOff() && differs() && !gone().some(alone),
+        tell: ["Each tells it that the adjective belongs to a feminine noun. One is enough."],
+        show: () => put({ sentence: WITH_REDUNDANT, heads: allTo("off", REDUNDANT), chosen: REDUNDANT[1] }),
+      },
+      {
+        ask: ["find the head that looks around most evenly"],
+        done: () => state.chosen === evenest(),
+        tell: ["Near 1, a head does little more than average all words."],
+        show: () => put({ chosen: evenest(), sort: "entropy" }),
+      },
+      shipped && {
+        ask: ["switch off a row of heads and get another story"],
+        done: () =>
+          running.model &&
+          gone().length &&
+          new Set(gone().map((name) => name.replace(/\d+$/, ""))).size === 1 &&
+          text(answer.then).filter((word) => text(answer.written).includes(word)).length <=
+            text(answer.written).length / 2,
+        tell: ["What the English says comes in there, in the last layer."],
+        show: () => put({ heads: allTo("off", last), chosen: last[0], sort: "place" }),
+      },
+    ].filter(Boolean);
   }
   return state.dispose;
 }

@@ -1,22 +1,47 @@
-import { bold, choice, cividis, decimalsFor, div, eachCell, fill, format, frame, h, listed, mapMatrix, matmul,
-  matrixGrid, named, numbered, paragraph, player, setOff, softmax, span, store, sub, button, transpose,
-  uniqueId } from "./core.js";
+import {
+  bold,
+  button,
+  choice,
+  cividis,
+  decimalsFor,
+  div,
+  eachCell,
+  fill,
+  format,
+  frame,
+  h,
+  listed,
+  mapMatrix,
+  matmul,
+  matrixGrid,
+  named,
+  numbered,
+  paragraph,
+  player,
+  setOff,
+  softmax,
+  span,
+  store,
+  sub,
+  transpose,
+  uniqueId,
+} from "./core.js";
 
 const STEPS = ["Project", "Split", "Attend", "Merge"];
 const [PROJECT, SPLIT, ATTEND, MERGE] = [1, 2, 3, 4];
 const HEADS = [2, 4];
 /** At which steps a matrix is seen, and at which of its places it then lies (css/head-splitter.css has the places). */
 const SHEETS = {
-  "q": { seen: [PROJECT, SPLIT, ATTEND], place: (step) => Math.min(step, ATTEND) },
-  "k": { seen: [PROJECT, SPLIT, ATTEND], place: (step) => Math.min(step, ATTEND) },
-  "v": { seen: [PROJECT, SPLIT, ATTEND], place: (step) => Math.min(step, ATTEND) },
-  "w_q": { seen: [PROJECT], place: () => PROJECT },
-  "w_k": { seen: [PROJECT], place: () => PROJECT },
-  "w_v": { seen: [PROJECT], place: () => PROJECT },
+  q: { seen: [PROJECT, SPLIT, ATTEND], place: (step) => Math.min(step, ATTEND) },
+  k: { seen: [PROJECT, SPLIT, ATTEND], place: (step) => Math.min(step, ATTEND) },
+  v: { seen: [PROJECT, SPLIT, ATTEND], place: (step) => Math.min(step, ATTEND) },
+  w_q: { seen: [PROJECT], place: () => PROJECT },
+  w_k: { seen: [PROJECT], place: () => PROJECT },
+  w_v: { seen: [PROJECT], place: () => PROJECT },
   "wrong-split": { seen: [SPLIT], place: (step) => Math.min(step, SPLIT) },
-  "out": { seen: [ATTEND, MERGE], place: (step) => Math.max(step, ATTEND) },
-  "right": { seen: [MERGE], place: (step) => Math.max(step, ATTEND) },
-  "wrong": { seen: [MERGE], place: (step) => Math.max(step, ATTEND) },
+  out: { seen: [ATTEND, MERGE], place: (step) => Math.max(step, ATTEND) },
+  right: { seen: [MERGE], place: (step) => Math.max(step, ATTEND) },
+  wrong: { seen: [MERGE], place: (step) => Math.max(step, ATTEND) },
 };
 /** Where a cell goes that is not in its own row and column; a percent is one of its own width or height. */
 const moved = (right, down, lane) =>
@@ -25,13 +50,11 @@ const TRAITS = ["tokens", "x", "w_q", "w_k", "w_v", "w_o", "num_heads", "step", 
 const code = (text) => h("code", {}, text);
 
 /* The four reshapes, on anything: numbers, or the marks that say where a number came from. */
-const chunk = (list, size) => Array.from({ length: list.length / size }, (_, i) => list.slice(
-  i * size, (i + 1) * size
-));
+const chunk = (list, size) =>
+  Array.from({ length: list.length / size }, (_, i) => list.slice(i * size, (i + 1) * size));
 /** (seq, d_model) → (heads, seq, d_head): view as (seq, heads, d_head), then swap the first two. */
-const split = (matrix, heads) => Array.from({ length: heads }, (_, head) => matrix.map(
-  (row) => chunk(row, row.length / heads)[head]
-));
+const split = (matrix, heads) =>
+  Array.from({ length: heads }, (_, head) => matrix.map((row) => chunk(row, row.length / heads)[head]));
 /** The same view straight to (heads, seq, d_head), nothing swapped. */
 const splitWrong = (matrix, heads) => chunk(chunk(matrix.flat(), matrix[0].length / heads), matrix.length);
 /** (heads, seq, d_head) → (seq, d_model): swap back, then put each token's pieces side by side. */
@@ -60,39 +83,42 @@ function attend({ tokens, x, w_q, w_k, w_v, w_o, num_heads: heads }) {
       k,
       v,
       "wrong-split": merge(splitWrong(q, heads)),
-      "out": right,
+      out: right,
       right,
       wrong,
       "final-right": matmul(right, w_o),
       "final-wrong": matmul(wrong, w_o),
     },
-    marks: {
-      "whole": marks,
-      "wrong-split": merge(splitWrong(marks, heads)),
-      "wrong": mergeWrong(split(marks, heads)),
-    },
+    marks: { whole: marks, "wrong-split": merge(splitWrong(marks, heads)), wrong: mergeWrong(split(marks, heads)) },
   };
 }
 
 /** Where a cell lies at a place of its matrix: in its row and column, in the lane of a head, or where it comes from. */
 function cellPlace(name, place, r, c, size, { token, column, head }) {
-  const lane = moved(c % size - c, 0, Math.floor(c / size));
+  const lane = moved((c % size) - c, 0, Math.floor(c / size));
   if (name === "out") return lane;
   if (name === "right") return place === MERGE ? "" : lane;
-  if (name === "wrong") return place === MERGE ? "" : moved(column % size - c, token - r, head);
+  if (name === "wrong") return place === MERGE ? "" : moved((column % size) - c, token - r, head);
   if (place !== PROJECT) return lane;
   return name === "wrong-split" ? moved(column - c, token - r, 0) : "";
 }
 
 /** A matrix that moves about the stage, and its cells within it. */
 function sheet(name, label, caption, rows, columns, onToken = null) {
-  let from, size, lain = 0;
+  let from,
+    size,
+    lain = 0;
   const grid = matrixGrid({ name, label, rows, columns, onSelect: (r, c) => onToken?.(from[r][c].token) });
   const words = div("te-sheet-words", ...rows.map((word, token) => h("span", { dataset: { token } }, word)));
   words.setAttribute("aria-hidden", "true");
   const sign = span("");
-  const element = h("div", { class: "te-sheet", dataset: { sheet: name } },
-    div("te-sheet-name", sign, ...caption), onToken ? words : null, grid.element);
+  const element = h(
+    "div",
+    { class: "te-sheet", dataset: { sheet: name } },
+    div("te-sheet-name", sign, ...caption),
+    onToken ? words : null,
+    grid.element,
+  );
   return {
     element,
     /** @param {Matrix} values @param {{token: number, column: number, head: number}[][]} marks */
@@ -113,7 +139,7 @@ function sheet(name, label, caption, rows, columns, onToken = null) {
     move(step) {
       const { seen, place } = SHEETS[name];
       element.classList.toggle("te-seen", seen.includes(step));
-      sign.textContent = step === ATTEND ? { v: "× ", out: "= " }[name] ?? "" : "";
+      sign.textContent = step === ATTEND ? ({ v: "× ", out: "= " }[name] ?? "") : "";
       const at = place(step);
       if (at === lain) return;
       lain = at;
@@ -130,11 +156,18 @@ function sheet(name, label, caption, rows, columns, onToken = null) {
 
 /** The rows of all heads, one head under the other. */
 function lanes(name, tokens) {
-  const lane = (_, head) => h("div", { class: "te-lane", dataset: { head }, style: { "--h": head } },
-    div("te-stripe", `head ${head + 1}`),
-    ...tokens.map((word, token) => h("span", { dataset: { token } }, word)));
-  return h("div", { class: "te-lanes", "aria-hidden": "true", dataset: { lanes: name } },
-    ...Array.from({ length: Math.max(...HEADS) }, lane));
+  const lane = (_, head) =>
+    h(
+      "div",
+      { class: "te-lane", dataset: { head }, style: { "--h": head } },
+      div("te-stripe", `head ${head + 1}`),
+      ...tokens.map((word, token) => h("span", { dataset: { token } }, word)),
+    );
+  return h(
+    "div",
+    { class: "te-lanes", "aria-hidden": "true", dataset: { lanes: name } },
+    ...Array.from({ length: Math.max(...HEADS) }, lane),
+  );
 }
 
 /** The other tokens whose numbers the wrong merge puts into this token's row. */
@@ -157,18 +190,34 @@ function title({ step, tokens, token }, { marks }) {
 function sentence({ step, tokens, token, num_heads: heads }, { size, weights, marks }) {
   const me = named(tokens[token]);
   const each = (say) => listed(Array.from({ length: heads }, (_, head) => say(head)));
-  if (step === PROJECT) return [
-    sub("W", "Q"), ", ", sub("W", "K"), " and ", sub("W", "V"),
-    ` stay 4 × 4, however many heads share them: ${size === 1 ? "a column" : `${size} columns`} each. `,
-    me, "’s rows hold numbers for ", ...each((head) => [headName(head)]), " side by side.",
-  ];
+  if (step === PROJECT)
+    return [
+      sub("W", "Q"),
+      ", ",
+      sub("W", "K"),
+      " and ",
+      sub("W", "V"),
+      ` stay 4 × 4, however many heads share them: ${size === 1 ? "a column" : `${size} columns`} each. `,
+      me,
+      "’s rows hold numbers for ",
+      ...each((head) => [headName(head)]),
+      " side by side.",
+    ];
   if (step === SPLIT) {
     const first = marks["wrong-split"].map((row) => row[0].token);
     const unseen = [...tokens.keys()].filter((one) => !first.includes(one));
     return [
-      bold("✓ "), me, ` gives ${size === 1 ? "one number" : `${size} numbers`} to each head. `,
-      bold("✗ "), "Without the transpose, ", headName(0), " holds pieces of ", ...list(tokens, first),
-      ", as if they were three tokens", ...(unseen.length ? [", and never sees ", ...list(tokens, unseen)] : []), ".",
+      bold("✓ "),
+      me,
+      ` gives ${size === 1 ? "one number" : `${size} numbers`} to each head. `,
+      bold("✗ "),
+      "Without the transpose, ",
+      headName(0),
+      " holds pieces of ",
+      ...list(tokens, first),
+      ", as if they were three tokens",
+      ...(unseen.length ? [", and never sees ", ...list(tokens, unseen)] : []),
+      ".",
     ];
   }
   if (step === ATTEND) {
@@ -177,18 +226,21 @@ function sentence({ step, tokens, token, num_heads: heads }, { size, weights, ma
       const keys = [...row.keys()].filter((key) => most - row[key] < 1e-9);
       return [...list(tokens, keys), " in ", headName(head), ` (${format(most)})`];
     };
-    return [
-      me, " looks most at ", ...each(looks),
-      ". Each head mixes its own values, and no head sees another’s.",
-    ];
+    return [me, " looks most at ", ...each(looks), ". Each head mixes its own values, and no head sees another’s."];
   }
   const others = strangers(marks, token);
   const own = marks.wrong[token].some((mark) => mark.token === token) ? " beside its own" : " and none of its own";
   return [
-    bold("✓ "), me, "’s row holds its own numbers, head by head. ",
-    bold("✗ "), "The same shape and no error, but numbers of ", ...list(tokens, others), `${own}.`,
+    bold("✓ "),
+    me,
+    "’s row holds its own numbers, head by head. ",
+    bold("✗ "),
+    "The same shape and no error, but numbers of ",
+    ...list(tokens, others),
+    `${own}.`,
     ...(others.some((one) => one > token)
-      ? [" That lets ", me.cloneNode(true), " see a later token, and no causal mask can stop it."] : []),
+      ? [" That lets ", me.cloneNode(true), " see a later token, and no causal mask can stop it."]
+      : []),
   ];
 }
 
@@ -196,8 +248,15 @@ function sentence({ step, tokens, token, num_heads: heads }, { size, weights, ma
 function scene(tokens, onToken) {
   const letter = (name) => span(`te-letter te-of-${name}`, name.toUpperCase());
   const of = (name, label, ...caption) => sheet(name, label, caption, tokens, numbered(4), onToken);
-  const learned = ["q", "k", "v"].map((name) => sheet(`w_${name}`, `W ${name.toUpperCase()}, learned; rows`,
-    [sub("W", name.toUpperCase())], numbered(4), numbered(4)));
+  const learned = ["q", "k", "v"].map((name) =>
+    sheet(
+      `w_${name}`,
+      `W ${name.toUpperCase()}, learned; rows`,
+      [sub("W", name.toUpperCase())],
+      numbered(4),
+      numbered(4),
+    ),
+  );
   const sheets = Object.fromEntries([
     ["q", of("q", "Queries of all heads", letter("q"))],
     ["k", of("k", "Keys of all heads", letter("k"))],
@@ -219,8 +278,14 @@ function scene(tokens, onToken) {
   });
   const way = div("te-way", bold("✓ right"), code(""));
   const [own, others] = [lanes("right", tokens), lanes("wrong", tokens)];
-  const element = div("te-heads", way, own, others,
-    ...Object.values(sheets).map((one) => one.element), ...weights.map((one) => one.element));
+  const element = div(
+    "te-heads",
+    way,
+    own,
+    others,
+    ...Object.values(sheets).map((one) => one.element),
+    ...weights.map((one) => one.element),
+  );
   const see = (node, on) => node.classList.toggle("te-seen", on);
   return {
     element,
@@ -240,9 +305,9 @@ function scene(tokens, onToken) {
       weights.forEach((one) => see(one.element, step === ATTEND));
       [see(own, step > PROJECT), see(others, step === SPLIT), see(way, step === SPLIT)];
       element.dataset.step = String(step);
-      element.querySelectorAll("[data-token]").forEach(
-        (one) => one.classList.toggle("te-followed", one.dataset.token === String(token))
-      );
+      element
+        .querySelectorAll("[data-token]")
+        .forEach((one) => one.classList.toggle("te-followed", one.dataset.token === String(token)));
     },
   };
 }
@@ -261,16 +326,27 @@ function afterwards(tokens) {
   });
   const shapes = paragraph("te-note");
   let told = null;
-  const box = div("te-afterwards", ...grids.map(({ way, grid }) =>
-    div("", div("te-sheet-name", bold(way === "right" ? "✓" : "✗"), ` times `, sub("W", "O")), grid.element)));
+  const box = div(
+    "te-afterwards",
+    ...grids.map(({ way, grid }) =>
+      div("", div("te-sheet-name", bold(way === "right" ? "✓" : "✗"), ` times `, sub("W", "O")), grid.element),
+    ),
+  );
   return {
     nodes: [shapes, box],
     update({ num_heads: heads }, { values, size }) {
       if (told === values) return;
       told = values;
-      fill(shapes, `(3, 4) → view (3, ${heads}, ${size}) → transpose (${heads}, 3, ${size}) → attend (${heads}, 3, ` +
-        `${size}) → transpose (3, ${heads}, ${size}) → reshape (3, 4) → times `, sub("W", "O"), " (3, 4). A head’s ",
-        `scores are divided by the square root of ${size}, the numbers it has. `, sub("W", "O"), " mixes the heads:");
+      fill(
+        shapes,
+        `(3, 4) → view (3, ${heads}, ${size}) → transpose (${heads}, 3, ${size}) → attend (${heads}, 3, ` +
+          `${size}) → transpose (3, ${heads}, ${size}) → reshape (3, 4) → times `,
+        sub("W", "O"),
+        " (3, 4). A head’s ",
+        `scores are divided by the square root of ${size}, the numbers it has. `,
+        sub("W", "O"),
+        " mixes the heads:",
+      );
       grids.forEach(({ way, grid }) => grid.update(values[`final-${way}`], { decimals: 2 }));
     },
   };
@@ -285,7 +361,8 @@ function render({ model, el }) {
   });
   const state = store(model, TRAITS, draw);
   const last = STEPS.length;
-  let values, dealt = 0;
+  let values,
+    dealt = 0;
 
   const go = (step) => state.set({ step });
   const picture = scene(state.tokens, (token) => token !== state.token && state.set({ token }));
@@ -314,17 +391,20 @@ function render({ model, el }) {
     options: HEADS.map((count) => ({ value: count, content: [`${count} heads`] })),
   });
   const words = figure.words(3);
-  const questions = [{
-    ask: ["find a token that gets none of its own numbers back"],
-    done: () => state.step === MERGE && values.marks.wrong[state.token].every(({ token }) => token !== state.token),
-    tell: ["Its whole row was filled with numbers of others, and no error said so."],
-    show: () => state.set({ step: MERGE, num_heads: 2, token: 1 }),
-  }, {
-    ask: ["leave every head a single number of each token"],
-    done: () => state.num_heads === 4 && state.step > PROJECT,
-    tell: ["More heads share the same four columns: not one number more, only smaller slices."],
-    show: () => state.set({ step: SPLIT, num_heads: 4 }),
-  }];
+  const questions = [
+    {
+      ask: ["find a token that gets none of its own numbers back"],
+      done: () => state.step === MERGE && values.marks.wrong[state.token].every(({ token }) => token !== state.token),
+      tell: ["Its whole row was filled with numbers of others, and no error said so."],
+      show: () => state.set({ step: MERGE, num_heads: 2, token: 1 }),
+    },
+    {
+      ask: ["leave every head a single number of each token"],
+      done: () => state.num_heads === 4 && state.step > PROJECT,
+      tell: ["More heads share the same four columns: not one number more, only smaller slices."],
+      show: () => state.set({ step: SPLIT, num_heads: 4 }),
+    },
+  ];
   const after = afterwards(state.tokens);
 
   function draw() {
@@ -340,8 +420,9 @@ function render({ model, el }) {
     figure.rest(() => {
       after.update(state, values);
       fill(words, ...sentence(state, values));
-      figure.tell(`Step ${state.step} of ${last}, ${STEPS[state.step - 1]}, ${state.num_heads} heads. ` +
-        words.textContent);
+      figure.tell(
+        `Step ${state.step} of ${last}, ${STEPS[state.step - 1]}, ${state.num_heads} heads. ${words.textContent}`,
+      );
     });
   }
 
@@ -349,8 +430,10 @@ function render({ model, el }) {
   picture.element.setAttribute("aria-label", "The numbers of this step");
   figure.stage.append(picture.element);
   figure.controls.append(
-    div("te-group", next, play.element), steps.element,
-    div("te-group", span("te-label", "follow"), follow.element), counts.element,
+    div("te-group", next, play.element),
+    steps.element,
+    div("te-group", span("te-label", "follow"), follow.element),
+    counts.element,
   );
   draw();
   figure.ask(questions);

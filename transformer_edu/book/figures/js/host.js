@@ -2,7 +2,6 @@
 // to the figure's module, and leaves the still picture where it is when anything goes wrong.
 // A classic script, because module files do not load from file://. Module texts come from figure-NAME.js.
 (() => {
-  "use strict";
   const sources = (window.transformerFigures ??= {});
   const models = (window.transformerModels ??= {});
   const here = document.currentScript?.src; // files of weights lie beside this script
@@ -14,7 +13,10 @@
     if (!loaded.has(name)) {
       if (!(name in sources)) throw new Error(`no module for the figure "${name}" on this page`);
       const address = URL.createObjectURL(new Blob([sources[name]], { type: "text/javascript" }));
-      loaded.set(name, import(address).then((module) => module.default));
+      loaded.set(
+        name,
+        import(address).then((module) => module.default),
+      );
     }
     return loaded.get(name);
   }

@@ -1,6 +1,21 @@
 import * as engine from "../../engine/js/engine.js";
-import { asToken, bold, choice, div, fill, format, frame, h, paragraph, sentenceLine, sketch, span, store, svg,
-  toggle } from "./core.js";
+import {
+  asToken,
+  bold,
+  choice,
+  div,
+  fill,
+  format,
+  frame,
+  h,
+  paragraph,
+  sentenceLine,
+  sketch,
+  span,
+  store,
+  svg,
+  toggle,
+} from "./core.js";
 
 const TRAITS = ["text", "token", "without", "weights"];
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
@@ -45,9 +60,7 @@ function rotated(x) {
 /** Two layers of one head each, pre-norm: probabilities of the next letter and weights, a row for each letter. */
 function run(model, letters, without) {
   let x = engine.matrix(letters.length, model.embedding.weight.columns);
-  letters.forEach((letter, i) => engine.rowOf(x, i).set(
-    engine.rowOf(model.embedding.weight, LETTERS.indexOf(letter))
-  ));
+  letters.forEach((letter, i) => engine.rowOf(x, i).set(engine.rowOf(model.embedding.weight, LETTERS.indexOf(letter))));
   const maps = Object.values(model.decoder.layers).map((layer, index) => {
     const part = layer.self_attention;
     const normed = engine.layerNorm(x, layer.self_attention_residual.norm);
@@ -95,11 +108,9 @@ function refusal(letters) {
 
 /** Arcs from one letter to those that a head looks at, above the letters or (`below`) under them. */
 function arcs(name, count, below) {
-  const paths = Array.from({ length: count }, (_, j) => svg("path", {
-    class: "te-copy-arc te-glide",
-    "vector-effect": "non-scaling-stroke",
-    dataset: { key: j },
-  }));
+  const paths = Array.from({ length: count }, (_, j) =>
+    svg("path", { class: "te-copy-arc te-glide", "vector-effect": "non-scaling-stroke", dataset: { key: j } }),
+  );
   const drawing = sketch("te-copy-arcs", `0 0 100 ${HIGH}`, ...paths);
   drawing.setAttribute("preserveAspectRatio", "none");
   drawing.dataset.arcs = name;
@@ -132,8 +143,11 @@ function bars() {
   });
   let before = null;
   return {
-    element: h("div", { class: "te-copy-bars", role: "group", "aria-label": "next letters" },
-      ...rows.map((row) => row.element)),
+    element: h(
+      "div",
+      { class: "te-copy-bars", role: "group", "aria-label": "next letters" },
+      ...rows.map((row) => row.element),
+    ),
     /** @param {number[]} p of all letters @param {string | null} copied */
     update(p, copied) {
       const worth = (index) => (LETTERS[index] === copied ? 1 : 0) + p[index]; // the copy first, where it stays
@@ -160,7 +174,8 @@ function finding({ chosen, copied, pCopied, p }, without) {
   const away = `Without the head of layer\u00a0${without.map((layer) => layer + 1).join(" and ")}, `;
   const best = largest(p);
   if (without.length && LETTERS[best] !== copied) {
-    return p[best] < STANDS_OUT ? [away, "no letter stands out"]
+    return p[best] < STANDS_OUT
+      ? [away, "no letter stands out"]
       : [away, "it expects ", asToken(LETTERS[best]), " in place of ", asToken(copied)];
   }
   if (without.length) return [away, "it still expects ", asToken(copied)];
@@ -172,9 +187,14 @@ function finding({ chosen, copied, pCopied, p }, without) {
 function story({ at, chosen, copied, pCopied, seen, second, first }, letters, without) {
   const back = largest(first);
   const vain = (layer) => (without.includes(layer) ? ", to no effect" : "");
-  const looks = ["From ", asToken(chosen), ` (letter ${at + 1}) layer 2 looks most at `, asToken(letters[seen]),
+  const looks = [
+    "From ",
+    asToken(chosen),
+    ` (letter ${at + 1}) layer 2 looks most at `,
+    asToken(letters[seen]),
     ` (letter ${seen + 1}), ${format(second[seen])}${vain(1)}. From there layer 1 looked most at `,
-    asToken(letters[back]), ` (letter ${back + 1}), ${format(first[back])}${vain(0)}. `,
+    asToken(letters[back]),
+    ` (letter ${back + 1}), ${format(first[back])}${vain(0)}. `,
   ];
   const chance = `with 26 letters alike, each has ${format(CHANCE)}.`;
   if (copied === null) return [...looks, asToken(chosen), ` was not there before; ${chance}`];
@@ -185,22 +205,26 @@ function story({ at, chosen, copied, pCopied, seen, second, first }, letters, wi
 /** What can be found out with the switches and the letters. */
 function questions(state, now, start) {
   const again = (more) => state.set({ ...start, without: [], ...more });
-  return [{
-    ask: ["take the copy away while layer 2 looks where it looks"],
-    done: () => state.without.join() === "1" && now().pCopied !== null && now().pCopied < LOST,
-    tell: ["The weights are the same; what they fetch is not handed on."],
-    show: () => again({ without: [1] }),
-  }, {
-    ask: ["break the copy in the layer below"],
-    done: () => state.without.join() === "0" && now().pCopied !== null && now().pCopied < SURE,
-    tell: ["Layer 2 finds the place by what layer 1 wrote there: the letter before."],
-    show: () => again({ without: [0] }),
-  }, {
-    ask: ["choose a letter after which there is nothing to copy"],
-    done: () => now().copied === null,
-    tell: ["It stands there for the first time."],
-    show: () => again({ token: 0 }),
-  }];
+  return [
+    {
+      ask: ["take the copy away while layer 2 looks where it looks"],
+      done: () => state.without.join() === "1" && now().pCopied !== null && now().pCopied < LOST,
+      tell: ["The weights are the same; what they fetch is not handed on."],
+      show: () => again({ without: [1] }),
+    },
+    {
+      ask: ["break the copy in the layer below"],
+      done: () => state.without.join() === "0" && now().pCopied !== null && now().pCopied < SURE,
+      tell: ["Layer 2 finds the place by what layer 1 wrote there: the letter before."],
+      show: () => again({ without: [0] }),
+    },
+    {
+      ask: ["choose a letter after which there is nothing to copy"],
+      done: () => now().copied === null,
+      tell: ["It stands there for the first time."],
+      show: () => again({ token: 0 }),
+    },
+  ];
 }
 
 function render({ model: widget, el }) {
@@ -229,13 +253,14 @@ function render({ model: widget, el }) {
   });
   const box = div("te-copy-row");
   const expected = bars();
-  const switches = SWITCHES.map((name, layer) => toggle({
-    label: [name],
-    value: true,
-    onChange: (on) => state.set({
-      without: on ? state.without.filter((one) => one !== layer) : [...state.without, layer].sort(),
+  const switches = SWITCHES.map((name, layer) =>
+    toggle({
+      label: [name],
+      value: true,
+      onChange: (on) =>
+        state.set({ without: on ? state.without.filter((one) => one !== layer) : [...state.without, layer].sort() }),
     }),
-  }));
+  );
   const next = div("te-label te-copy-next", "what it expects next: the copy ↩ and the likeliest others");
   figure.stage.append(line.element, box, next, expected.element);
   figure.controls.append(...switches.map((one) => one.element));
@@ -252,8 +277,14 @@ function render({ model: widget, el }) {
       options: letters.map((letter, i) => ({ value: i, content: [letter], label: `letter ${i + 1}, ${letter}` })),
       onChange: (token) => token !== state.token && state.set({ token }),
     });
-    fill(box, div("te-label", "layer 2: from the chosen letter"), above.element, row.element, under.element,
-      div("te-label", "layer 1: from the letter that layer 2 looks at most"));
+    fill(
+      box,
+      div("te-label", "layer 2: from the chosen letter"),
+      above.element,
+      row.element,
+      under.element,
+      div("te-label", "layer 1: from the letter that layer 2 looks at most"),
+    );
   }
 
   function draw() {
@@ -268,19 +299,26 @@ function render({ model: widget, el }) {
     under.update(values.first, values.seen, state.without.includes(0));
     expected.update(values.p, values.copied);
     switches.forEach((one, layer) => one.set(!state.without.includes(layer)));
-    line.update(state.text, wrong !== null, state.text === start.text && !state.without.length
-      && state.token === start.token);
+    line.update(
+      state.text,
+      wrong !== null,
+      state.text === start.text && !state.without.length && state.token === start.token,
+    );
     figure.says(...finding(values, state.without));
     fill(words, ...(wrong ?? story(values, letters, state.without)));
     figure.tell(words.textContent);
   }
   draw();
   figure.ask(questions(state, () => values, start));
-  figure.details("What this model is",
-    paragraph("te-note",
+  figure.details(
+    "What this model is",
+    paragraph(
+      "te-note",
       "Two layers of attention with one head each, no feed-forward part, 10,304 weights. It was trained for this " +
-      "book on 32 random letters at a time, in which segments of 4 to 16 letters come again, and never saw a word. " +
-      `Positions are rotary. A head that is away puts out zeros. Arcs of less than ${SEEN} are not drawn.`));
+        "book on 32 random letters at a time, in which segments of 4 to 16 letters come again, and never saw a word. " +
+        `Positions are rotary. A head that is away puts out zeros. Arcs of less than ${SEEN} are not drawn.`,
+    ),
+  );
   return state.dispose;
 }
 

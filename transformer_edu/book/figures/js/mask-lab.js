@@ -1,15 +1,49 @@
-import { appear, asToken, bold, button, choice, cividis, div, diverging, eachCell, fill, format, frame, listed,
-  mapMatrix, matrixGrid, paragraph, setOff, slider, snapshot, softmax, span, store, sub, sumOf,
-  toggle } from "./core.js";
+import {
+  appear,
+  asToken,
+  bold,
+  button,
+  choice,
+  cividis,
+  div,
+  diverging,
+  eachCell,
+  fill,
+  format,
+  frame,
+  listed,
+  mapMatrix,
+  matrixGrid,
+  paragraph,
+  setOff,
+  slider,
+  snapshot,
+  softmax,
+  span,
+  store,
+  sub,
+  sumOf,
+  toggle,
+} from "./core.js";
 
 const TRAITS = [
-  "kind", "source", "target", "source_lengths", "target_lengths", "scores", "sentence", "query", "padding", "causal",
-  "pad_first", "mistake",
+  "kind",
+  "source",
+  "target",
+  "source_lengths",
+  "target_lengths",
+  "scores",
+  "sentence",
+  "query",
+  "padding",
+  "causal",
+  "pad_first",
+  "mistake",
 ];
 const KINDS = { encoder: "encoder self-attention", decoder: "decoder self-attention", cross: "cross-attention" };
 const LANGUAGES = [
   ["source", "English"],
-  ["target", "French"]
+  ["target", "French"],
 ];
 const PAD = "<pad>";
 const LONGEST = 6;
@@ -28,8 +62,16 @@ const OPTIONS = {
   blind: "a row without a key",
 };
 const OF_DECODER = ["no-causal", "no-padding", "flipped"]; // elsewhere there is no causal mask
-const offers = (kind) => ["right", kind === "encoder" ? "extra" : "no-causal", "no-padding", "bare", "flipped", "after",
-  "added", "queries", "blind"
+const offers = (kind) => [
+  "right",
+  kind === "encoder" ? "extra" : "no-causal",
+  "no-padding",
+  "bare",
+  "flipped",
+  "after",
+  "added",
+  "queries",
+  "blind",
 ];
 
 /** One language's sentence, filled up to the longer of the two: the tokens, and which of them are real. */
@@ -52,7 +94,8 @@ function usedMask({ padding, causal, mistake, query }, queries, keys) {
 function attend(state) {
   const { kind, mistake, sentence } = state;
   const queries = side(
-    state, ...(kind === "encoder" ? [state.source, state.source_lengths] : [state.target, state.target_lengths])
+    state,
+    ...(kind === "encoder" ? [state.source, state.source_lengths] : [state.target, state.target_lengths]),
   );
   const keys = kind === "decoder" ? queries : side(state, state.source, state.source_lengths);
   const scores = queries.real.map((_, i) => keys.real.map((_, j) => state.scores[kind][sentence][i][j]));
@@ -60,12 +103,11 @@ function attend(state) {
   const mask = mapMatrix(scores, (_, i, j) => (used(i, j) ? 1 : 0));
   const may = mapMatrix(scores, (_, i, j) => keys.real[j] && (kind !== "decoder" || j <= i));
   const unmasked = scores.map(softmax);
-  const masked = mapMatrix(scores, (score, i, j) => (
-    mistake === "added" ? score + mask[i][j] : mask[i][j] ? score : -Infinity
-  ));
-  const plain = (row) => (
-    mistake === "blind" && row.every((score) => score === -Infinity) ? row.map(() => NaN) : softmax(row)
+  const masked = mapMatrix(scores, (score, i, j) =>
+    mistake === "added" ? score + mask[i][j] : mask[i][j] ? score : -Infinity,
   );
+  const plain = (row) =>
+    mistake === "blind" && row.every((score) => score === -Infinity) ? row.map(() => NaN) : softmax(row);
   const weights = mistake === "after" ? mapMatrix(unmasked, (weight, i, j) => weight * mask[i][j]) : masked.map(plain);
   const right = mapMatrix(scores, (score, i, j) => (may[i][j] ? score : -Infinity)).map(softmax);
   return { queries, keys, scores, mask, may, masked, unmasked, weights, right };
@@ -124,17 +166,21 @@ function reason(key, { kind, pad_first, padding }, { keys }) {
       cross: "Each French position may look at every English word: that sentence is there as a whole.",
     }[kind],
     bare: kind === "decoder" ? `Each position reads the words that it is to predict. ${share}` : share,
-    "no-padding": !keys.real.includes(false) ? share : pad_first
-      ? "Padding in front comes earlier, so the causal mask lets every word see it."
-      : "Here only padding looks at padding: it stands behind, where the causal mask hides it. Put it in front " +
-      "(below).",
+    "no-padding": !keys.real.includes(false)
+      ? share
+      : pad_first
+        ? "Padding in front comes earlier, so the causal mask lets every word see it."
+        : "Here only padding looks at padding: it stands behind, where the causal mask hides it. Put it in front " +
+          "(below).",
     "no-causal": "Each position reads what it is to predict. When the model writes, those words are not there yet.",
-    extra: `${padding || !pad_first ? "Nothing leaks, since a mask only hides." : share} An encoder may read ahead; ` +
+    extra:
+      `${padding || !pad_first ? "Nothing leaks, since a mask only hides." : share} An encoder may read ahead; ` +
       "this one cannot.",
     flipped: "Rows and columns have changed places: each position sees itself and what comes after it.",
     after: "The softmax shared out the attention before the mask took some of it away.",
     added: "True adds 1, False adds 0. A forbidden key still counts: only −∞ makes its share zero.",
-    queries: "It blanks the rows of padding, whose answers nobody uses, and leaves its columns open" +
+    queries:
+      "It blanks the rows of padding, whose answers nobody uses, and leaves its columns open" +
       (kind === "decoder" && !pad_first
         ? ". Here the causal mask hides them; put padding in front (below)."
         : ": real words look at padding."),
@@ -148,28 +194,47 @@ function sentence(state, values, i) {
   const me = [asToken(queries.tokens[i]), ` (position ${i + 1})`];
   const found = judge(state, values, i);
   if (Number.isNaN(found.sum)) return [...me, " gets no weights: each is 0 ÷ 0, not a number."];
-  if (!queries.real[i]) return [`Position ${i + 1} is padding. It asks as the others do, but nobody uses its answer`,
-    found.sum === 0 ? ": it may look at nothing, and its weights are zero, never NaN." : "."
-  ];
+  if (!queries.real[i])
+    return [
+      `Position ${i + 1} is padding. It asks as the others do, but nobody uses its answer`,
+      found.sum === 0 ? ": it may look at nothing, and its weights are zero, never NaN." : ".",
+    ];
   if (found.blind && found.sum === 0) {
     return [...me, " may look at nothing: its weights are zero, never NaN. That is the book’s rule."];
   }
   const parts = [];
-  if (found.leak > 0) parts.push(" looks where it must not: ", ...listed([
-    [found.later, "what comes later"],
-    [found.pad, "padding"]
-  ].filter(([part]) => part > 0).map(
-    ([part, where]) => [bold(format(part)), ` of its attention is on ${where}`]
-  )), ".");
-  else parts.push(" looks at ", ...listed(keys.tokens.flatMap((text, j) => (weights[i][j] > 0 ? [
-    [j === i && state.kind !== "cross" ? "itself" : asToken(text), ` ${format(weights[i][j])}`]
-  ] : []))), found.sum < WHOLE ? "." : ", and at nothing that it must not.");
+  if (found.leak > 0)
+    parts.push(
+      " looks where it must not: ",
+      ...listed(
+        [
+          [found.later, "what comes later"],
+          [found.pad, "padding"],
+        ]
+          .filter(([part]) => part > 0)
+          .map(([part, where]) => [bold(format(part)), ` of its attention is on ${where}`]),
+      ),
+      ".",
+    );
+  else
+    parts.push(
+      " looks at ",
+      ...listed(
+        keys.tokens.flatMap((text, j) =>
+          weights[i][j] > 0
+            ? [[j === i && state.kind !== "cross" ? "itself" : asToken(text), ` ${format(weights[i][j])}`]]
+            : [],
+        ),
+      ),
+      found.sum < WHOLE ? "." : ", and at nothing that it must not.",
+    );
   if (found.hidden.length) {
     parts.push(" It cannot see ", ...listed(found.hidden.map((j) => [asToken(keys.tokens[j])])), ", though it may.");
   }
-  if (found.sum < WHOLE) parts.push(
-    ` Its weights sum to ${format(found.sum)}: the missing ${format(1 - found.sum)} went to what it must not see.`
-  );
+  if (found.sum < WHOLE)
+    parts.push(
+      ` Its weights sum to ${format(found.sum)}: the missing ${format(1 - found.sum)} went to what it must not see.`,
+    );
   return [...me, ...parts];
 }
 
@@ -182,7 +247,7 @@ function finding(state, values) {
   if (count((row) => Number.isNaN(row.sum))) return [false, "One row is not a number"];
   const leaks = count((row) => row.leak > 0);
   const [later, pad] = [rows.some((row) => row.later > 0), rows.some((row) => row.pad > 0)];
-  const where = later ? pad ? "at later words or at padding" : "ahead, at what it is to predict" : "at padding";
+  const where = later ? (pad ? "at later words or at padding" : "ahead, at what it is to predict") : "at padding";
   if (leaks) {
     const ahead = later && !pad ? "ahead, at what they are to predict" : where;
     return [false, words(leaks, `looks ${where}`, `look ${ahead}`)];
@@ -220,7 +285,7 @@ const NOTES = {
   masked: (mistake) => [mistake === "added" ? "scores + mask" : `${format(-Infinity)} where it may not look`],
   unmasked: () => ["of all scores, before the mask"],
   right: () => ["row looks at column"],
-  weights: (mistake, key) => [key === "right" ? "row looks at column" : "red: must not look"],
+  weights: (_, key) => [key === "right" ? "row looks at column" : "red: must not look"],
 };
 
 /** A cell of the mask: a sign, or the number that is added. */
@@ -235,7 +300,7 @@ function sign(cell, value, added) {
 function mark(cell, value, last, leak, short) {
   if (last) Object.assign(cell.style, { background: "", color: "" });
   if (Number.isNaN(value)) cell.textContent = "NaN";
-  const states = { "row-sum": last, "nan": Number.isNaN(value), "none": !last && value === 0, short };
+  const states = { "row-sum": last, nan: Number.isNaN(value), none: !last && value === 0, short };
   Object.entries(states).forEach(([name, on]) => cell.classList.toggle(`te-${name}`, on));
   if (leak) cell.setAttribute("aria-label", `${cell.getAttribute("aria-label")}, must not look`);
   if (leak && cell.dataset.leak === "false") appear(cell); // not in the first drawing
@@ -249,8 +314,14 @@ function show({ name, grid, sums, note }, state, values) {
   const numbers = sums ? values[name].map((line) => [...line, sumOf(line)]) : values[name];
   const width = values.keys.tokens.length;
   const shares = sums || name === "right";
-  grid.update(numbers, name === "mask" ? { decimals: 0 }
-    : shares ? { decimals: 2, colour: shareColour, quiet: 0.005 } : { decimals: 1, colour: scoreColour });
+  grid.update(
+    numbers,
+    name === "mask"
+      ? { decimals: 0 }
+      : shares
+        ? { decimals: 2, colour: shareColour, quiet: 0.005 }
+        : { decimals: 1, colour: scoreColour },
+  );
   eachCell(grid, (cell, i, j) => {
     if (name === "mask") sign(cell, mask[i][j], state.mistake === "added");
     if (!shares) return;
@@ -272,22 +343,26 @@ function questions(state) {
     return values.queries.real.flatMap((real, i) => (real ? [judge(state, values, i)] : []));
   };
   const set = (key, more) => state.set({ kind: "decoder", pad_first: false, ...settings(key, "decoder"), ...more });
-  return [{
-    ask: ["find a wrong mask that does no harm here"],
-    done: () => chosen(state) !== "right" && finding(state, attend(state))[0],
-    tell: ["What it forgot is hidden anyway, or not there."],
-    show: () => set("no-padding"),
-  }, {
-    ask: ["let words look at padding"],
-    done: () => found().some((row) => row.pad > 0),
-    tell: ["As if it were a word that says something."],
-    show: () => set("bare", { sentence: 1, target_lengths: [6, 4] }),
-  }, {
-    ask: ["make a row that is not a number"],
-    done: () => found().some((row) => Number.isNaN(row.sum)),
-    tell: ["With nowhere to look, softmax divides 0 by 0."],
-    show: () => set("blind"),
-  }];
+  return [
+    {
+      ask: ["find a wrong mask that does no harm here"],
+      done: () => chosen(state) !== "right" && finding(state, attend(state))[0],
+      tell: ["What it forgot is hidden anyway, or not there."],
+      show: () => set("no-padding"),
+    },
+    {
+      ask: ["let words look at padding"],
+      done: () => found().some((row) => row.pad > 0),
+      tell: ["As if it were a word that says something."],
+      show: () => set("bare", { sentence: 1, target_lengths: [6, 4] }),
+    },
+    {
+      ask: ["make a row that is not a number"],
+      done: () => found().some((row) => Number.isNaN(row.sum)),
+      tell: ["With nowhere to look, softmax divides 0 by 0."],
+      show: () => set("blind"),
+    },
+  ];
 }
 
 function render({ model, el }) {
@@ -299,7 +374,15 @@ function render({ model, el }) {
   });
   const state = store(model, TRAITS, draw);
   const start = snapshot(state, [
-    "kind", "source_lengths", "target_lengths", "sentence", "query", "padding", "causal", "pad_first", "mistake",
+    "kind",
+    "source_lengths",
+    "target_lengths",
+    "sentence",
+    "query",
+    "padding",
+    "causal",
+    "pad_first",
+    "mistake",
   ]);
   let built, offered, main, steps, masks, more, compared;
 
@@ -307,11 +390,12 @@ function render({ model, el }) {
     label: "Kind of attention",
     value: state.kind,
     options: Object.entries(KINDS).map(([value, name]) => ({ value, content: [name] })),
-    onChange: (kind) => state.set({
-      kind,
-      causal: kind === "decoder",
-      mistake: state.mistake === "flipped" && kind !== "decoder" ? "none" : state.mistake,
-    }),
+    onChange: (kind) =>
+      state.set({
+        kind,
+        causal: kind === "decoder",
+        mistake: state.mistake === "flipped" && kind !== "decoder" ? "none" : state.mistake,
+      }),
   });
   const sentences = choice({
     label: "Sentence of the batch",
@@ -319,17 +403,22 @@ function render({ model, el }) {
     options: [0, 1].map((value) => ({ value, content: [`sentence ${value + 1}`] })),
     onChange: (sentence) => state.set({ sentence }),
   });
-  const lengths = LANGUAGES.map(([language, name]) => [0, 1].map((index) => slider({
-    label: `${name} ${index + 1}`,
-    min: 0,
-    max: LONGEST,
-    value: state[`${language}_lengths`][index],
-    format: (count) => `${count} token${count === 1 ? "" : "s"}`,
-    onInput: (count) => state.set({
-      sentence: index, // the change is seen
-      [`${language}_lengths`]: state[`${language}_lengths`].map((old, i) => (i === index ? count : old))
-    }),
-  })));
+  const lengths = LANGUAGES.map(([language, name]) =>
+    [0, 1].map((index) =>
+      slider({
+        label: `${name} ${index + 1}`,
+        min: 0,
+        max: LONGEST,
+        value: state[`${language}_lengths`][index],
+        format: (count) => `${count} token${count === 1 ? "" : "s"}`,
+        onInput: (count) =>
+          state.set({
+            sentence: index, // the change is seen
+            [`${language}_lengths`]: state[`${language}_lengths`].map((old, i) => (i === index ? count : old)),
+          }),
+      }),
+    ),
+  );
   const boxes = lengths.map((pair) => div("te-lengths", ...pair.map((one) => one.element)));
   const front = toggle({
     label: ["padding in front"],
@@ -380,8 +469,8 @@ function render({ model, el }) {
     sentences.set(state.sentence);
     front.set(state.pad_first);
     masks.set(chosen(state));
-    LANGUAGES.forEach(
-      ([language], at) => lengths[at].forEach((one, index) => one.set(state[`${language}_lengths`][index]))
+    LANGUAGES.forEach(([language], at) =>
+      lengths[at].forEach((one, index) => one.set(state[`${language}_lengths`][index])),
     );
     boxes[0].hidden = state.kind === "decoder";
     boxes[1].hidden = state.kind === "encoder";
@@ -405,9 +494,12 @@ function render({ model, el }) {
 
   draw();
   figure.ask(questions(state));
-  more = figure.details("The mask itself, the scores, padding in front, sentences of other lengths",
-    stepBox, div("te-batch", sentences.element, front.element, reset, ...boxes),
-    paragraph("te-note", "The scores are made up."));
+  more = figure.details(
+    "The mask itself, the scores, padding in front, sentences of other lengths",
+    stepBox,
+    div("te-batch", sentences.element, front.element, reset, ...boxes),
+    paragraph("te-note", "The scores are made up."),
+  );
   more.addEventListener("toggle", draw);
   return state.dispose;
 }

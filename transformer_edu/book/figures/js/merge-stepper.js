@@ -1,5 +1,23 @@
-import { appear, bold, button, div, fill, fly, frame, h, KEYS, paragraph, player, plural, setOff, slider, snapshot,
-  span, store, uniqueId } from "./core.js";
+import {
+  appear,
+  bold,
+  button,
+  div,
+  fill,
+  fly,
+  frame,
+  h,
+  KEYS,
+  paragraph,
+  player,
+  plural,
+  setOff,
+  slider,
+  snapshot,
+  span,
+  store,
+  uniqueId,
+} from "./core.js";
 
 const TRAITS = ["text", "step", "new_word"];
 const END = "·";
@@ -51,12 +69,9 @@ function learn(words) {
   let entries = [...counts].slice(0, MOST_WORDS).map(([word, count]) => ({ word, count, symbols: [...word, END] }));
   const characters = [...new Set(entries.flatMap((entry) => entry.symbols))].sort(byCodePoint);
   const age = new Map(characters.map((symbol, i) => [symbol, i]));
-  const order = (a, b) => b.count - a.count
-    || age.get(a.pair[0]) - age.get(b.pair[0]) || age.get(a.pair[1]) - age.get(b.pair[1]);
-  const [stages, merges] = [
-    [],
-    []
-  ];
+  const order = (a, b) =>
+    b.count - a.count || age.get(a.pair[0]) - age.get(b.pair[0]) || age.get(a.pair[1]) - age.get(b.pair[1]);
+  const [stages, merges] = [[], []];
   for (;;) {
     const pairs = [...countPairs(entries).values()].sort(order);
     stages.push({ entries, pairs, size: age.size + 1 });
@@ -81,20 +96,22 @@ function cut(word, merges) {
   }
 }
 
-const spoken = (symbol) => (
-  symbol === END ? "end mark" : symbol.endsWith(END) ? `${symbol.slice(0, -1)} with end mark` : symbol
-);
+const spoken = (symbol) =>
+  symbol === END ? "end mark" : symbol.endsWith(END) ? `${symbol.slice(0, -1)} with end mark` : symbol;
 const chip = (symbol, kind = "") => h("span", { class: `te-bpe-chip ${kind}`, dataset: { symbol } }, symbol);
 const sum = ([left, right]) => span("te-bpe-sum", chip(left), " + ", chip(right));
 const piecesOf = (word, symbols, latest, unknown = () => false) =>
-  h("span", {
+  h(
+    "span",
+    {
       class: "te-bpe-pieces",
       role: "img",
       "aria-label": `${word}: ${symbols.map((s) => spoken(s) + (unknown(s) ? ", unknown" : "")).join(" | ")}`,
     },
-    ...symbols.map((symbol) => chip(
-      symbol, unknown(symbol) ? "te-bpe-unknown" : symbol === latest ? "te-bpe-new" : ""
-    )));
+    ...symbols.map((symbol) =>
+      chip(symbol, unknown(symbol) ? "te-bpe-unknown" : symbol === latest ? "te-bpe-new" : ""),
+    ),
+  );
 
 /** Why this pair and not another that is as common. */
 function tieWords([first, ...others]) {
@@ -102,9 +119,18 @@ function tieWords([first, ...others]) {
   if (!equals.length) return [];
   const second = equals[0].pair;
   const place = first.pair[0] === second[0] ? 1 : 0;
-  return [bold("A tie"), " with ", sum(second),
-    equals.length > 1 ? ` and ${equals.length - 1} more` : "", ": the ", place ? "right" : "left", " symbol decides, ",
-    chip(first.pair[place]), " came into the vocabulary before ", chip(second[place]), ". "
+  return [
+    bold("A tie"),
+    " with ",
+    sum(second),
+    equals.length > 1 ? ` and ${equals.length - 1} more` : "",
+    ": the ",
+    place ? "right" : "left",
+    " symbol decides, ",
+    chip(first.pair[place]),
+    " came into the vocabulary before ",
+    chip(second[place]),
+    ". ",
   ];
 }
 
@@ -112,10 +138,19 @@ function tieWords([first, ...others]) {
 function sentence(course, step) {
   const { pairs } = course.stages[step];
   const last = course.merges[step - 1];
-  const done = last ? [
-    "Merge ", step, ": ", sum(last.pair), ", counted ", times(last.count), ", became ", chip(last.symbol, "te-bpe-new"),
-    ". ",
-  ] : ["Each word is cut into its characters; ", chip(END), " marks its end. "];
+  const done = last
+    ? [
+        "Merge ",
+        step,
+        ": ",
+        sum(last.pair),
+        ", counted ",
+        times(last.count),
+        ", became ",
+        chip(last.symbol, "te-bpe-new"),
+        ". ",
+      ]
+    : ["Each word is cut into its characters; ", chip(END), " marks its end. "];
   if (!course.merges.length) return ["Type some words into the field."];
   if (!pairs.length) return [...done, bold("Every word is one symbol: no pair is left.")];
   return [...done, "Next: ", sum(pairs[0].pair), ", ", times(pairs[0].count), "."];
@@ -138,16 +173,26 @@ function announcement(course, step) {
 function pairRows(pairs) {
   const cell = (role, ...content) => h("span", { role }, ...content);
   const flag = (i, count) => (i && count < pairs[0].count ? null : span("te-bpe-flag", i ? "tie" : "next"));
-  return pairs.slice(0, PAIRS_SHOWN).map(({ pair, count }, i) =>
-    h("div", {
-        role: "row",
-        class: `te-bpe-pair${i ? "" : " te-bpe-next"}`,
-        dataset: { left: pair[0], right: pair[1], count },
-      },
-      cell("rowheader", sum(pair)), cell("cell", bold(count)),
-      h("span", { role: "cell", class: "te-bpe-track" },
-        h("span", { class: "te-bpe-fill", style: { "--share": count / pairs[0].count } }), flag(i, count)
-      )));
+  return pairs
+    .slice(0, PAIRS_SHOWN)
+    .map(({ pair, count }, i) =>
+      h(
+        "div",
+        {
+          role: "row",
+          class: `te-bpe-pair${i ? "" : " te-bpe-next"}`,
+          dataset: { left: pair[0], right: pair[1], count },
+        },
+        cell("rowheader", sum(pair)),
+        cell("cell", bold(count)),
+        h(
+          "span",
+          { role: "cell", class: "te-bpe-track" },
+          h("span", { class: "te-bpe-fill", style: { "--share": count / pairs[0].count } }),
+          flag(i, count),
+        ),
+      ),
+    );
 }
 
 /** A line of text to type in, with its label. */
@@ -169,24 +214,33 @@ function field(label, value, maxlength, onInput, tag = "input") {
     element: div("te-bpe-field", h("label", { for: id }, label), input),
     set: (text) => {
       if (input.value !== text) input.value = text;
-    }
+    },
   };
 }
 
 /** Questions for any text. */
 function questions(state, now) {
   const typed = () => wordsIn(state.new_word);
-  return [{
-    ask: ["merge until no word is cut any more"],
-    done: () => now().merges.length > 0 && state.step >= now().merges.length,
-    tell: ["Every word is one symbol now, and the vocabulary has grown by a symbol a merge."],
-    show: () => state.set({ step: now().merges.length }),
-  }, {
-    ask: ["type a new word that is cut without an unknown character"],
-    done: () => typed().length > 0 && typed().every((word) => [...word].every((letter) => now().known.has(letter))),
-    tell: ["It was never in the text, and yet it can be written."],
-    show: () => state.set({ new_word: [...now().known.keys()].filter((one) => one !== END).slice(0, 4).join("") }),
-  }];
+  return [
+    {
+      ask: ["merge until no word is cut any more"],
+      done: () => now().merges.length > 0 && state.step >= now().merges.length,
+      tell: ["Every word is one symbol now, and the vocabulary has grown by a symbol a merge."],
+      show: () => state.set({ step: now().merges.length }),
+    },
+    {
+      ask: ["type a new word that is cut without an unknown character"],
+      done: () => typed().length > 0 && typed().every((word) => [...word].every((letter) => now().known.has(letter))),
+      tell: ["It was never in the text, and yet it can be written."],
+      show: () =>
+        state.set({
+          new_word: [...now().known.keys()]
+            .filter((one) => one !== END)
+            .slice(0, 4)
+            .join(""),
+        }),
+    },
+  ];
 }
 
 function render({ model, el }) {
@@ -199,7 +253,8 @@ function render({ model, el }) {
   });
   const state = store(model, TRAITS, draw);
   const start = snapshot(state, TRAITS);
-  let course, of = null,
+  let course,
+    of = null,
     shown = null,
     written = []; // of each word what its line shows
   const box = (props) => h("div", props);
@@ -235,16 +290,18 @@ function render({ model, el }) {
     onInput: go,
   });
   const reset = button("Reset", () => state.set({ ...start }));
-  const titled = (name, title, hint, ...content) => div(
-    `te-bpe-${name}`, div("te-caption", bold(title), span("", hint)), ...content
-  );
+  const titled = (name, title, hint, ...content) =>
+    div(`te-bpe-${name}`, div("te-caption", bold(title), span("", hint)), ...content);
   figure.stage.append(
     div("te-bpe-top", textField.element, div("te-bpe-try", wordField.element, pieces, note)),
-    div("te-bpe-main",
+    div(
+      "te-bpe-main",
       titled("left", "words", total, words),
-      div("te-bpe-right",
+      div(
+        "te-bpe-right",
         titled("list", "pairs of neighbours", "how often in the text", pairs),
-        titled("list", "merges so far", size, made)),
+        titled("list", "merges so far", size, made),
+      ),
     ),
   );
   figure.controls.append(next, play.element, back, bar.element, reset);
@@ -256,7 +313,8 @@ function render({ model, el }) {
     const made = ({ word, count, symbols }) =>
       item({ word, count }, span("te-bpe-count", `${count} ×`), piecesOf(word, symbols, latest));
     const next = entries.map(({ word, count, symbols }) =>
-      JSON.stringify([word, count, symbols, symbols.includes(latest) && latest]));
+      JSON.stringify([word, count, symbols, symbols.includes(latest) && latest]),
+    );
     if (next.length !== written.length) fill(words, ...entries.map(made));
     else next.forEach((one, i) => one !== written[i] && words.children[i].replaceWith(made(entries[i])));
     written = next;
@@ -265,10 +323,18 @@ function render({ model, el }) {
   /** The merges that are made: a longer list keeps what it has. */
   function drawMade(merges) {
     while (made.children.length > merges.length) made.lastChild.remove();
-    merges.slice(made.children.length).forEach(({ pair, symbol }) => made.append(
-      h("li", { dataset: { left: pair[0], right: pair[1] } },
-        span("te-note", `${made.children.length + 1} `), chip(symbol))
-    ));
+    merges
+      .slice(made.children.length)
+      .forEach(({ pair, symbol }) =>
+        made.append(
+          h(
+            "li",
+            { dataset: { left: pair[0], right: pair[1] } },
+            span("te-note", `${made.children.length + 1} `),
+            chip(symbol),
+          ),
+        ),
+      );
     [...made.children].forEach((one, i, all) => one.lastChild.classList.toggle("te-bpe-new", i === all.length - 1));
   }
 
@@ -278,12 +344,15 @@ function render({ model, el }) {
     const [now, before] = [symbols(stage.entries), symbols(course.stages[0].entries)];
     fill(total, fact("total", now), ` symbols in all; ${END} marks a word’s end`);
     fill(size, "vocabulary: ", fact("vocabulary", stage.size), " different symbols");
-    fill(facts, `The text began with ${before} symbols. `,
+    fill(
+      facts,
+      `The text began with ${before} symbols. `,
       `The vocabulary has ${course.characters.length} characters with `,
       `·, <unk>, and ${stage.size - 1 - course.characters.length} that were merged. `,
       ...(stage.pairs.length ? tieWords(stage.pairs) : []),
       "On a tie the symbol that came into the vocabulary first wins: characters by code point (a before b before ·), ",
-      "then the merges in their order.");
+      "then the merges in their order.",
+    );
   }
 
   function drawNewWord(merges) {
@@ -293,7 +362,7 @@ function render({ model, el }) {
     const strange = [...new Set(typed.flatMap((word) => [...word]).filter(unknown))];
     const why = strange.length
       ? `${strange.join(", ")} ${strange.length > 1 ? "are" : "is"} not in the text, so ` +
-      `${strange.length > 1 ? "each" : "it"} becomes <unk>`
+        `${strange.length > 1 ? "each" : "it"} becomes <unk>`
       : "every character is known";
     fill(note, typed.length ? `“${state.new_word.trim()}”: ${why}` : "");
   }
@@ -314,8 +383,12 @@ function render({ model, el }) {
     const stage = course.stages[step];
     const merges = course.merges.slice(0, step);
     drawWords(stage, merges.at(-1)?.symbol);
-    fill(pairs, ...(stage.pairs.length ? pairRows(stage.pairs)
-      : [h("div", { role: "row" }, h("span", { role: "cell", class: "te-note" }, "none left"))]));
+    fill(
+      pairs,
+      ...(stage.pairs.length
+        ? pairRows(stage.pairs)
+        : [h("div", { role: "row" }, h("span", { role: "cell", class: "te-note" }, "none left"))]),
+    );
     drawMade(merges);
     [textField.set(state.text), wordField.set(state.new_word)];
     bar.input.max = String(course.merges.length);
@@ -326,9 +399,11 @@ function render({ model, el }) {
     if (shown !== null && step > shown) moved();
     shown = step;
     figure.rest(() => {
-      fill(explain, ...sentence(course, step), course.left
-        ? bold(` Only the first ${MOST_WORDS} different words are used.`)
-        : null);
+      fill(
+        explain,
+        ...sentence(course, step),
+        course.left ? bold(` Only the first ${MOST_WORDS} different words are used.`) : null,
+      );
       drawFacts(stage);
       drawNewWord(merges);
       figure.tell(`${announcement(course, step)} ${note.textContent}`);

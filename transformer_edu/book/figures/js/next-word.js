@@ -1,6 +1,26 @@
 import * as engine from "../../engine/js/engine.js";
-import { afterFrame, appear, button, div, fill, format, frame, h, KEYS, modelOf, named, paragraph, plural, readable,
-  setOff, slider, span, special, store, whole } from "./core.js";
+import {
+  afterFrame,
+  appear,
+  button,
+  div,
+  fill,
+  format,
+  frame,
+  h,
+  KEYS,
+  modelOf,
+  named,
+  paragraph,
+  plural,
+  readable,
+  setOff,
+  slider,
+  span,
+  special,
+  store,
+  whole,
+} from "./core.js";
 
 const OPTIONS = ["beginning", "written", "place", "temperature", "top_k", "top_p", "min_p", "seed"];
 const TRAITS = [...OPTIONS, "recorded", "model_file"];
@@ -199,11 +219,15 @@ function textBox(onGo) {
       if (all === shown) return;
       shown = all;
       const read = JSON.stringify(text.read);
-      if (read !== shownRead) fill(beginning, ...text.read.map((piece) => {
-        const node = span("", piece.text);
-        dress(node, piece);
-        return node;
-      }));
+      if (read !== shownRead)
+        fill(
+          beginning,
+          ...text.read.map((piece) => {
+            const node = span("", piece.text);
+            dress(node, piece);
+            return node;
+          }),
+        );
       shownRead = read;
       const same = text.written.findIndex(({ token }, i) => token !== names?.[i]);
       const stays = same < 0 ? text.written.length : same;
@@ -232,17 +256,22 @@ function barChart(onTake) {
     const bar = span("te-next-bar te-glide");
     return { token, bar, share, mark, node: h(tag, props, token, span("te-next-track", bar), share, mark) };
   };
-  const rows = Array.from({ length: SHOWN }, (_, i) => row("button", {
-    type: "button",
-    class: "te-next-row",
-    tabindex: i ? -1 : 0,
-    ...KEYS,
-    on: { click: () => onTake(i) },
-  }));
+  const rows = Array.from({ length: SHOWN }, (_, i) =>
+    row("button", {
+      type: "button",
+      class: "te-next-row",
+      tabindex: i ? -1 : 0,
+      ...KEYS,
+      on: { click: () => onTake(i) },
+    }),
+  );
   const rest = row("div", { class: "te-next-row te-next-others", role: "img" });
   rest.bar.after(h("span", { class: "te-next-bar te-next-out te-glide" }));
-  const group = h("div", { role: "toolbar", "aria-orientation": "vertical", "aria-label": "Likeliest next tokens" },
-    ...rows.map(({ node }) => node));
+  const group = h(
+    "div",
+    { role: "toolbar", "aria-orientation": "vertical", "aria-label": "Likeliest next tokens" },
+    ...rows.map(({ node }) => node),
+  );
   roving(group, () => rows.map(({ node }) => node).filter((node) => !node.hidden));
   const number = (share) => format(share, share < 0.0995 ? 3 : 2);
 
@@ -258,8 +287,11 @@ function barChart(onTake) {
     mark.textContent = one.flip ? { in: "+", out: "−" }[one.flip] : one.taken ? "✓" : "";
     Object.assign(node.dataset, { value: one.share, chance: one.chance });
     const has = one.kept ? `probability ${number(one.share)}` : `left out, it had ${number(one.chance)}`;
-    node.setAttribute("aria-label", `${readable(one.token)}, ${has}${one.taken ? ", stands in the text" : ""}` +
-      `${one.flip ? `, now ${one.flip}` : ""}: take it`);
+    node.setAttribute(
+      "aria-label",
+      `${readable(one.token)}, ${has}${one.taken ? ", stands in the text" : ""}` +
+        `${one.flip ? `, now ${one.flip}` : ""}: take it`,
+    );
   }
   const element = div("te-next-bars", group, rest.node);
   return {
@@ -282,23 +314,28 @@ function barChart(onTake) {
 
 /** The four numbers that say how a token is drawn. */
 function settingsOf(state, onSet) {
-  const off = (when, show = format) => (value) => (when(value) ? "off" : show(value));
+  const off =
+    (when, show = format) =>
+    (value) =>
+      when(value) ? "off" : show(value);
   const kinds = [
     ["temperature", { label: "Temperature", min: 0.1, max: 2, step: 0.1, format: (value) => format(value, 1) }],
     ["top_k", { label: "Top-k", min: 1, max: OFF, format: off((k) => k >= OFF, String) }],
     ["top_p", { label: "Top-p", min: 0.05, max: 1, step: 0.05, format: off((p) => p >= 1) }],
     ["min_p", { label: "Min-p", min: 0, max: 0.5, step: 0.01, format: off((p) => p <= 0) }],
   ];
-  const valueOf = (name) => state[name] ?? OFF;
-  const sliders = kinds.map(([name, options]) => slider({
-    ...options,
-    value: valueOf(name),
-    onInput: (value) => onSet(name, name === "top_k" && value >= OFF ? null : value),
-  }));
+  const valueAt = (name) => state[name] ?? OFF;
+  const sliders = kinds.map(([name, options]) =>
+    slider({
+      ...options,
+      value: valueAt(name),
+      onInput: (value) => onSet(name, name === "top_k" && value >= OFF ? null : value),
+    }),
+  );
   return {
     element: div("te-next-settings", ...sliders.map(({ element }) => element)),
-    draw: () => kinds.forEach(([name], i) => sliders[i].set(valueOf(name))),
-    said: () => kinds.map(([name, options]) => `${options.label} ${options.format(valueOf(name))}`).join(", "),
+    draw: () => kinds.forEach(([name], i) => sliders[i].set(valueAt(name))),
+    said: () => kinds.map(([name, options]) => `${options.label} ${options.format(valueAt(name))}`).join(", "),
   };
 }
 
@@ -328,9 +365,7 @@ function modelRow(root, file, running) {
 
 /** The places whose tokens are known: stored ones, and those that the model was asked for. */
 function memory(stored) {
-  const [steps, reads] = [new Map(), new Map([
-    [stored.beginning, stored.read]
-  ])];
+  const [steps, reads] = [new Map(), new Map([[stored.beginning, stored.read]])];
   const names = Object.fromEntries([...stored.places.flatMap(({ best }) => best), ...stored.written]);
   const keyOf = (beginning, ids) => JSON.stringify([beginning, ids]);
   const usual = stored.written.map(([id]) => id);
@@ -339,8 +374,8 @@ function memory(stored) {
     names,
     keyOf,
     read: (beginning) => reads.get(beginning) ?? (beginning ? [beginning] : []),
-    step: (beginning, ids) => steps.get(keyOf(beginning, ids))
-      ?? (isStored(beginning, ids) ? stored.places[ids.length] : undefined),
+    step: (beginning, ids) =>
+      steps.get(keyOf(beginning, ids)) ?? (isStored(beginning, ids) ? stored.places[ids.length] : undefined),
     /** The token that was drawn here, with the settings and the luck of the time. */
     usual: (beginning, ids) => (isStored(beginning, ids) ? usual[ids.length] : undefined),
     put(beginning, ids, found) {
@@ -359,22 +394,26 @@ function questions({ stored, usual, change, view }) {
   const goTo = (share) => change({ ...usual, place: firsts.indexOf(share) }, "went");
   const first = () => view().bars?.[0].chance;
   const isUsual = ({ settings }) => ["temperature", ...FILTERS].every((name) => settings[name] === stored[name]);
-  return [{
-    ask: ["find a place where the model is nearly sure of the next token"],
-    done: () => first() >= Math.min(sure, SURE),
-    tell: ["What stands before decides it: a name once given, a word begun, a phrase of all stories."],
-    show: () => goTo(sure),
-  }, {
-    ask: ["find a place where the model is far from sure"],
-    done: () => first() <= Math.max(unsure, UNSURE),
-    tell: ["The story could go many ways here, and luck has most to say."],
-    show: () => goTo(unsure),
-  }, {
-    ask: ["leave a single token in, with the sliders"],
-    done: () => view().left?.count === 1 && !isUsual(view()),
-    tell: ["One token at every place is greedy search: without luck, the same text each time."],
-    show: () => change({ ...usual, top_k: 1 }, "set"),
-  }];
+  return [
+    {
+      ask: ["find a place where the model is nearly sure of the next token"],
+      done: () => first() >= Math.min(sure, SURE),
+      tell: ["What stands before decides it: a name once given, a word begun, a phrase of all stories."],
+      show: () => goTo(sure),
+    },
+    {
+      ask: ["find a place where the model is far from sure"],
+      done: () => first() <= Math.max(unsure, UNSURE),
+      tell: ["The story could go many ways here, and luck has most to say."],
+      show: () => goTo(unsure),
+    },
+    {
+      ask: ["leave a single token in, with the sliders"],
+      done: () => view().left?.count === 1 && !isUsual(view()),
+      tell: ["One token at every place is greedy search: without luck, the same text each time."],
+      show: () => change({ ...usual, top_k: 1 }, "set"),
+    },
+  ];
 }
 
 /** The line of the beginning, and the way back to what the figure opened with. */
@@ -449,12 +488,13 @@ function actionsOf(state, stored, known, own) {
     },
     /** A slider moves: the bars that go out and come in are marked until something else is done. */
     set(name, value) {
-      const { deed, view: { at, bars = [] } } = own;
+      const {
+        deed,
+        view: { at, bars = [] },
+      } = own;
       const isSame = deed.name === name && deed.at === at;
       const before = isSame ? deed.before : new Set(bars.filter((bar) => bar.kept).map(({ id }) => id));
-      change({
-        [name]: value
-      }, "set", { name, at, before });
+      change({ [name]: value }, "set", { name, at, before });
     },
     /** The token of a bar, in the place of the one that luck drew. */
     take(i) {
@@ -470,13 +510,18 @@ function actionsOf(state, stored, known, own) {
 /** The model, and how it is asked for what is missing; it comes when it is first needed. */
 function asking(widget, root, { state, stored, known, own, draw, goOn }) {
   let asked = "";
-  const running = modelOf(root, async () => {
-    const bytes = await engine.loadBytes(widget, state.model_file, (share) => {
-      own.share = share;
-      draw();
-    });
-    return engine.inWorker(bytes, state.model_file.sha256, nextToken);
-  }, draw, true);
+  const running = modelOf(
+    root,
+    async () => {
+      const bytes = await engine.loadBytes(widget, state.model_file, (share) => {
+        own.share = share;
+        draw();
+      });
+      return engine.inWorker(bytes, state.model_file.sha256, nextToken);
+    },
+    draw,
+    true,
+  );
 
   function need() {
     const { beginning } = state;
@@ -514,8 +559,10 @@ function render({ model: widget, el }) {
   const { change, nextAt, goOn, write, again, set, take } = actionsOf(state, stored, known, own);
   const { running, need } = asking(widget, figure.root, { state, stored, known, own, draw, goOn });
 
-  const line = beginningLine((beginning) => change({ beginning, written: [], place: 0 }, "typed"),
-    () => change(opened, "opened"));
+  const line = beginningLine(
+    (beginning) => change({ beginning, written: [], place: 0 }, "typed"),
+    () => change(opened, "opened"),
+  );
   const text = textBox((place) => change({ place }, "went"));
   const bars = barChart(take);
   const settings = settingsOf(state, set);
@@ -537,17 +584,21 @@ function render({ model: widget, el }) {
     });
     own.view = view;
     if (view.left) decided = view;
-    if (running.trouble) Object.assign(own, {
-      waiting: 0,
-      trouble: `The model could not be loaded (${running.trouble}). Everything else stays as it is.`,
-    });
+    if (running.trouble)
+      Object.assign(own, {
+        waiting: 0,
+        trouble: `The model could not be loaded (${running.trouble}). Everything else stays as it is.`,
+      });
     const missing = !own.trouble && (!view.left || (own.waiting > 0 && nextAt(ids) === undefined));
     text.draw(view);
     bars.draw(decided, !view.left);
     settings.draw();
     figure.says(...said(finding(decided)));
     fill(sentence, ...said(view.left ? story(view) : ["The bars of this place have to come from the model."]));
-    line.draw(state.beginning, OPTIONS.every((name) => String(state[name]) === String(opened[name])));
+    line.draw(
+      state.beginning,
+      OPTIONS.every((name) => String(state[name]) === String(opened[name])),
+    );
     writing.forEach((control) => setOff(control, view.full));
     figure.root.setAttribute("aria-busy", String(missing));
     if (missing) need();
@@ -557,17 +608,33 @@ function render({ model: widget, el }) {
     figure.tell(`${heading}. ${present} ${row.status.textContent}`);
   }
 
-  figure.stage.append(line.element, text.element, div("te-next-panels",
-    div("te-next-controls", settings.element, div("te-next-buttons", ...writing, button("Again, other luck", again)),
-      row.element), bars.element));
+  figure.stage.append(
+    line.element,
+    text.element,
+    div(
+      "te-next-panels",
+      div(
+        "te-next-controls",
+        settings.element,
+        div("te-next-buttons", ...writing, button("Again, other luck", again)),
+        row.element,
+      ),
+      bars.element,
+    ),
+  );
   const sentence = figure.words(1);
   draw();
   figure.ask(questions({ stored, usual, change, view: () => own.view }));
-  figure.details("How a token is drawn", paragraph("te-note",
-    "Bars: softmax of the scores divided by the temperature. Then top-k, top-p and min-p leave tokens out (hatched, " +
-    "struck through); the numbers are what is drawn from, and add up to 1. Luck hangs on the seed and the place: the " +
-    `same presses give the same text. The model sees ${stored.max_len} tokens; of a longer text, the older half is ` +
-    "dropped. What is shown before the model is loaded was computed with the same weights."));
+  figure.details(
+    "How a token is drawn",
+    paragraph(
+      "te-note",
+      "Bars: softmax of the scores divided by the temperature. Then top-k, top-p and min-p leave tokens out (hatched, " +
+        "struck through); the numbers are what is drawn from, and add up to 1. Luck hangs on the seed and the place: the " +
+        `same presses give the same text. The model sees ${stored.max_len} tokens; of a longer text, the older half is ` +
+        "dropped. What is shown before the model is loaded was computed with the same weights.",
+    ),
+  );
   return () => {
     running.model?.end();
     state.dispose();

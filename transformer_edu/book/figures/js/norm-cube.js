@@ -1,5 +1,27 @@
-import { bold, button, choice, div, fill, focusedIn, format, frame, gliding, h, matrixGrid, paragraph, plural, select,
-  short, setOff, slider, snapshot, span, store, sumOf, toggle } from "./core.js";
+import {
+  bold,
+  button,
+  choice,
+  div,
+  fill,
+  focusedIn,
+  format,
+  frame,
+  gliding,
+  h,
+  matrixGrid,
+  paragraph,
+  plural,
+  select,
+  setOff,
+  short,
+  slider,
+  snapshot,
+  span,
+  store,
+  sumOf,
+  toggle,
+} from "./core.js";
 
 const TRAITS = ["sentences", "norm", "other", "padding", "leave_out", "mode", "batches", "edits", "selected"];
 const EPS = 1e-5;
@@ -9,7 +31,7 @@ const SHOWN = 0.005; // a move that two decimals show
 const NORMS = [
   ["layer", "layer norm"],
   ["batch", "batch norm"],
-  ["rms", "RMS norm"]
+  ["rms", "RMS norm"],
 ];
 const PAD = "padding";
 const same = (a, b) => a.length === b.length && a.every((value, i) => value === b[i]);
@@ -38,9 +60,9 @@ function firstBatch({ sentences }) {
 function sharing(batch, { norm, mode, leave_out }, [b, p, f]) {
   if (norm !== "batch") return batch[b].x[p].map((_, g) => [b, p, g]);
   if (mode === "evaluation") return [];
-  return batch.flatMap((row, c) => row.x.map((_, q) => [c, q, f])).filter(
-    ([c, q]) => !leave_out || q < batch[c].length
-  );
+  return batch
+    .flatMap((row, c) => row.x.map((_, q) => [c, q, f]))
+    .filter(([c, q]) => !leave_out || q < batch[c].length);
 }
 
 /** Mean, variance (divided by n) and mean of squares. */
@@ -49,9 +71,7 @@ function moments(values) {
   return {
     mean,
     variance: values.reduce((sum, v) => sum + (v - mean) ** 2, 0) / values.length,
-    square: values.reduce(
-      (sum, v) => sum + v * v, 0
-    ) / values.length
+    square: values.reduce((sum, v) => sum + v * v, 0) / values.length,
   };
 }
 
@@ -62,7 +82,7 @@ function moments(values) {
 function running(state, f) {
   const batch = firstBatch(state);
   const values = sharing(batch, { ...state, norm: "batch", mode: "training" }, [0, 0, f]).map(
-    ([b, p]) => batch[b].x[p][f]
+    ([b, p]) => batch[b].x[p][f],
   );
   const { mean, variance } = moments(values);
   const kept = (1 - MOMENTUM) ** state.batches;
@@ -88,9 +108,18 @@ function output(batch, state, place, { mean, variance, square } = statistics(bat
 /** Each statistic is counted once for all who share it. */
 function outputs(batch, state) {
   const known = {};
-  return batch.map((row, b) => row.x.map((line, p) => line.map((_, f) => output(
-    batch, state, [b, p, f], (known[state.norm === "batch" ? f : `${b} ${p}`] ??= statistics(batch, state, [b, p, f]))
-  ))));
+  return batch.map((row, b) =>
+    row.x.map((line, p) =>
+      line.map((_, f) =>
+        output(
+          batch,
+          state,
+          [b, p, f],
+          (known[state.norm === "batch" ? f : `${b} ${p}`] ??= statistics(batch, state, [b, p, f])),
+        ),
+      ),
+    ),
+  );
 }
 
 /** Moves [{place, by}] of the outputs at words that the first batch had too. */
@@ -98,8 +127,9 @@ function moves(batch, state) {
   const [first, before, after] = [firstBatch(state), outputs(firstBatch(state), state), outputs(batch, state)];
   return batch.flatMap(({ sentence, length }, b) => {
     if (first[b]?.sentence !== sentence) return [];
-    const all = after[b].slice(0, length).flatMap((line, p) =>
-      line.map((value, f) => ({ place: [b, p, f], by: value - before[b][p][f] })));
+    const all = after[b]
+      .slice(0, length)
+      .flatMap((line, p) => line.map((value, f) => ({ place: [b, p, f], by: value - before[b][p][f] })));
     return all.filter(({ by }) => Math.abs(by) >= SHOWN);
   });
 }
@@ -131,9 +161,8 @@ function untouched(batch, { edits }, moved) {
 }
 
 /** How many words can be compared: those that the first batch had too. */
-const comparable = (batch, state) => sumOf(
-  batch.map(({ sentence, length }, b) => (firstBatch(state)[b]?.sentence === sentence ? length : 0))
-);
+const comparable = (batch, state) =>
+  sumOf(batch.map(({ sentence, length }, b) => (firstBatch(state)[b]?.sentence === sentence ? length : 0)));
 
 /** "all 6 words", "2 of 6 words", "only small". */
 function whichWords(batch, state, moved) {
@@ -149,8 +178,11 @@ function whichWords(batch, state, moved) {
 function finding(batch, state, moved) {
   const who = whichWords(batch, state, moved);
   const edits = state.edits.filter(([s]) => batch.some((row) => row.sentence === s)).length;
-  const cause = edits ? `${edits === 1 ? "one number" : `${edits} numbers`} changed, `
-    : moved.length ? "nobody changed a word, and yet " : "nothing changed, ";
+  const cause = edits
+    ? `${edits === 1 ? "one number" : `${edits} numbers`} changed, `
+    : moved.length
+      ? "nobody changed a word, and yet "
+      : "nothing changed, ";
   const name = state.norm === "rms" ? "RMS" : state.norm === "batch" ? "Batch" : "Layer";
   const mode = state.norm === "batch" && state.mode === "evaluation" ? " in evaluation" : "";
   const both = who.startsWith("all") && batch.length > 1 ? ", in both sentences" : "";
@@ -158,7 +190,7 @@ function finding(batch, state, moved) {
 }
 
 /** Which outputs moved, in words. */
-function verdict(batch, state, moved) {
+function verdict(moved) {
   if (!moved.length) return "No output moved.";
   const features = [...new Set(moved.map(({ place }) => place[2]))];
   const where = features.length === 1 ? `, each in feature ${features[0] + 1}` : "";
@@ -169,8 +201,10 @@ function verdict(batch, state, moved) {
 function company({ norm, batches }, f, shared, pads, sentences) {
   if (norm === "layer") return `shares its mean and variance with the ${shared.length} numbers of its own token. `;
   if (!shared.length) {
-    return `takes the stored statistics (from mean 0, variance 1, after ${plural(batches, "training batch")}). ` +
-      "Nothing in this batch counts. ";
+    return (
+      `takes the stored statistics (from mean 0, variance 1, after ${plural(batches, "training batch")}). ` +
+      "Nothing in this batch counts. "
+    );
   }
   const all = pads ? `all ${shared.length} positions, ${pads} of them padding` : `all ${shared.length} tokens`;
   const both = sentences > 1 ? ", in both sentences" : "";
@@ -186,21 +220,33 @@ function working(batch, state, place) {
   const { mean, variance, square } = statistics(batch, state, place);
   const shared = sharing(batch, state, place);
   const result = h("b", { class: "te-nowrap", dataset: { name: "result" } }, format(output(batch, state, place)));
-  const number = (text, value, label) => span(
-    "te-nowrap", `${text} `, h("span", { dataset: { name: label, value } }, format(value))
-  );
-  if (state.norm === "rms") return [
-    name, `shares its mean of squares with the ${shared.length} numbers of its token. `,
-    number("Mean of squares", square, "square"), ". ", span("te-nowrap", `${x} / √(${format(square)} + ε)`), " = ",
-    result,
-  ];
+  const number = (text, value, label) =>
+    span("te-nowrap", `${text} `, h("span", { dataset: { name: label, value } }, format(value)));
+  if (state.norm === "rms")
+    return [
+      name,
+      `shares its mean of squares with the ${shared.length} numbers of its token. `,
+      number("Mean of squares", square, "square"),
+      ". ",
+      span("te-nowrap", `${x} / √(${format(square)} + ε)`),
+      " = ",
+      result,
+    ];
   const sum = span(
-    "te-nowrap", `(${x} − ${mean < 0 ? `(${format(mean)})` : format(mean)}) / √(${format(variance)} + ε)`
+    "te-nowrap",
+    `(${x} − ${mean < 0 ? `(${format(mean)})` : format(mean)}) / √(${format(variance)} + ε)`,
   );
   const pads = shared.filter(([c, q]) => q >= batch[c].length).length;
   return [
-    name, company(state, f, shared, pads, batch.length), number("Mean", mean, "mean"), ", ",
-    number("variance", variance, "variance"), ". ", sum, " = ", result,
+    name,
+    company(state, f, shared, pads, batch.length),
+    number("Mean", mean, "mean"),
+    ", ",
+    number("variance", variance, "variance"),
+    ". ",
+    sum,
+    " = ",
+    result,
   ];
 }
 
@@ -214,14 +260,17 @@ function sentenceGrids(row, b, features, onSelect, onEdit) {
     const labels = { showRows: true, showColumns: true, onSelect: onPlace };
     const grid = matrixGrid({ name, label, rows: row.tokens, columns, ...labels, ...options });
     grid.cells = row.tokens.map((_, p) => [...grid.element.querySelectorAll(`[data-row="${p}"]`)]);
-    grid.cells.slice(row.length).flat().forEach((cell) => cell.classList.add("te-cube-pad"));
+    grid.cells
+      .slice(row.length)
+      .flat()
+      .forEach((cell) => cell.classList.add("te-cube-pad"));
     return grid;
   };
-  const input = make("Input", {
-    editable: true,
-    onEdit: (p, f, value) => p < row.length && onEdit([b, p, f], value),
-  });
-  input.cells.slice(row.length).flat().forEach((cell) => (cell.firstChild.readOnly = true));
+  const input = make("Input", { editable: true, onEdit: (p, f, value) => p < row.length && onEdit([b, p, f], value) });
+  input.cells
+    .slice(row.length)
+    .flat()
+    .forEach((cell) => (cell.firstChild.readOnly = true));
   input.element.querySelector(".te-columns > .te-header").textContent = `sentence ${b + 1}`;
   return { input, result: make("Output", {}) };
 }
@@ -229,7 +278,7 @@ function sentenceGrids(row, b, features, onSelect, onEdit) {
 /** A small text under the number of a cell, spoken too. */
 function note(cell, text, spoken) {
   const target = cell.querySelector("input") ?? cell;
-  if (text)[cell.dataset.note] = [text];
+  if (text) [cell.dataset.note] = [text];
   else delete cell.dataset.note;
   if (spoken) target.setAttribute("aria-label", `${target.getAttribute("aria-label")}, ${spoken}`);
 }
@@ -240,30 +289,32 @@ function questions(state, start, change) {
     const batch = batchOf(state);
     return { batch, moved: moves(batch, state) };
   };
-  const edits = start.edits.length ? start.edits : [
-    [0, 0, 0, state.sentences[0].x[0][0] + 6]
-  ];
+  const edits = start.edits.length ? start.edits : [[0, 0, 0, state.sentences[0].x[0][0] + 6]];
   const training = { edits, mode: "training", padding: 0, other: start.other };
   const words = () => firstBatch(state).reduce((sum, row) => sum + row.length * row.x[0].length, 0);
-  return [{
-    ask: ["let nothing but the changed word move"],
-    done: () => {
-      const { batch, moved } = now();
-      return moved.length > 0 && untouched(batch, state, moved) === 0 && state.norm !== "batch";
+  return [
+    {
+      ask: ["let nothing but the changed word move"],
+      done: () => {
+        const { batch, moved } = now();
+        return moved.length > 0 && untouched(batch, state, moved) === 0 && state.norm !== "batch";
+      },
+      tell: ["Each token is normalized with its own numbers alone."],
+      show: () => change({ ...training, norm: "layer" }),
     },
-    tell: ["Each token is normalized with its own numbers alone."],
-    show: () => change({ ...training, norm: "layer" }),
-  }, {
-    ask: ["move every output by adding padding"],
-    done: () => state.padding > 0 && now().moved.length === words(),
-    tell: ["Batch norm counts the zeros of padding, as if they were words."],
-    show: () => change({ ...training, norm: "batch", padding: 1, leave_out: false }),
-  }, {
-    ask: ["let batch norm move one output only"],
-    done: () => state.norm === "batch" && now().moved.length === 1,
-    tell: ["In evaluation it takes stored statistics: nothing in the batch counts."],
-    show: () => change({ ...training, norm: "batch", mode: "evaluation" }),
-  }].filter((one) => !one.done());
+    {
+      ask: ["move every output by adding padding"],
+      done: () => state.padding > 0 && now().moved.length === words(),
+      tell: ["Batch norm counts the zeros of padding, as if they were words."],
+      show: () => change({ ...training, norm: "batch", padding: 1, leave_out: false }),
+    },
+    {
+      ask: ["let batch norm move one output only"],
+      done: () => state.norm === "batch" && now().moved.length === 1,
+      tell: ["In evaluation it takes stored statistics: nothing in the batch counts."],
+      show: () => change({ ...training, norm: "batch", mode: "evaluation" }),
+    },
+  ].filter((one) => !one.done());
 }
 
 function render({ model, el }) {
@@ -276,10 +327,12 @@ function render({ model, el }) {
   const { root, stage } = figure;
   const state = store(model, TRAITS, draw);
   const start = snapshot(state, TRAITS);
-  const glide = gliding((now) => numbersOf().forEach((cell, i) => {
-    const text = format(now[i]);
-    if (cell.textContent !== text) cell.textContent = text;
-  }));
+  const glide = gliding((now) =>
+    numbersOf().forEach((cell, i) => {
+      const text = format(now[i]);
+      if (cell.textContent !== text) cell.textContent = text;
+    }),
+  );
   const numbersOf = () => grids.flatMap(({ result }) => result.cells.flat());
   let grids = [],
     built = "";
@@ -291,9 +344,14 @@ function render({ model, el }) {
     next.padding = Math.min(next.padding, MOST_POSITIONS - longest);
     const [b, p, f] = next.selected;
     next.selected = [next.other === null ? 0 : b, Math.min(p, longest + next.padding - 1), f];
-    state.set(Object.fromEntries(TRAITS.filter(
-      (name) => JSON.stringify(next[name]) !== JSON.stringify(state[name])
-    ).map((name) => [name, next[name]])));
+    state.set(
+      Object.fromEntries(
+        TRAITS.filter((name) => JSON.stringify(next[name]) !== JSON.stringify(state[name])).map((name) => [
+          name,
+          next[name],
+        ]),
+      ),
+    );
   }
   let tabbing = false; // Tab only passes through the grids; clicks, arrow keys and typing choose
   root.addEventListener("keydown", (event) => (tabbing = event.key === "Tab"), true);
@@ -327,9 +385,7 @@ function render({ model, el }) {
     step: 0.5,
     value: 0,
     format: short,
-    onInput: (value) => edit(
-      state.selected, value
-    )
+    onInput: (value) => edit(state.selected, value),
   });
   const amountLabel = amount.element.querySelector("label");
   const others = select({
@@ -346,9 +402,7 @@ function render({ model, el }) {
   const skip = toggle({
     label: ["leave padding out"],
     value: state.leave_out,
-    onChange: (leave_out) => change({
-      leave_out,
-    })
+    onChange: (leave_out) => change({ leave_out }),
   });
   const mode = select({
     label: "batch norm in",
@@ -360,9 +414,10 @@ function render({ model, el }) {
     label: "after",
     value: String(state.batches),
     onChange: (value) => change({ batches: Number(value) }),
-    options: [1, 10, 100].map(
-      (n) => ({ value: String(n), label: n === 1 ? "1 training batch" : `${n} training batches` })
-    ),
+    options: [1, 10, 100].map((n) => ({
+      value: String(n),
+      label: n === 1 ? "1 training batch" : `${n} training batches`,
+    })),
   });
   const reset = button("Reset", () => state.set(structuredClone(start)));
   const sums = paragraph("te-cube-working");
@@ -375,8 +430,13 @@ function render({ model, el }) {
     grids = batch.map((row, b) => sentenceGrids(row, b, row.x[0].length, choose, edit));
     const caption = (text, more) => div(`te-cube-title te-cube-${text}`, bold(text), span("te-note", more));
     const arrow = () => h("div", { class: "te-cube-arrow", "aria-hidden": "true" }, "→");
-    fill(stage, caption("input", "blue: averaged together"), div(), caption("output", "orange: moved"),
-      ...grids.flatMap(({ input, result }) => [input.element, arrow(), result.element]));
+    fill(
+      stage,
+      caption("input", "blue: averaged together"),
+      div(),
+      caption("output", "orange: moved"),
+      ...grids.flatMap(({ input, result }) => [input.element, arrow(), result.element]),
+    );
     stage.style.setProperty("--positions", batch[0].x.length);
     stage.dataset.positions = String(batch[0].x.length);
     if (focused) stage.querySelector(`[data-matrix="${focused}"] [tabindex="0"]`)?.focus();
@@ -387,29 +447,35 @@ function render({ model, el }) {
     grids.forEach(({ input, result }, b) => {
       const here = state.selected[0] === b ? state.selected.slice(1) : null;
       [input, result].forEach((grid) => grid.highlight({ cell: here }));
-      batch[b].x.forEach((line, p) => line.forEach((_, f) => {
-        const old = state.edits.some((one) => same(one.slice(0, 3), [batch[b].sentence, p, f]))
-          ? state.sentences[batch[b].sentence].x[p][f]
-          : null;
-        const inSet = shared.includes(String([b, p, f]));
-        const cell = input.cells[p][f];
-        [
-          ["left", [b, p, f - 1]],
-          ["right", [b, p, f + 1]],
-          ["above", [b, p - 1, f]],
-          ["below", [b, p + 1, f]]
-        ].forEach(([side, next]) => cell.classList.toggle(`te-cube-${side}`, inSet && !shared.includes(String(next))));
-        cell.classList.toggle("te-cube-shared", inSet);
-        note(cell, old === null ? "" : `was ${short(old)}`, [
-          inSet ? "in the outlined set" : "", old === null ? "" : `was ${short(old)}`,
-        ].filter(Boolean).join(", "));
-        const by = moved.find(({ place }) => same(place, [b, p, f]))?.by;
-        const text = by === undefined ? "" : `${by > 0 ? "+" : ""}${format(by)}`;
-        result.cells[p][f].classList.toggle("te-cube-moved", by !== undefined);
-        if (by === undefined) delete result.cells[p][f].dataset.by;
-        else result.cells[p][f].dataset.by = by;
-        note(result.cells[p][f], text, text && `moved by ${text}`);
-      }));
+      batch[b].x.forEach((line, p) =>
+        line.forEach((_, f) => {
+          const old = state.edits.some((one) => same(one.slice(0, 3), [batch[b].sentence, p, f]))
+            ? state.sentences[batch[b].sentence].x[p][f]
+            : null;
+          const inSet = shared.includes(String([b, p, f]));
+          const cell = input.cells[p][f];
+          [
+            ["left", [b, p, f - 1]],
+            ["right", [b, p, f + 1]],
+            ["above", [b, p - 1, f]],
+            ["below", [b, p + 1, f]],
+          ].forEach(([side, next]) =>
+            cell.classList.toggle(`te-cube-${side}`, inSet && !shared.includes(String(next))),
+          );
+          cell.classList.toggle("te-cube-shared", inSet);
+          note(
+            cell,
+            old === null ? "" : `was ${short(old)}`,
+            [inSet ? "in the outlined set" : "", old === null ? "" : `was ${short(old)}`].filter(Boolean).join(", "),
+          );
+          const by = moved.find(({ place }) => same(place, [b, p, f]))?.by;
+          const text = by === undefined ? "" : `${by > 0 ? "+" : ""}${format(by)}`;
+          result.cells[p][f].classList.toggle("te-cube-moved", by !== undefined);
+          if (by === undefined) delete result.cells[p][f].dataset.by;
+          else result.cells[p][f].dataset.by = by;
+          note(result.cells[p][f], text, text && `moved by ${text}`);
+        }),
+      );
     });
   }
 
@@ -428,9 +494,13 @@ function render({ model, el }) {
     fill(amountLabel, `${batch[b].tokens[p]}, feature ${f + 1}`);
     amount.set(batch[b].x[p][f]);
     amount.input.disabled = p >= batch[b].length;
-    [norms.set(state.norm), others.set(String(state.other)), skip.set(state.leave_out), mode.set(state.mode), times.set(
-      String(state.batches)
-    )];
+    [
+      norms.set(state.norm),
+      others.set(String(state.other)),
+      skip.set(state.leave_out),
+      mode.set(state.mode),
+      times.set(String(state.batches)),
+    ];
     times.element.hidden = state.mode !== "evaluation";
     setOff(more, batch[0].x.length >= MOST_POSITIONS);
     setOff(less, !state.padding);
@@ -442,7 +512,7 @@ function render({ model, el }) {
         counts[i].dataset.value = found.length;
       });
       fill(sums, ...working(batch, state, state.selected));
-      fill(words, changes(batch, state), " ", bold(verdict(batch, state, moved)));
+      fill(words, changes(batch, state), " ", bold(verdict(moved)));
       figure.tell(`${state.norm} norm, ${state.mode}. ${words.textContent} ${sums.textContent}`);
     });
   }
@@ -452,8 +522,12 @@ function render({ model, el }) {
   const words = figure.words(2);
   draw();
   figure.ask(questions(state, start, change));
-  figure.details("How the marked number comes about; padding, another sentence, evaluation",
-    sums, div("te-group", others.element, more, less), div("te-group", skip.element, mode.element, times.element));
+  figure.details(
+    "How the marked number comes about; padding, another sentence, evaluation",
+    sums,
+    div("te-group", others.element, more, less),
+    div("te-group", skip.element, mode.element, times.element),
+  );
   return () => {
     glide.stop();
     state.dispose();

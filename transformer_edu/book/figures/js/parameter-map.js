@@ -1,5 +1,21 @@
-import { bold, choice, div, fill, frame, gliding, h, KEYS, select, span, store, sub, sumOf, toggle, uniqueId,
-  whole } from "./core.js";
+import {
+  bold,
+  choice,
+  div,
+  fill,
+  frame,
+  gliding,
+  h,
+  KEYS,
+  select,
+  span,
+  store,
+  sub,
+  sumOf,
+  toggle,
+  uniqueId,
+  whole,
+} from "./core.js";
 
 const NUMBERS = {
   source_vocab_size: "source words",
@@ -46,9 +62,8 @@ const HEIGHT = { beside: 216, above: 170 };
 
 const wideOf = (c) => Math.max(4 * c.d_model, c.d_ff);
 /** Words of each table: one may do the work of two or three. */
-const wordsOf = (c) => TABLES[c.tie_embeddings].map(
-  (name) => (name === "source" ? c.source_vocab_size : c.target_vocab_size)
-);
+const wordsOf = (c) =>
+  TABLES[c.tie_embeddings].map((name) => (name === "source" ? c.source_vocab_size : c.target_vocab_size));
 
 /** Every matrix: { id, kind, rows, columns, bias, count }; and in `norms` how many numbers the norms hold. */
 function partsOf(c) {
@@ -102,20 +117,25 @@ function comparison(before, now, changed) {
   if (changed.length > 3) return [`Another model: ${whole(a.total)} → ${whole(b.total)} numbers. `, inAll];
   const shown = (value) => (typeof value === "number" ? whole(value) : TIES[value]);
   const what = changed.flatMap((name, i) => [
-    i ? ", " : "", name in NUMBERS ? label(name) : "tied tables", ` ${shown(before[name])} → ${shown(now[name])}`,
+    i ? ", " : "",
+    name in NUMBERS ? label(name) : "tied tables",
+    ` ${shown(before[name])} → ${shown(now[name])}`,
   ]);
   if (a.total === b.total) {
     const [each, was] = [now, before].map((c) => c.d_model / c.num_heads);
     return [
-      ...what, ": not one number more or less.",
+      ...what,
+      ": not one number more or less.",
       each === was ? "" : ` Heads are cuts: each now works in ${each} dimensions instead of ${was}.`,
     ];
   }
-  const grown = Object.keys(GROUPS).filter((name) => a.groups[name] !== b.groups[name]).map(
-    (name) => `${GROUPS[name].toLowerCase()} ${times(b.groups[name], a.groups[name])}`
-  );
+  const grown = Object.keys(GROUPS)
+    .filter((name) => a.groups[name] !== b.groups[name])
+    .map((name) => `${GROUPS[name].toLowerCase()} ${times(b.groups[name], a.groups[name])}`);
   return [
-    ...what, `: ${grown.join(", ")}${grown.length < 3 ? " and nothing else" : ""}. `, inAll,
+    ...what,
+    `: ${grown.join(", ")}${grown.length < 3 ? " and nothing else" : ""}. `,
+    inAll,
     changed.includes("num_layers") ? "" : " Pale, dashed: as it was.",
   ];
 }
@@ -134,8 +154,14 @@ const shapeOf = ({ rows, columns }) => `${whole(rows)} × ${whole(columns)}`;
 function sentence(part, total) {
   const { letter, title, place, purpose } = describe(part);
   return [
-    letter ? bold(sub("W", letter), " ") : "", bold(title), place && `, ${place}`, `: ${purpose}. `, shapeOf(part),
-    part.bias ? ` and a bias of ${whole(part.bias)}` : "", " = ", bold(whole(part.count)),
+    letter ? bold(sub("W", letter), " ") : "",
+    bold(title),
+    place && `, ${place}`,
+    `: ${purpose}. `,
+    shapeOf(part),
+    part.bias ? ` and a bias of ${whole(part.bias)}` : "",
+    " = ",
+    bold(whole(part.count)),
     ` numbers, ${percent(part.count / total)} of all.`,
   ];
 }
@@ -157,20 +183,27 @@ function scaleOf(models, width, height) {
   return best;
 }
 
-const option = (id, kind, text) => h("div", {
-  role: "option",
-  class: `te-pm-part te-pm-${kind}`,
-  "aria-selected": "false",
-  tabindex: -1,
-  dataset: { part: id },
-  ...KEYS,
-}, span("te-pm-letter", text));
+const option = (id, kind, text) =>
+  h(
+    "div",
+    {
+      role: "option",
+      class: `te-pm-part te-pm-${kind}`,
+      "aria-selected": "false",
+      tabindex: -1,
+      dataset: { part: id },
+      ...KEYS,
+    },
+    span("te-pm-letter", text),
+  );
 
 function layerBox(stack, index) {
   const place = `${stack}.${index}`;
-  const four = (prefix) => div("te-pm-band", ...[..."qkvo"].map(
-    (letter) => option(`${place}.${prefix}w_${letter}`, "attention", letter.toUpperCase())
-  ));
+  const four = (prefix) =>
+    div(
+      "te-pm-band",
+      ...[..."qkvo"].map((letter) => option(`${place}.${prefix}w_${letter}`, "attention", letter.toUpperCase())),
+    );
   const bands = stack === "decoder" ? [four(""), four("cross.")] : [four("")];
   const forward = ["W₁", "W₂"].map((text, i) => option(`${place}.w_${i + 1}`, "forward", text));
   const props = { class: "te-pm-layer", style: { "--bands": bands.length + 2 } };
@@ -188,8 +221,11 @@ function mapOf() {
     const aside = h("div", { class: "te-pm-aside", "aria-hidden": "true" }, sides[name], names);
     return div("te-pm-group", aside, bodies[name]);
   };
-  const element = h("div", { role: "listbox", class: "te-pm-map", "aria-label": "matrices" },
-    ...Object.keys(GROUPS).map(group));
+  const element = h(
+    "div",
+    { role: "listbox", class: "te-pm-map", "aria-label": "matrices" },
+    ...Object.keys(GROUPS).map(group),
+  );
   const lengths = ["d", "ff", "slot", "tables", "was-d", "was-wide", "was-tables"];
   const sizes = gliding((now) => lengths.forEach((name, i) => element.style.setProperty(`--${name}`, `${now[i]}px`)));
   const stacks = ["encoder", "decoder"];
@@ -219,12 +255,14 @@ function mapOf() {
         one.setAttribute("aria-label", `${name}, ${shapeOf(part)}, ${whole(part.count)} parameters`);
         if (part.kind === "table") one.style.flexGrow = String(part.rows);
       }
-      Object.entries(groups).forEach(([name, count]) => fill(
-        sides[name],
-        h("b", {}, GROUPS[name], was && was[name] !== count ? span("te-pm-times", times(count, was[name])) : ""),
-        span("", percent(count / total)),
-        h("span", { dataset: { group: name, value: count } }, whole(count))
-      ));
+      Object.entries(groups).forEach(([name, count]) =>
+        fill(
+          sides[name],
+          h("b", {}, GROUPS[name], was && was[name] !== count ? span("te-pm-times", times(count, was[name])) : ""),
+          span("", percent(count / total)),
+          h("span", { dataset: { group: name, value: count } }, whole(count)),
+        ),
+      );
     },
     /** Lengths; `before` is the model of a moment ago, outlined. */
     layout(c, before, all) {
@@ -239,12 +277,16 @@ function mapOf() {
       element.classList.toggle("te-pm-small", c.d_model * scale < 12);
       bodies.tables.classList.toggle("te-pm-flat", tall(c) < 14);
       const larger = was.d_model !== c.d_model || was.d_ff !== c.d_ff;
-      stacks.forEach((name) => [...bodies[name].children].forEach(
-        (one, i) => one.classList.toggle("te-pm-changed", larger && i < was.num_layers)
-      ));
-      sizes.to([c.d_model, c.d_ff].map((value) => value * scale).concat(
-        slot, tall(c), was.d_model * scale, wideOf(was) * scale, tall(was)
-      ));
+      stacks.forEach((name) =>
+        [...bodies[name].children].forEach((one, i) =>
+          one.classList.toggle("te-pm-changed", larger && i < was.num_layers),
+        ),
+      );
+      sizes.to(
+        [c.d_model, c.d_ff]
+          .map((value) => value * scale)
+          .concat(slot, tall(c), was.d_model * scale, wideOf(was) * scale, tall(was)),
+      );
     },
     mark(id) {
       [element.querySelector("[aria-selected=true]"), options.get(id)].forEach((one, on) => {
@@ -260,20 +302,24 @@ function numberBox(name, now, onSet) {
   const id = uniqueId();
   const type = { inputmode: "numeric", autocomplete: "off", role: "spinbutton", "aria-valuemin": 1 };
   const input = h("input", { id, ...type, class: "te-pm-field", dataset: { field: name }, ...KEYS });
-  const [less, more, fewer, further] = name === "num_layers"
-    ? ["one less", "one more", "−", "+"]
-    : ["halve", "double", "÷2", "×2"];
+  const [less, more, fewer, further] =
+    name === "num_layers" ? ["one less", "one more", "−", "+"] : ["halve", "double", "÷2", "×2"];
   const move = (up) => {
     const layers = now() + (up ? 1 : -1);
     onSet(name, Math.max(1, name === "num_layers" ? layers : up ? now() * 2 : Math.floor(now() / 2)));
   };
-  const side = (up) => h("button", {
-    type: "button",
-    tabindex: -1,
-    class: "te-pm-step",
-    "aria-label": `${up ? more : less}: ${NUMBERS[name]}`,
-    on: { click: () => move(up) },
-  }, up ? further : fewer);
+  const side = (up) =>
+    h(
+      "button",
+      {
+        type: "button",
+        tabindex: -1,
+        class: "te-pm-step",
+        "aria-label": `${up ? more : less}: ${NUMBERS[name]}`,
+        on: { click: () => move(up) },
+      },
+      up ? further : fewer,
+    );
   input.addEventListener("change", () => {
     const value = Number(input.value.replace(/[\s,.]/g, ""));
     if (Number.isInteger(value) && value > 0) onSet(name, value);
@@ -285,8 +331,11 @@ function numberBox(name, now, onSet) {
     move(event.key === "ArrowUp");
   });
   return {
-    element: div("te-pm-number",
-      h("label", { for: id }, label(name)), div("te-pm-box", side(false), input, side(true))),
+    element: div(
+      "te-pm-number",
+      h("label", { for: id }, label(name)),
+      div("te-pm-box", side(false), input, side(true)),
+    ),
     set(value) {
       input.value = whole(value);
       input.setAttribute("aria-valuenow", value);
@@ -298,16 +347,36 @@ function numberBox(name, now, onSet) {
 /** The total, and what share of it each kind has. */
 const legend = ({ kinds, total }) => [
   span("te-nowrap", h("b", { dataset: { total: "", value: total } }, whole(total)), " numbers"),
-  ...Object.entries(kinds).map(([kind, value]) => span("te-nowrap", h("i", { class: `te-pm-swatch te-pm-${kind}` }),
-    `${KINDS[kind][0]} `, h("b", { dataset: { kind, value } }, percent(value / total)))),
+  ...Object.entries(kinds).map(([kind, value]) =>
+    span(
+      "te-nowrap",
+      h("i", { class: `te-pm-swatch te-pm-${kind}` }),
+      `${KINDS[kind][0]} `,
+      h("b", { dataset: { kind, value } }, percent(value / total)),
+    ),
+  ),
 ];
 
 /** How the numbers come about. */
 function counted({ norms, total }) {
   const [d, ff] = [() => label("d_model"), () => label("d_ff")];
-  return ["An attention has 4 × (", d(), "² + ", d(), ") numbers, a feed-forward network 2 × ", d(), " × ", ff(), " + ",
-    ff(), " + ", d(), `. The norms, ${whole(norms)} numbers or ${percent(norms / total)}, are too few to draw. All `,
-    "areas have one scale; a word table, ", d(), " numbers for each word, is drawn as one block of its area."
+  return [
+    "An attention has 4 × (",
+    d(),
+    "² + ",
+    d(),
+    ") numbers, a feed-forward network 2 × ",
+    d(),
+    " × ",
+    ff(),
+    " + ",
+    ff(),
+    " + ",
+    d(),
+    `. The norms, ${whole(norms)} numbers or ${percent(norms / total)}, are too few to draw. All `,
+    "areas have one scale; a word table, ",
+    d(),
+    " numbers for each word, is drawn as one block of its area.",
   ];
 }
 
@@ -325,7 +394,9 @@ function render({ model, el }) {
     before = null, // the model of a moment ago, if the last change made something larger or smaller
     told = null, // what the last change did; null: the chosen matrix is described
     chosen = state.selected,
-    sizes, parts, width;
+    sizes,
+    parts,
+    width;
 
   const presets = choice({
     label: "Model",
@@ -341,7 +412,7 @@ function render({ model, el }) {
       const [verb, end] = keep_ratio ? [" grows and shrinks with ", "."] : [" now stays, whatever ", " is."];
       told = [label("d_ff"), verb, label("d_model"), end];
       change({ keep_ratio });
-    }
+    },
   });
   const tie = select({
     label: "tied tables",
@@ -352,9 +423,7 @@ function render({ model, el }) {
   const [key, map, ways] = [div("te-pm-legend"), mapOf(), div("te-note")];
 
   function setNumber(name, value) {
-    const changes = Object.fromEntries([
-      [name, value]
-    ]);
+    const changes = Object.fromEntries([[name, value]]);
     if (name === "d_model" && state.keep_ratio) {
       changes.d_ff = Math.max(1, Math.round((state.d_ff * value) / state.d_model));
     }
@@ -389,7 +458,7 @@ function render({ model, el }) {
     map.mark(part.id);
     numbers.forEach(([name, box]) => box.set(wanted[name]));
     presets.set(
-      Object.keys(state.presets).find((name) => FIELDS.every((field) => state.presets[name][field] === wanted[field]))
+      Object.keys(state.presets).find((name) => FIELDS.every((field) => state.presets[name][field] === wanted[field])),
     );
     tie.set(state.tie_embeddings);
     follow.set(state.keep_ratio);
@@ -397,9 +466,12 @@ function render({ model, el }) {
     figure.rest(() => {
       fill(key, ...legend(sizes));
       fill(ways, ...counted(sizes));
-      fill(words, ...(fault
-        ? [bold("No such model. "), ...fault, " The map shows the last one."]
-        : told ?? sentence(part, sizes.total)));
+      fill(
+        words,
+        ...(fault
+          ? [bold("No such model. "), ...fault, " The map shows the last one."]
+          : (told ?? sentence(part, sizes.total))),
+      );
       figure.tell(words.textContent);
     });
   }
@@ -418,27 +490,36 @@ function render({ model, el }) {
     options[places[event.key]]?.focus();
   });
   figure.stage.append(key, map.element);
-  figure.controls.append(div("te-pm-numbers", ...numbers.map(([, box]) => box.element)),
-    span("te-pm-model", "model"), presets.element, follow.element, tie.element);
+  figure.controls.append(
+    div("te-pm-numbers", ...numbers.map(([, box]) => box.element)),
+    span("te-pm-model", "model"),
+    presets.element,
+    follow.element,
+    tie.element,
+  );
   const words = figure.words(2);
   count();
   draw();
-  figure.ask([{
-    ask: ["double a number and add no parameter"],
-    done: () => shown.num_heads !== start.num_heads && sizes.total === sizesOf(start).total,
-    tell: ["Heads are cuts through the same four matrices."],
-    show: () => change({ ...start, num_heads: start.num_heads * 2 }),
-  }, {
-    ask: ["make attention hold the largest share"],
-    done: () => largest("attention"),
-    tell: ["A small vocabulary, or a narrow feed-forward network, leaves it in front."],
-    show: () => change(state.presets.book),
-  }, {
-    ask: ["make the word tables hold more than half"],
-    done: () => sizes.kinds.table > sizes.total / 2,
-    tell: ["Three tables instead of one, or more words, outweigh twelve layers."],
-    show: () => change({ ...state.presets.base, tie_embeddings: "none" }),
-  }]);
+  figure.ask([
+    {
+      ask: ["double a number and add no parameter"],
+      done: () => shown.num_heads !== start.num_heads && sizes.total === sizesOf(start).total,
+      tell: ["Heads are cuts through the same four matrices."],
+      show: () => change({ ...start, num_heads: start.num_heads * 2 }),
+    },
+    {
+      ask: ["make attention hold the largest share"],
+      done: () => largest("attention"),
+      tell: ["A small vocabulary, or a narrow feed-forward network, leaves it in front."],
+      show: () => change(state.presets.book),
+    },
+    {
+      ask: ["make the word tables hold more than half"],
+      done: () => sizes.kinds.table > sizes.total / 2,
+      tell: ["Three tables instead of one, or more words, outweigh twelve layers."],
+      show: () => change({ ...state.presets.base, tie_embeddings: "none" }),
+    },
+  ]);
   figure.details("How it is counted", ways);
   const watcher = new ResizeObserver(([{ contentRect }]) => {
     if (Math.round(contentRect.width) === width) return;

@@ -1,5 +1,23 @@
-import { bold, button, div, fill, frame, gliding, h, paragraph, player, plural, select, setOff, slider, span, store,
-  svg, toggle, whole } from "./core.js";
+import {
+  bold,
+  button,
+  div,
+  fill,
+  frame,
+  gliding,
+  h,
+  paragraph,
+  player,
+  plural,
+  select,
+  setOff,
+  slider,
+  span,
+  store,
+  svg,
+  toggle,
+  whole,
+} from "./core.js";
 
 const TRAITS = ["n", "d", "dilated", "step"];
 const [FEWEST, MOST] = [4, 64];
@@ -14,35 +32,39 @@ const unbroken = (text) => text.replace(/ ([·/]) /g, "\u00a0$1\u00a0");
  * A lane: after how many steps token n has heard of token 1; how many tokens have heard after `step` steps (those on
  * the left), how many are computed by then, and where the path from token 1 to token n is.
  */
-const LANES = [{
-  name: "recurrent",
-  title: "Recurrent layer",
-  how: "plain, without gates; a step reads one token",
-  who: ["the recurrent layer", "is"],
-  finish: ({ n }) => n,
-  heard: (_, step) => Math.max(step, 1),
-  computed: ({ n }, step) => (step === 0 ? n : step),
-  path: (_, step) => Math.max(step - 1, 0),
-}, {
-  name: "convolution",
-  title: "Convolutions",
-  how: "a step is a layer; each token sees its neighbours",
-  dilated: "a step is a layer; each sees 1, 2, 4, 8 … places away",
-  who: ["the convolutions", "are"],
-  finish: ({ n, dilated }) => (dilated ? Math.ceil(Math.log2(n)) : n - 1),
-  heard: ({ n, dilated }, step) => Math.min(n, dilated ? 2 ** step : step + 1),
-  computed: ({ n }) => n,
-  path: ({ n, dilated }, step) => (dilated ? (n - 1) % 2 ** step : step),
-}, {
-  name: "attention",
-  title: "Self-attention",
-  how: "a step is a layer; each token sees every token",
-  who: ["attention", "is"],
-  finish: () => 1,
-  heard: ({ n }, step) => (step ? n : 1),
-  computed: ({ n }) => n,
-  path: ({ n }, step) => (step ? n - 1 : 0),
-}];
+const LANES = [
+  {
+    name: "recurrent",
+    title: "Recurrent layer",
+    how: "plain, without gates; a step reads one token",
+    who: ["the recurrent layer", "is"],
+    finish: ({ n }) => n,
+    heard: (_, step) => Math.max(step, 1),
+    computed: ({ n }, step) => (step === 0 ? n : step),
+    path: (_, step) => Math.max(step - 1, 0),
+  },
+  {
+    name: "convolution",
+    title: "Convolutions",
+    how: "a step is a layer; each token sees its neighbours",
+    dilated: "a step is a layer; each sees 1, 2, 4, 8 … places away",
+    who: ["the convolutions", "are"],
+    finish: ({ n, dilated }) => (dilated ? Math.ceil(Math.log2(n)) : n - 1),
+    heard: ({ n, dilated }, step) => Math.min(n, dilated ? 2 ** step : step + 1),
+    computed: ({ n }) => n,
+    path: ({ n, dilated }, step) => (dilated ? (n - 1) % 2 ** step : step),
+  },
+  {
+    name: "attention",
+    title: "Self-attention",
+    how: "a step is a layer; each token sees every token",
+    who: ["attention", "is"],
+    finish: () => 1,
+    heard: ({ n }, step) => (step ? n : 1),
+    computed: ({ n }) => n,
+    path: ({ n }, step) => (step ? n - 1 : 0),
+  },
+];
 const [recurrent, convolution, attention] = LANES;
 
 /** What a whole layer costs: multiply-adds, the formula, and the paper's Table 1 for steps in a row, path, work. */
@@ -51,8 +73,12 @@ const COSTS = [
   ["recurrent, GRU", recurrent, ({ n, d }) => 6 * n * d * d, "6 · n · d²", ["n", "n", "n · d²"]],
   ["recurrent, LSTM", recurrent, ({ n, d }) => 8 * n * d * d, "8 · n · d²", ["n", "n", "n · d²"]],
   ["convolution", convolution, ({ n, d }) => KERNEL * n * d * d, `${KERNEL} · n · d²`, ["1", "n / k", "k · n · d²"]],
-  ["self-attention", attention, ({ n, d }) => 4 * n * d * d + 2 * n * n * d, "4 · n · d² + 2 · n² · d",
-    ["1", "1", "n² · d"]
+  [
+    "self-attention",
+    attention,
+    ({ n, d }) => 4 * n * d * d + 2 * n * n * d,
+    "4 · n · d² + 2 · n² · d",
+    ["1", "1", "n² · d"],
   ],
 ].map(([title, lane, cost, formula, orders]) => ({ title, lane, cost, formula, orders }));
 const [plain, , lstm, , ours] = COSTS.map(({ cost }) => cost);
@@ -78,20 +104,31 @@ function trail(places, t, n) {
 /** One lane: a row of tokens, and the path from token 1 hopping over it. */
 function laneOf(lane) {
   const cells = Array.from({ length: MOST }, (_, i) =>
-    svg("rect", { x: i + 0.07, y: FLOOR + 3, width: 0.86, height: HIGH - FLOOR - 3, class: "te-race-cell te-glide" }));
+    svg("rect", { x: i + 0.07, y: FLOOR + 3, width: 0.86, height: HIGH - FLOOR - 3, class: "te-race-cell te-glide" }),
+  );
   const track = svg("g", {}, ...cells);
   const line = svg("path", { class: "te-race-path", "vector-effect": "non-scaling-stroke" });
   const runner = svg("path", { class: "te-race-runner", "vector-effect": "non-scaling-stroke" });
-  const picture = svg("svg", {
-    class: "te-race-cells",
-    viewBox: `0 0 ${WIDE} ${HIGH}`,
-    preserveAspectRatio: "none",
-    role: "img",
-    focusable: "false",
-  }, track, line, runner);
+  const picture = svg(
+    "svg",
+    {
+      class: "te-race-cells",
+      viewBox: `0 0 ${WIDE} ${HIGH}`,
+      preserveAspectRatio: "none",
+      role: "img",
+      focusable: "false",
+    },
+    track,
+    line,
+    runner,
+  );
   const [how, told] = [span("te-note te-race-how"), bold()];
-  const element = h("div", { class: "te-race-lane", dataset: { lane: lane.name } },
-    div("te-race-title", bold(lane.title), how, told), picture);
+  const element = h(
+    "div",
+    { class: "te-race-lane", dataset: { lane: lane.name } },
+    div("te-race-title", bold(lane.title), how, told),
+    picture,
+  );
   let places = [0];
   return {
     element,
@@ -109,10 +146,13 @@ function laneOf(lane) {
       how.textContent = (state.dilated && lane.dilated) || lane.how;
       told.textContent = done ? `✓ ${plural(finish, "step")}` : `${heard} of ${state.n} have heard`;
       picture.setAttribute(
-        "aria-label", `after ${plural(state.step, "step")}, ${heard} of ${state.n} tokens have heard of token 1`
+        "aria-label",
+        `after ${plural(state.step, "step")}, ${heard} of ${state.n} tokens have heard of token 1`,
       );
       Object.assign(element.dataset, {
-        heard: upTo(at).map((step) => lane.heard(state, step)).join(" "),
+        heard: upTo(at)
+          .map((step) => lane.heard(state, step))
+          .join(" "),
         path: places.slice(0, at + 1).join(" "),
         done,
       });
@@ -134,17 +174,23 @@ function tableOf() {
   });
   const heads = ["layer", "steps in a row", "longest path", "multiply-adds"];
   return {
-    element: h("div", { role: "table", "aria-label": "What a layer costs", class: "te-race-table" },
+    element: h(
+      "div",
+      { role: "table", "aria-label": "What a layer costs", class: "te-race-table" },
       h("div", { role: "row" }, ...heads.map((text) => h("span", { role: "columnheader" }, text))),
-      ...rows.map((row) => row.element)),
+      ...rows.map((row) => row.element),
+    ),
     update(state) {
       rows.forEach(({ lane, cost, formula, orders, cells }) => {
         const wait = lane === recurrent ? state.n : 1;
         [wait, lane.finish(state), cost(state)].forEach((value, i) => {
           const order = i === 1 && lane === convolution && state.dilated ? "log n" : orders[i];
           cells[i].dataset.value = String(value);
-          fill(cells[i], bold(whole(value)),
-            span("te-note", unbroken(i === 2 ? `${formula}; O(${order})` : `O(${order})`)));
+          fill(
+            cells[i],
+            bold(whole(value)),
+            span("te-note", unbroken(i === 2 ? `${formula}; O(${order})` : `O(${order})`)),
+          );
         });
       });
     },
@@ -170,22 +216,26 @@ function price(state) {
 
 /** Questions about waiting, reach and work. */
 function questions(state) {
-  return [{
-    ask: ["bring the convolutions to token 16 in 4 steps"],
-    done: () => state.n >= 16 && convolution.finish(state) <= Math.min(4, state.step),
-    tell: ["Each layer reaches twice as far: log₂ n layers, not n − 1."],
-    show: () => state.set({ n: 16, dilated: true, step: 4 }),
-  }, {
-    ask: ["let the recurrent layer run 64 steps"],
-    done: () => state.step === MOST,
-    tell: ["Attention still takes one step. What grows for it is the work, with n²."],
-    show: () => state.set({ n: MOST, step: MOST }),
-  }, {
-    ask: ["make attention’s work equal an LSTM’s? (d is in the table below)"],
-    done: () => ours(state) === lstm(state),
-    tell: ["That is at n = 2d. In shorter sentences attention does less than an LSTM."],
-    show: () => state.set({ n: 64, d: 32, step: Math.min(state.step, 64) }),
-  }].filter((one) => !one.done());
+  return [
+    {
+      ask: ["bring the convolutions to token 16 in 4 steps"],
+      done: () => state.n >= 16 && convolution.finish(state) <= Math.min(4, state.step),
+      tell: ["Each layer reaches twice as far: log₂ n layers, not n − 1."],
+      show: () => state.set({ n: 16, dilated: true, step: 4 }),
+    },
+    {
+      ask: ["let the recurrent layer run 64 steps"],
+      done: () => state.step === MOST,
+      tell: ["Attention still takes one step. What grows for it is the work, with n²."],
+      show: () => state.set({ n: MOST, step: MOST }),
+    },
+    {
+      ask: ["make attention’s work equal an LSTM’s? (d is in the table below)"],
+      done: () => ours(state) === lstm(state),
+      tell: ["That is at n = 2d. In shorter sentences attention does less than an LSTM."],
+      show: () => state.set({ n: 64, d: 32, step: Math.min(state.step, 64) }),
+    },
+  ].filter((one) => !one.done());
 }
 
 function render({ model, el }) {
@@ -237,8 +287,16 @@ function render({ model, el }) {
     value: state.dilated,
     onChange: (dilated) => state.set({ dilated }),
   });
-  const key = (kind, text) => span("te-race-key", svg("svg", { viewBox: "0 0 1 1", "aria-hidden": "true" },
-    svg("rect", { width: 1, height: 1, class: "te-race-cell", dataset: { kind } })), text);
+  const key = (kind, text) =>
+    span(
+      "te-race-key",
+      svg(
+        "svg",
+        { viewBox: "0 0 1 1", "aria-hidden": "true" },
+        svg("rect", { width: 1, height: 1, class: "te-race-cell", dataset: { kind } }),
+      ),
+      text,
+    );
   const words = figure.words(3);
   let tabled;
 
@@ -264,20 +322,33 @@ function render({ model, el }) {
   figure.stage.append(
     ...lanes.map((lane) => lane.element),
     div("te-race-axis te-label", span("", "token 1"), span("", "place in the sentence →"), last),
-    div("te-race-legend te-label", key("heard", "has heard of token 1"), key("computed", "computed, has not heard"),
-      key("waiting", "waits for the token before it")),
+    div(
+      "te-race-legend te-label",
+      key("heard", "has heard of token 1"),
+      key("computed", "computed, has not heard"),
+      key("waiting", "waits for the token before it"),
+    ),
   );
   figure.controls.append(div("te-race-steps", play.element, next, bar.element), length.element, wide.element);
   draw();
   figure.ask(questions(state));
-  figure.details("What a layer costs, counted", size.element, table.element,
-    paragraph("te-note",
-      unbroken("Counted are the multiply-adds of whole layers, without biases, softmax and nonlinearities. Plain " +
-        "recurrent: a matrix for the token and one for the state. A GRU has three such pairs, an LSTM four. " +
-        "Convolution: one for each of k = 3 places. Attention: four projections, then scores and mixing, which " +
-        "grow with n². O(…) is the paper’s Table 1: leading terms in n or d, without attention’s projections. " +
-        "It gives O(log"),
-      h("sub", {}, "k"), unbroken("(n)) for dilated convolutions; O(n / k) for others is in its text.")));
+  figure.details(
+    "What a layer costs, counted",
+    size.element,
+    table.element,
+    paragraph(
+      "te-note",
+      unbroken(
+        "Counted are the multiply-adds of whole layers, without biases, softmax and nonlinearities. Plain " +
+          "recurrent: a matrix for the token and one for the state. A GRU has three such pairs, an LSTM four. " +
+          "Convolution: one for each of k = 3 places. Attention: four projections, then scores and mixing, which " +
+          "grow with n². O(…) is the paper’s Table 1: leading terms in n or d, without attention’s projections. " +
+          "It gives O(log",
+      ),
+      h("sub", {}, "k"),
+      unbroken("(n)) for dilated convolutions; O(n / k) for others is in its text."),
+    ),
+  );
   return () => {
     race.stop();
     play.stop();

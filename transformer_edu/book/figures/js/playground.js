@@ -1,6 +1,24 @@
 import * as engine from "../../engine/js/engine.js";
-import { appear, asToken, button, div, fill, format, frame, h, linkedWords, listed, modelOf, named, paragraph, plural,
-  sentenceLine, span, store, toggle } from "./core.js";
+import {
+  appear,
+  asToken,
+  button,
+  div,
+  fill,
+  format,
+  frame,
+  h,
+  linkedWords,
+  listed,
+  modelOf,
+  named,
+  paragraph,
+  plural,
+  sentenceLine,
+  span,
+  store,
+  toggle,
+} from "./core.js";
 import { nearestOf } from "./parts/nearest.js";
 
 const TRAITS = ["sentence", "taken", "token", "recorded", "line", "parts", "model_file"];
@@ -60,9 +78,7 @@ function render({ model: widget, el }) {
   const state = store(widget, TRAITS, draw);
   const opened = state.recorded.source.join(" ");
   const openedAt = state.token;
-  const translations = new Map([
-    [keyOf(state.recorded.source, state.recorded.taken), state.recorded]
-  ]);
+  const translations = new Map([[keyOf(state.recorded.source, state.recorded.taken), state.recorded]]);
   const running = modelOf(figure.root, () => engine.loadModel(widget, state.model_file), draw);
   const nearestTo = nearestOf(state.line.kinds);
   const known = new Set(Object.values(state.line.kinds).flat());
@@ -85,12 +101,14 @@ function render({ model: widget, el }) {
     },
   });
   const pictureBox = div("te-play-picture");
-  const switches = state.parts.map(({ part, name }) => toggle({
-    label: [name],
-    value: isTaken(part),
-    onChange: (off) =>
-      change({ taken: state.parts.map((one) => one.part).filter((one) => one === part ? off : isTaken(one)) }),
-  }));
+  const switches = state.parts.map(({ part, name }) =>
+    toggle({
+      label: [name],
+      value: isTaken(part),
+      onChange: (off) =>
+        change({ taken: state.parts.map((one) => one.part).filter((one) => (one === part ? off : isTaken(one))) }),
+    }),
+  );
 
   function isTaken(part) {
     return state.taken.includes(part);
@@ -125,7 +143,8 @@ function render({ model: widget, el }) {
   function leaveHalf(words) {
     const place = words.findIndex((word) => !known.has(word));
     const isHalf = ({ source }) => source[place] !== undefined && words[place]?.startsWith(source[place]);
-    if (place >= 0 && isHalf(answer))[answer, before] = [shown.findLast((one) => !isHalf(one)) ?? state.recorded, null];
+    if (place >= 0 && isHalf(answer))
+      [answer, before] = [shown.findLast((one) => !isHalf(one)) ?? state.recorded, null];
   }
 
   /** Computed once, however often the figure is drawn; null while there is no model to do it. */
@@ -146,21 +165,16 @@ function render({ model: widget, el }) {
     if (shape === built) return;
     const earlier = built ? JSON.parse(built)[1] : queries;
     built = shape;
-    picture = linkedWords({
-      queries,
-      keys: answer.source,
-      above: "",
-      below: "French, as the model writes it: choose a word",
-    }, {
-      chosen: state.token,
-      onChoose: (token) => change({ token }),
-      onKey: (j) => line.choose(answer.source, j),
-    });
+    picture = linkedWords(
+      { queries, keys: answer.source, above: "", below: "French, as the model writes it: choose a word" },
+      { chosen: state.token, onChoose: (token) => change({ token }), onKey: (j) => line.choose(answer.source, j) },
+    );
     fill(pictureBox, picture.element);
     pictureBox.style.setProperty("--most", String(Math.max(answer.source.length, queries.length)));
     fresh.forEach((i) => picture.written[i].append(span("te-hidden", ", new")));
-    [...fresh.map((i) => picture.written[i]), ...changed.map((j) => picture.read[j])]
-    .forEach((one) => one.classList.add("te-play-new"));
+    [...fresh.map((i) => picture.written[i]), ...changed.map((j) => picture.read[j])].forEach((one) =>
+      one.classList.add("te-play-new"),
+    );
     queries.forEach((word, i) => word !== earlier[i] && appear(picture.written[i]));
   }
 
@@ -170,15 +184,19 @@ function render({ model: widget, el }) {
       const without = state.parts.filter(({ part }) => isTaken(part)).map(({ name }) => [name]);
       const french = text(answer);
       const some = `${french.slice(0, TOLD).join(" ")}${french.length > TOLD ? " …" : ""}`;
-      return ["Without ", ...without.length > 2 ? [`${without.length} of its parts`] : listed(without), ": ",
-        h("i", {}, some || "nothing")
+      return [
+        "Without ",
+        ...(without.length > 2 ? [`${without.length} of its parts`] : listed(without)),
+        ": ",
+        h("i", {}, some || "nothing"),
       ];
     }
     if (!isSentence(answer.source)) return ["It was taught whole sentences: this is none"];
     if (before && before.source.join() !== answer.source.join()) {
       const [english, french] = [newIn(answer.source, before.source), newIn(text(answer), text(before))];
-      return [`${plural(english.length, "English word")} changed: so did ${french.length} of ` +
-        `${text(answer).length} French words`
+      return [
+        `${plural(english.length, "English word")} changed: so did ${french.length} of ` +
+          `${text(answer).length} French words`,
       ];
     }
     if (isOpened() && state.token === openedAt) return ["Before each French word, it looks at the English"];
@@ -204,15 +222,21 @@ function render({ model: widget, el }) {
 
   function story() {
     const row = answer.weights[chosen()];
-    const seen = answer.source.map((word, j) => [word, row[j]]).filter(([, weight]) => weight >= 0.05)
-      .sort((a, b) => b[1] - a[1]).slice(0, 3);
-    const looks = seen.length ? [", it looks at ", ...listed(seen.map(([word, weight]) => [
-      named(word), ` ${format(weight)}`,
-    ])), ". "] : [", it looks at no English word. "];
+    const seen = answer.source
+      .map((word, j) => [word, row[j]])
+      .filter(([, weight]) => weight >= 0.05)
+      .sort((a, b) => b[1] - a[1])
+      .slice(0, 3);
+    const looks = seen.length
+      ? [", it looks at ", ...listed(seen.map(([word, weight]) => [named(word), ` ${format(weight)}`])), ". "]
+      : [", it looks at no English word. "];
     const more = answer.written.length - state.line.most;
-    return ["To write ", named(answer.written[chosen()]), ...looks,
+    return [
+      "To write ",
+      named(answer.written[chosen()]),
+      ...looks,
       ...(state.taken.length && whole ? ["With all its parts: ", h("i", {}, text(whole).join(" ")), ". "] : []),
-      ...(more > 0 ? [`It goes on for ${plural(more, "more word")}.`] : [])
+      ...(more > 0 ? [`It goes on for ${plural(more, "more word")}.`] : []),
     ];
   }
 
@@ -227,8 +251,12 @@ function render({ model: widget, el }) {
     figure.rest(() => {
       const instead = running.instead(wrong, !isOpened());
       fill(words, ...(instead ?? story()));
-      figure.tell(instead ? words.textContent : `${answer.source.join(" ")}: ` +
-        `${text(answer).slice(0, state.line.most).join(" ")}. ${newWords()}${words.textContent}`);
+      figure.tell(
+        instead
+          ? words.textContent
+          : `${answer.source.join(" ")}: ` +
+              `${text(answer).slice(0, state.line.most).join(" ")}. ${newWords()}${words.textContent}`,
+      );
     });
   }
 
@@ -249,16 +277,20 @@ function render({ model: widget, el }) {
       place.hidden = !to;
       (to ? place.querySelector("input") : door).focus();
     };
-    const door = button(`Larger model: any ${other.languages[0]} text (${megabytes(other.model_file)})`, async () => {
-      if (!isThere) {
-        isThere = true;
-        place.append(back);
-        el.append(place);
-        await open(place);
-        place.querySelector(".te-trans-load").click();
-      }
-      turn(true);
-    }, { class: "te-button te-play-door" });
+    const door = button(
+      `Larger model: any ${other.languages[0]} text (${megabytes(other.model_file)})`,
+      async () => {
+        if (!isThere) {
+          isThere = true;
+          place.append(back);
+          el.append(place);
+          await open(place);
+          place.querySelector(".te-trans-load").click();
+        }
+        turn(true);
+      },
+      { class: "te-button te-play-door" },
+    );
     return door;
   }
 
@@ -266,34 +298,45 @@ function render({ model: widget, el }) {
   const nearest = button("", () => show({ sentence: nearest.textContent }));
   const note = div("te-play-note", nearestNote, nearest, widget.behind ? larger() : "");
   figure.stage.append(line.element, note, pictureBox);
-  figure.controls.append(h("fieldset", { class: "te-play-parts" }, h("legend", {}, "Take away:"),
-    ...switches.map((one) => one.element)));
+  figure.controls.append(
+    h("fieldset", { class: "te-play-parts" }, h("legend", {}, "Take away:"), ...switches.map((one) => one.element)),
+  );
   const words = figure.words(2);
   draw();
   figure.ask(questions());
-  figure.details("What runs here",
-    paragraph("te-note",
+  figure.details(
+    "What runs here",
+    paragraph(
+      "te-note",
       "The encoder–decoder of chapter 11, with the weights of chapter 13, in JavaScript in this page: " +
-      `${megabytes(state.model_file)}, loaded when you touch the figure; nothing is sent anywhere. ` +
-      "Thick lines: cross-attention of the last layer, mean of its heads. Its English words:"),
-    paragraph("te-note", Object.values(state.line.kinds).flat().join(", ")));
+        `${megabytes(state.model_file)}, loaded when you touch the figure; nothing is sent anywhere. ` +
+        "Thick lines: cross-attention of the last layer, mean of its heads. Its English words:",
+    ),
+    paragraph("te-note", Object.values(state.line.kinds).flat().join(", ")),
+  );
 
   function questions() {
     const one = opened.replace(/\bcat\b/, "cow");
     const other = "these foxes want a hat";
-    return [one !== opened && {
-      ask: ["change one English word so that four French words change"],
-      done: () => running.model && !state.taken.length && answer.source.length === state.recorded.source.length
-        && newIn(answer.source, state.recorded.source).length === 1
-        && newIn(text(answer), text(state.recorded)).length === 4,
-      tell: ["French bends the article and both adjectives to the noun's gender."],
-      show: () => show({ sentence: one, taken: [] }),
-    }, {
-      ask: ["find a sentence that goes wrong without word order"],
-      done: () => running.model && state.taken.join() === "order" && text(answer).join() !== text(whole).join(),
-      tell: ["Who does what to whom stands in the order alone."],
-      show: () => show({ sentence: other, taken: ["order"] }),
-    }].filter(Boolean);
+    return [
+      one !== opened && {
+        ask: ["change one English word so that four French words change"],
+        done: () =>
+          running.model &&
+          !state.taken.length &&
+          answer.source.length === state.recorded.source.length &&
+          newIn(answer.source, state.recorded.source).length === 1 &&
+          newIn(text(answer), text(state.recorded)).length === 4,
+        tell: ["French bends the article and both adjectives to the noun's gender."],
+        show: () => show({ sentence: one, taken: [] }),
+      },
+      {
+        ask: ["find a sentence that goes wrong without word order"],
+        done: () => running.model && state.taken.join() === "order" && text(answer).join() !== text(whole).join(),
+        tell: ["Who does what to whom stands in the order alone."],
+        show: () => show({ sentence: other, taken: ["order"] }),
+      },
+    ].filter(Boolean);
   }
 
   function show(changes) {

@@ -1,5 +1,29 @@
-import { bold, button, choice, clamp, div, diverging, dot, fill, focusedIn, format, frame, gliding, h, matrixGrid,
-  paragraph, player, select, sketch, slider, snapshot, span, store, svg, whole } from "./core.js";
+import {
+  bold,
+  button,
+  choice,
+  clamp,
+  div,
+  diverging,
+  dot,
+  fill,
+  focusedIn,
+  format,
+  frame,
+  gliding,
+  h,
+  matrixGrid,
+  paragraph,
+  player,
+  select,
+  sketch,
+  slider,
+  snapshot,
+  span,
+  store,
+  svg,
+  whole,
+} from "./core.js";
 
 const TRAITS = ["d_model", "base", "positions", "position", "offset", "pair"];
 const SIZES = [4, 8, 16, 32, 64];
@@ -23,8 +47,7 @@ const productAt = (offset, thetas) => thetas.reduce((sum, theta) => sum + Math.c
 /** At most six pairs, more of the fast ones, which show something; the chosen one is among them. */
 function clocksShown(count, chosen) {
   if (count <= MOST_CLOCKS) return [...Array(count).keys()];
-  const pairs = Array.from({ length: MOST_CLOCKS }, (_, n) =>
-    Math.round((count - 1) * (n / (MOST_CLOCKS - 1)) ** 1.5));
+  const pairs = Array.from({ length: MOST_CLOCKS }, (_, n) => Math.round((count - 1) * (n / (MOST_CLOCKS - 1)) ** 1.5));
   if (pairs.includes(chosen)) return pairs;
   const far = pairs.slice(1, -1).map((pair) => Math.abs(pair - chosen));
   pairs[1 + far.indexOf(Math.min(...far))] = chosen;
@@ -51,8 +74,10 @@ function tableOf(onPick) {
   const names = ["te-pos-first", "te-pos-second"];
   const rows = names.map((name) => [rect(`te-pos-under ${name}`), rect(`te-pos-row ${name}`)]);
   const frames = svg(
-    "svg", { class: "te-pos-frames", preserveAspectRatio: "none", "aria-hidden": "true", focusable: "false" },
-    ...pairFrames, ...rows.flat()
+    "svg",
+    { class: "te-pos-frames", preserveAspectRatio: "none", "aria-hidden": "true", focusable: "false" },
+    ...pairFrames,
+    ...rows.flat(),
   );
   const marks = names.map((name) => span(`te-pos-mark ${name}`));
   const ticks = h("div", { class: "te-pos-ticks", "aria-hidden": "true" });
@@ -81,9 +106,9 @@ function tableOf(onPick) {
     const picture = new ImageData(d_model, positions);
     picture.data.fill(255);
     for (let position = 0; position < positions; position += 1) {
-      rowOf(position, thetas).forEach((value, column) => picture.data.set(
-        SHADES[Math.round(127.5 * (value + 1))], 4 * (position * d_model + column)
-      ));
+      rowOf(position, thetas).forEach((value, column) =>
+        picture.data.set(SHADES[Math.round(127.5 * (value + 1))], 4 * (position * d_model + column)),
+      );
     }
     canvas.getContext("2d").putImageData(picture, 0, 0);
     numbers = [0, 1, 2, 3, 4].map((n) => Math.min((n * positions) / 4, positions - 1));
@@ -101,8 +126,8 @@ function tableOf(onPick) {
       canvas.setAttribute(
         "aria-label",
         `Heatmap of the table: ${positions} positions by ${state.d_model} dimensions, values from minus 1 to 1. ` +
-        "Columns on the left change fast from row to row, columns on the right slowly. " +
-        `Rows ${position} and ${position + offset} are marked.`,
+          "Columns on the left change fast from row to row, columns on the right slowly. " +
+          `Rows ${position} and ${position + offset} are marked.`,
       );
     },
     /** Put the frames at two places, which may lie between rows. */
@@ -111,7 +136,8 @@ function tableOf(onPick) {
         rows[i].forEach((one) => one.setAttribute("y", at - ROOM * size[0]));
         marks[i].style.top = `${(100 * (at + 0.5)) / size[0]}%`;
       });
-      numbers.forEach((tick, i) => { // the first row's own number stands among them
+      numbers.forEach((tick, i) => {
+        // the first row's own number stands among them
         ticks.children[i].style.visibility = Math.abs(tick - places[0]) < LETTER * size[0] ? "hidden" : "";
       });
     },
@@ -121,14 +147,21 @@ function tableOf(onPick) {
 /** Sine to the right, cosine up: the hand's angle, clockwise from twelve, is position times θ. */
 function clock() {
   const wedge = svg("path", { class: "te-pos-wedge" });
-  const hands = ["te-pos-first", "te-pos-second"].map(
-    (name) => svg("line", { x1: 0, y1: 0, class: `te-pos-hand ${name}` })
+  const hands = ["te-pos-first", "te-pos-second"].map((name) =>
+    svg("line", { x1: 0, y1: 0, class: `te-pos-hand ${name}` }),
   );
-  const marks = [0, 1, 2, 3].map(
-    (n) => svg("line", { x1: 0, x2: 0, y1: -1, y2: -0.88, class: "te-pos-tick", transform: `rotate(${90 * n})` })
+  const marks = [0, 1, 2, 3].map((n) =>
+    svg("line", { x1: 0, x2: 0, y1: -1, y2: -0.88, class: "te-pos-tick", transform: `rotate(${90 * n})` }),
   );
-  const face = sketch("te-pos-face", "-1.08 -1.08 2.16 2.16", svg("circle", { r: 1, class: "te-pos-rim" }), wedge,
-    ...marks, ...hands, svg("circle", { r: 0.07, class: "te-pos-pin" }));
+  const face = sketch(
+    "te-pos-face",
+    "-1.08 -1.08 2.16 2.16",
+    svg("circle", { r: 1, class: "te-pos-rim" }),
+    wedge,
+    ...marks,
+    ...hands,
+    svg("circle", { r: 0.07, class: "te-pos-pin" }),
+  );
   return {
     face,
     update(theta, position, offset) {
@@ -147,9 +180,7 @@ function clock() {
       const wide = ((to - from) * theta) % TURN;
       const point = (angle) => `${0.5 * Math.sin(angle)} ${-0.5 * Math.cos(angle)}`;
       const large = wide > Math.PI ? 1 : 0;
-      wedge.setAttribute(
-        "d", `M 0 0 L ${point(from * theta)} A 0.5 0.5 0 ${large} 1 ${point(from * theta + wide)} Z`
-      );
+      wedge.setAttribute("d", `M 0 0 L ${point(from * theta)} A 0.5 0.5 0 ${large} 1 ${point(from * theta + wide)} Z`);
     },
   };
 }
@@ -178,22 +209,30 @@ function largeClock() {
 /** The dot product against the offset. */
 function productCurve({ d_model, positions, offset }, thetas) {
   const [width, height, left, top] = [600, 130, 30, 8];
-  const values = Array.from({ length: 4 * positions }, (_, n) => productAt((n * (positions - 1)) / (4 * positions - 1),
-    thetas));
+  const values = Array.from({ length: 4 * positions }, (_, n) =>
+    productAt((n * (positions - 1)) / (4 * positions - 1), thetas),
+  );
   const low = Math.min(-1, ...values);
   const x = (k) => left + (k / (positions - 1)) * (width - left - 10);
   const y = (value) => top + ((d_model / 2 - value) / (d_model / 2 - low)) * (height - top - 22);
-  const text = (content, at, down, anchor) => svg(
-    "text", { x: at, y: down, "text-anchor": anchor, class: "te-pos-axis" }, content
+  const text = (content, at, down, anchor) =>
+    svg("text", { x: at, y: down, "text-anchor": anchor, class: "te-pos-axis" }, content);
+  const points = values.map(
+    (value, n) => `${x((n * (positions - 1)) / (values.length - 1)).toFixed(2)} ${y(value).toFixed(2)}`,
   );
-  const points = values.map((value, n) => `${x((n * (positions - 1)) / (values.length - 1)).toFixed(2)} ${
-    y(value).toFixed(2)}`);
   const line = (value) => svg("line", { x1: left, x2: width - 10, y1: y(value), y2: y(value), class: "te-pos-line" });
-  return sketch("te-pos-chart", `0 0 ${width} ${height}`, line(0), line(d_model / 2),
-    text("0", left - 6, y(0) + 4, "end"), text(d_model / 2, left - 6, y(d_model / 2) + 4, "end"),
-    text("distance k", width / 2, height - 4, "middle"), text(positions - 1, width - 10, height - 4, "end"),
+  return sketch(
+    "te-pos-chart",
+    `0 0 ${width} ${height}`,
+    line(0),
+    line(d_model / 2),
+    text("0", left - 6, y(0) + 4, "end"),
+    text(d_model / 2, left - 6, y(d_model / 2) + 4, "end"),
+    text("distance k", width / 2, height - 4, "middle"),
+    text(positions - 1, width - 10, height - 4, "end"),
     svg("path", { d: `M ${points.join(" L ")}`, class: "te-pos-curve" }),
-    svg("circle", { cx: x(offset), cy: y(productAt(offset, thetas)), r: 5, class: "te-pos-pin" }));
+    svg("circle", { cx: x(offset), cy: y(productAt(offset, thetas)), r: 5, class: "te-pos-pin" }),
+  );
 }
 
 function render({ model, el }) {
@@ -206,7 +245,8 @@ function render({ model, el }) {
   const state = store(model, TRAITS, draw);
   let pairs = [],
     clocks = [],
-    list, numbers;
+    list,
+    numbers;
 
   /** Change the state; keep both rows inside the table and the pair among the pairs. */
   function change(changes) {
@@ -260,14 +300,13 @@ function render({ model, el }) {
     format: (exponent) => whole(Number((10 ** exponent).toPrecision(3))),
     onInput: (exponent) => change({ base: Number((10 ** exponent).toPrecision(3)) }),
   });
-  const sizeList = (values, name) => select({
-    label: name,
-    value: String(state[name]),
-    options: values.map((value) => ({ value: String(value), label: String(value) })),
-    onChange: (value) => change(Object.fromEntries([
-      [name, Number(value)]
-    ])),
-  });
+  const sizeList = (values, name) =>
+    select({
+      label: name,
+      value: String(state[name]),
+      options: values.map((value) => ({ value: String(value), label: String(value) })),
+      onChange: (value) => change(Object.fromEntries([[name, Number(value)]])),
+    });
   const lists = { d_model: sizeList(SIZES, "d_model"), positions: sizeList(LENGTHS, "positions") };
 
   function rebuild() {
@@ -306,8 +345,14 @@ function render({ model, el }) {
       fill(numberBox, grid.element);
     }
     numbers.grid.update(rows, { decimals: 2, colour: diverging });
-    fill(more, "Each clock adds cos(kθ", h("sub", {}, "i"), ") to the dot product: ",
-      thetas.map((theta) => format(Math.cos(state.offset * theta))).join(", "), ". Against the distance:");
+    fill(
+      more,
+      "Each clock adds cos(kθ",
+      h("sub", {}, "i"),
+      ") to the dot product: ",
+      thetas.map((theta) => format(Math.cos(state.offset * theta))).join(", "),
+      ". Against the distance:",
+    );
     fill(curve, productCurve(state, thetas));
   }
 
@@ -328,18 +373,33 @@ function render({ model, el }) {
       const angle = angleOf(offset * theta);
       one.querySelector("b").textContent = angle;
       one.querySelector(".te-pos-turn").textContent = turnOf(theta);
-      one.setAttribute("aria-label", `clock ${pairs[n]}, columns ${columns}: ${turnOf(theta)} positions, ` +
-        `angle between the hands ${angle}`);
+      one.setAttribute(
+        "aria-label",
+        `clock ${pairs[n]}, columns ${columns}: ${turnOf(theta)} positions, ` + `angle between the hands ${angle}`,
+      );
     });
-    fill(largeTitle, bold(`clock ${pair}`), span("", `of columns ${2 * pair} and ${2 * pair + 1}, ${
-      turnOf(thetas[pair])} positions`));
+    fill(
+      largeTitle,
+      bold(`clock ${pair}`),
+      span("", `of columns ${2 * pair} and ${2 * pair + 1}, ${turnOf(thetas[pair])} positions`),
+    );
     const some = pairs.length < thetas.length ? ` (${pairs.length} of ${thetas.length} are drawn)` : "";
-    words.firstChild.textContent =
-      `A clock${some} draws two neighbouring numbers of a row, the sine to the right and the cosine up. `;
-    fill(finding, `On clock ${pair}, `, bold(offset), offset === 1 ? " position further is " : " positions further is ",
-      bold(angleOf(offset * thetas[pair])), ", wherever you begin.");
-    fill(product, span("te-nowrap", `PE(${position}) · PE(${position + offset})`), " = ",
-      h("b", { dataset: { value: dot(...rows), name: "product" } }, format(dot(...rows))), ", whatever p is.");
+    words.firstChild.textContent = `A clock${some} draws two neighbouring numbers of a row, the sine to the right and the cosine up. `;
+    fill(
+      finding,
+      `On clock ${pair}, `,
+      bold(offset),
+      offset === 1 ? " position further is " : " positions further is ",
+      bold(angleOf(offset * thetas[pair])),
+      ", wherever you begin.",
+    );
+    fill(
+      product,
+      span("te-nowrap", `PE(${position}) · PE(${position + offset})`),
+      " = ",
+      h("b", { dataset: { value: dot(...rows), name: "product" } }, format(dot(...rows))),
+      ", whatever p is.",
+    );
     if (folded.open) drawMore(thetas, rows);
     positionSlider.input.max = String(positions - 1 - offset);
     offsetSlider.input.max = String(positions / 2);
@@ -347,35 +407,55 @@ function render({ model, el }) {
     offsetSlider.set(offset);
     baseSlider.set(Math.log10(base));
     Object.entries(lists).forEach(([name, one]) => one.set(String(state[name])));
-    figure.tell(`Positions ${position} and ${position + offset}, ${other} and ${other + offset}. ` +
-      `${finding.textContent} Slowest clock: ${turnOf(thetas.at(-1))}. ${positions} positions, ${d_model} dimensions.`);
+    figure.tell(
+      `Positions ${position} and ${position + offset}, ${other} and ${other + offset}. ` +
+        `${finding.textContent} Slowest clock: ${turnOf(thetas.at(-1))}. ${positions} positions, ${d_model} dimensions.`,
+    );
   }
 
-  figure.stage.append(div("te-pos-top",
-    div("te-pos-left", div("te-caption", bold("the table"), span("", "a row for each position")), picture.element,
-      div("te-pos-scale te-label", span("", "fast"),
-        span("te-pos-legend", span("", "−1"), span("te-pos-bar"), span("", "+1")), span("", "slow"))),
-    div("te-pos-right", largeTitle,
-      div("te-pos-same", large[0].element, div("te-pos-equal", "="), large[1].element))), clockBox);
+  figure.stage.append(
+    div(
+      "te-pos-top",
+      div(
+        "te-pos-left",
+        div("te-caption", bold("the table"), span("", "a row for each position")),
+        picture.element,
+        div(
+          "te-pos-scale te-label",
+          span("", "fast"),
+          span("te-pos-legend", span("", "−1"), span("te-pos-bar"), span("", "+1")),
+          span("", "slow"),
+        ),
+      ),
+      div("te-pos-right", largeTitle, div("te-pos-same", large[0].element, div("te-pos-equal", "="), large[1].element)),
+    ),
+    clockBox,
+  );
   figure.controls.append(play.element, positionSlider.element, offsetSlider.element, baseSlider.element);
   const [words, finding] = [figure.words(2), span()];
   words.append(span(), finding);
-  const size = div("te-group", ...Object.values(lists).map((one) => one.element),
-    button("Start again", () => state.set(start)));
+  const size = div(
+    "te-group",
+    ...Object.values(lists).map((one) => one.element),
+    button("Start again", () => state.set(start)),
+  );
   const start = snapshot(state, TRAITS);
   const near = (angle) => Math.min(angle, 360 - angle);
   const slowest = () => thetasOf(state.d_model, state.base).at(-1);
-  figure.ask([{
-    ask: ["find two positions at which clock 0 shows nearly the same"],
-    done: () => state.offset > 0 && near(degrees(state.offset * 1)) < 10,
-    tell: ["One clock alone confuses them; the slower clocks tell them apart."],
-    show: () => change({ offset: 25, pair: 0 }),
-  }, {
-    ask: ["make even the slowest clock turn by 90°"],
-    done: () => state.offset * slowest() >= Math.PI / 2,
-    tell: ["With a small base all clocks are fast, and far positions begin to look alike."],
-    show: () => change({ base: 10, offset: 16, pair: state.d_model / 2 - 1 }),
-  }]);
+  figure.ask([
+    {
+      ask: ["find two positions at which clock 0 shows nearly the same"],
+      done: () => state.offset > 0 && near(degrees(state.offset * 1)) < 10,
+      tell: ["One clock alone confuses them; the slower clocks tell them apart."],
+      show: () => change({ offset: 25, pair: 0 }),
+    },
+    {
+      ask: ["make even the slowest clock turn by 90°"],
+      done: () => state.offset * slowest() >= Math.PI / 2,
+      tell: ["With a small base all clocks are fast, and far positions begin to look alike."],
+      show: () => change({ base: 10, offset: 16, pair: state.d_model / 2 - 1 }),
+    },
+  ]);
   const folded = figure.details("Another table, its numbers, the dot product", size, numberBox, product, more, curve);
   folded.addEventListener("toggle", draw);
   draw();

@@ -1,6 +1,28 @@
 import * as engine from "../../engine/js/engine.js";
-import { afterFrame, bold, cividis, css, div, eachCell, fill, format, frame, h, matrixGrid, modelOf, named, paragraph,
-  plural, readable, select, sentenceLine, span, special, store, wordSpan } from "./core.js";
+import {
+  afterFrame,
+  bold,
+  cividis,
+  css,
+  div,
+  eachCell,
+  fill,
+  format,
+  frame,
+  h,
+  matrixGrid,
+  modelOf,
+  named,
+  paragraph,
+  plural,
+  readable,
+  select,
+  sentenceLine,
+  span,
+  special,
+  store,
+  wordSpan,
+} from "./core.js";
 
 const TRAITS = ["sentence", "silent", "place", "token", "recorded", "line", "pre", "model_file"];
 const WRITTEN = 12; // words of the model's translation that are drawn
@@ -28,7 +50,7 @@ function rescaled(part, whole, { weight }) {
   const meanOf = (x) => x.reduce((sum, value) => sum + value, 0) / x.length;
   const [own, all] = [meanOf(part), meanOf(whole)];
   const root = Math.sqrt(meanOf(whole.map((value) => (value - all) ** 2)) + 1e-5);
-  return part.map((value, i) => weight.data[i] * (value - own) / root);
+  return part.map((value, i) => (weight.data[i] * (value - own)) / root);
 }
 
 /** Every place of the decoder's stream while the model is given its own translation. */
@@ -51,8 +73,10 @@ function translated(model, words) {
 const firstOf = (row) => row.map((best) => best[0][0]);
 
 /** The likeliest words of each row of scores, and their probabilities. */
-const likeliestOf = (model, scores) => Array.from({ length: scores.rows }, (_, i) =>
-  engine.likeliestWords(model, engine.probabilities(engine.rowOf(scores, i)), BEST));
+const likeliestOf = (model, scores) =>
+  Array.from({ length: scores.rows }, (_, i) =>
+    engine.likeliestWords(model, engine.probabilities(engine.rowOf(scores, i)), BEST),
+  );
 
 /** The decoder's stream, read by the output layer at every place: as Python's `stream`; measured when that is asked. */
 function streamOf(model, words, given, silent) {
@@ -90,8 +114,7 @@ function measured(model, seen, places) {
     const output = seen[sublayerOf(place)];
     const written = output ? engine.rowsOf(output) : x.map((row) => row.map(() => 0));
     const sums = x.map((row, i) => row.map((value, j) => value + written[i][j]));
-    const through = (rows) => (model.config.norm === "pre" ? rows
-      : rows.map((row, i) => rescaled(row, sums[i], norm)));
+    const through = (rows) => (model.config.norm === "pre" ? rows : rows.map((row, i) => rescaled(row, sums[i], norm)));
     left = through(left);
     found.wrote.push(x.map((row, i) => lengthOf(written[i]) / lengthOf(row)));
     found.kept.push(through(x).map((row, i) => lengthOf(row) / lengthOf(x[i])));
@@ -109,14 +132,15 @@ function bars() {
   });
   return {
     element: div("te-stream-best", ...rows.map(({ element }) => element)),
-    update: (best, written) => rows.forEach((row, i) => {
-      const [word, chance] = best[i] ?? ["", 0];
-      fill(row.word, readable(word));
-      row.word.className = `te-stream-word${special(word)}${word === written ? " te-stream-right" : ""}`;
-      row.bar.style.width = `${(100 * chance).toFixed(1)}%`;
-      row.number.dataset.value = String(chance);
-      fill(row.number, best[i] ? format(chance) : "");
-    }),
+    update: (best, written) =>
+      rows.forEach((row, i) => {
+        const [word, chance] = best[i] ?? ["", 0];
+        fill(row.word, readable(word));
+        row.word.className = `te-stream-word${special(word)}${word === written ? " te-stream-right" : ""}`;
+        row.bar.style.width = `${(100 * chance).toFixed(1)}%`;
+        row.number.dataset.value = String(chance);
+        fill(row.number, best[i] ? format(chance) : "");
+      }),
   };
 }
 
@@ -131,14 +155,16 @@ function render({ model: widget, el }) {
   const first = state.recorded;
   const opened = first.source.join(" ");
   const initial = { silent: first.silent, place: state.place, token: state.token };
-  const streams = new Map([
-    [keyOf(first.source, first.silent), first]
-  ]);
+  const streams = new Map([[keyOf(first.source, first.silent), first]]);
   const translations = new Map();
-  const running = modelOf(figure.root, () => engine.loadModel(widget, state.model_file), () => {
-    draw();
-    if (running.model) afterFrame(() => givenFor(first.source)); // the first switch then finds it done
-  });
+  const running = modelOf(
+    figure.root,
+    () => engine.loadModel(widget, state.model_file),
+    () => {
+      draw();
+      if (running.model) afterFrame(() => givenFor(first.source)); // the first switch then finds it done
+    },
+  );
   let stream = first,
     shape = "",
     painted = null,
@@ -154,17 +180,23 @@ function render({ model: widget, el }) {
   const gridBox = div("te-stream-grid");
   const more = h("span", { class: "te-stream-more", "aria-hidden": "true" });
   const shade = (chance) => h("i", { style: { background: css(cividis(chance)) } });
-  const key = div("te-stream-key", span("", shade(0), "unsure of its word"), span("", shade(1), "sure"),
-    span("", bold("bold"), ": written in the end"), span("", h("u", {}, "underlined"), ": changed by silencing"), more);
+  const key = div(
+    "te-stream-key",
+    span("", shade(0), "unsure of its word"),
+    span("", shade(1), "sure"),
+    span("", bold("bold"), ": written in the end"),
+    span("", h("u", {}, "underlined"), ": changed by silencing"),
+    more,
+  );
   const best = bars();
   const bestTitle = div("te-stream-title");
   const silence = select({
     label: "silence",
     value: state.silent,
-    options: [{ value: "", label: "nothing" }, ...first.places.slice(1).map((place) => ({
-      value: sublayerOf(place),
-      label: inWords(sublayerOf(place)),
-    }))],
+    options: [
+      { value: "", label: "nothing" },
+      ...first.places.slice(1).map((place) => ({ value: sublayerOf(place), label: inWords(sublayerOf(place)) })),
+    ],
     onChange: (silent) => change({ silent }),
   });
 
@@ -204,8 +236,9 @@ function render({ model: widget, el }) {
     const words = JSON.stringify(stream.written);
     if (words === shape) return;
     shape = words;
-    const labels = stream.places.map((place) => (place === ENTRY ? "word + position"
-      : namesOf(sublayerOf(place)).join(", ")));
+    const labels = stream.places.map((place) =>
+      place === ENTRY ? "word + position" : namesOf(sublayerOf(place)).join(", "),
+    );
     grid = matrixGrid({
       name: "stream",
       label: "what would be written, a row for each place and a column for each word",
@@ -241,11 +274,15 @@ function render({ model: widget, el }) {
     painted = stream;
     const longest = Math.max(...stream.best.flat().map((found) => readable(found[0][0]).length));
     gridBox.style.setProperty("--longest", String(longest));
-    grid.element.querySelectorAll("[role=rowheader]").forEach((header, place) =>
-      header.classList.toggle("te-stream-silent", sublayerOf(stream.places[place]) === stream.silent));
-    grid.update(stream.best.map((row) => row.map(([
-      [, chance]
-    ]) => chance)), { colour: cividis });
+    grid.element
+      .querySelectorAll("[role=rowheader]")
+      .forEach((header, place) =>
+        header.classList.toggle("te-stream-silent", sublayerOf(stream.places[place]) === stream.silent),
+      );
+    grid.update(
+      stream.best.map((row) => row.map(([[, chance]]) => chance)),
+      { colour: cividis },
+    );
     eachCell(grid, (cell, place, at) => {
       const [word, chance] = stream.best[place][at][0];
       fill(cell, wordSpan("te-stream-cell", word));
@@ -281,15 +318,23 @@ function render({ model: widget, el }) {
   function story() {
     const [place, at] = [Math.min(state.place, stream.places.length - 1), token()];
     const [wrote, kept, left] = ["wrote", "kept", "left"].map((key) =>
-      h("b", { dataset: { value: stream[key][place][at], measure: key } }, format(stream[key][place][at])));
+      h("b", { dataset: { value: stream[key][place][at], measure: key } }, format(stream[key][place][at])),
+    );
     const reading = at ? named(stream.written[at - 1]) : named("<bos>");
     if (!place) return ["Here stand only the vector of ", reading, ", which was read last, and its position."];
     const who = sublayerOf(stream.places[place]);
-    const adds = who === stream.silent ? [bold(capital(inWords(who))), " is silent and adds nothing. "]
-      : [bold(capital(inWords(who))), " wrote ", wrote, " × as much as stood there. "];
+    const adds =
+      who === stream.silent
+        ? [bold(capital(inWords(who))), " is silent and adds nothing. "]
+        : [bold(capital(inWords(who))), " wrote ", wrote, " × as much as stood there. "];
     if (state.pre) return [...adds, "All that stood there stays as it was: the norm stands before the sub-layer."];
-    return [...adds, "The norm after it leaves ", kept, " of what stood there, and ", left,
-      " of what entered the first layer."
+    return [
+      ...adds,
+      "The norm after it leaves ",
+      kept,
+      " of what stood there, and ",
+      left,
+      " of what entered the first layer.",
     ];
   }
 
@@ -309,8 +354,12 @@ function render({ model: widget, el }) {
     const [place, at] = [Math.min(state.place, stream.places.length - 1), token()];
     grid.highlight({ cell: [place, at] });
     best.update(stream.best[place][at], stream.written[at]);
-    fill(bestTitle, place ? `After ${namesOf(sublayerOf(stream.places[place])).join("’s ")}, it would write:`
-      : "Before the first layer, it would write:");
+    fill(
+      bestTitle,
+      place
+        ? `After ${namesOf(sublayerOf(stream.places[place])).join("’s ")}, it would write:`
+        : "Before the first layer, it would write:",
+    );
     figure.says(...finding());
     line.update(state.sentence, Boolean(wrong), isOpened());
     const instead = running.instead(wrong, !isOpened());
@@ -324,16 +373,25 @@ function render({ model: widget, el }) {
   }
 
   const words_ = figure.words(4);
-  figure.stage.append(line.element, gridBox, key, div("te-stream-detail", div("", bestTitle, best.element),
-    div("te-stream-side", words_, silence.element)));
+  figure.stage.append(
+    line.element,
+    gridBox,
+    key,
+    div("te-stream-detail", div("", bestTitle, best.element), div("te-stream-side", words_, silence.element)),
+  );
   draw();
   figure.ask(questions());
-  figure.details("How it is read",
-    paragraph("te-note", "The output layer makes a score of each French word from the decoder’s last vector. Here " +
-      `it is given the vector of every earlier place as well${state.pre ? ", after the final norm" : ""}: the ` +
-      "“logit lens” (nostalgebraist, 2020). It was trained for the last row alone: a word in another row says what " +
-      "could be read there, not what the model uses. The model is given its own translation word by word, also " +
-      "while a sub-layer is silent."));
+  figure.details(
+    "How it is read",
+    paragraph(
+      "te-note",
+      "The output layer makes a score of each French word from the decoder’s last vector. Here " +
+        `it is given the vector of every earlier place as well${state.pre ? ", after the final norm" : ""}: the ` +
+        "“logit lens” (nostalgebraist, 2020). It was trained for the last row alone: a word in another row says what " +
+        "could be read there, not what the model uses. The model is given its own translation word by word, also " +
+        "while a sub-layer is silent.",
+    ),
+  );
 
   function questions() {
     const at = turn();
@@ -343,22 +401,28 @@ function render({ model: widget, el }) {
     const row = first.wrote.findIndex((one) => one.includes(most));
     const cross = sublayerOf(first.places.findLast((place) => place.endsWith("cross")));
     const half = () => stream.silent && 2 * changedWords() >= stream.written.length;
-    return [before && before !== after && !first.silent && {
-      ask: ["find a place where ", named(after), " was still ", named(before)],
-      done: () => stream.written[token()] === after && likeliest(state.place)[token()] === before,
-      tell: ["What kind of word it has to be is there before the word is."],
-      show: () => show({ sentence: opened, silent: "", place: at - 1, token: initial.token }),
-    }, state.model_file.name && {
-      ask: ["silence one sub-layer so that half of the words change"],
-      done: half,
-      tell: ["The last look at the English brings the words; no other sub-layer changes as many."],
-      show: () => show({ silent: cross, sentence: opened }),
-    }, most >= MANY && {
-      ask: ["find a place where three times as much was written as stood there"],
-      done: () => stream.wrote[state.place]?.[token()] >= MANY,
-      tell: ["The norm then leaves little of what stood there."],
-      show: () => show({ sentence: opened, silent: first.silent, place: row, token: first.wrote[row].indexOf(most) }),
-    }].filter(Boolean);
+    return [
+      before &&
+        before !== after &&
+        !first.silent && {
+          ask: ["find a place where ", named(after), " was still ", named(before)],
+          done: () => stream.written[token()] === after && likeliest(state.place)[token()] === before,
+          tell: ["What kind of word it has to be is there before the word is."],
+          show: () => show({ sentence: opened, silent: "", place: at - 1, token: initial.token }),
+        },
+      state.model_file.name && {
+        ask: ["silence one sub-layer so that half of the words change"],
+        done: half,
+        tell: ["The last look at the English brings the words; no other sub-layer changes as many."],
+        show: () => show({ silent: cross, sentence: opened }),
+      },
+      most >= MANY && {
+        ask: ["find a place where three times as much was written as stood there"],
+        done: () => stream.wrote[state.place]?.[token()] >= MANY,
+        tell: ["The norm then leaves little of what stood there."],
+        show: () => show({ sentence: opened, silent: first.silent, place: row, token: first.wrote[row].indexOf(most) }),
+      },
+    ].filter(Boolean);
   }
   return state.dispose;
 }

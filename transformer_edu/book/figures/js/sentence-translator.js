@@ -1,6 +1,26 @@
 import * as engine from "../../engine/js/engine.js";
-import { appear, asToken, button, choice, div, fill, format, frame, h, KEYS, listed, modelOf, named, paragraph, plural,
-  sentenceLine, setOff, span, store, toggle, wordSpan } from "./core.js";
+import {
+  appear,
+  asToken,
+  button,
+  choice,
+  div,
+  fill,
+  format,
+  frame,
+  h,
+  listed,
+  modelOf,
+  named,
+  paragraph,
+  plural,
+  sentenceLine,
+  setOff,
+  span,
+  store,
+  toggle,
+  wordSpan,
+} from "./core.js";
 
 const TRAITS = ["sentence", "taken", "search", "begun", "step", "recorded", "line", "parts", "languages", "model_file"];
 const BEYOND = 12; // tokens that an answer may have more than its source
@@ -83,7 +103,11 @@ function shortened(text, beside) {
   const fits = text.slice(0, TITLE - beside.length + 1).replace(/\s+\S*$/, "");
   return text.length + beside.length <= TITLE ? text || "nothing" : `${fits} …`;
 }
-const bare = (text) => text.toLowerCase().split(/[\s.,!?]+/).filter(Boolean);
+const bare = (text) =>
+  text
+    .toLowerCase()
+    .split(/[\s.,!?]+/)
+    .filter(Boolean);
 
 function render({ model: widget, el }) {
   const figure = frame(el, {
@@ -102,29 +126,36 @@ function render({ model: widget, el }) {
   let [chips, shownEnds] = [null, ""]; // `chips`: of the written tokens
   let [isStale, shownStep] = [false, 0]; // the answer is none to what is asked; at which step it is shown
 
-  const running = modelOf(figure.root, async () => {
-    showProgress(0);
-    draw();
-    const bytes = await engine.loadBytes(widget, state.model_file, showProgress);
-    return engine.inWorker(bytes, state.model_file.sha256, translation);
-  }, draw, big);
+  const running = modelOf(
+    figure.root,
+    async () => {
+      showProgress(0);
+      draw();
+      const bytes = await engine.loadBytes(widget, state.model_file, showProgress);
+      return engine.inWorker(bytes, state.model_file.sha256, translation);
+    },
+    draw,
+    big,
+  );
   const line = sentenceLine({
     opened: opened.sentence.split(" "),
     language: from,
     ...state.line,
     wordsOf: isFree() ? (text) => text.trim().split(/\s+/).filter(Boolean) : engine.wordsOf,
     onChange: (sentence) => change({ sentence, begun: [], step: LEAST_SURE }),
-    onAgain: () => change({
-      ...Object.fromEntries(["sentence", "taken", "search", "begun"].map((name) => [name, opened[name]])),
-      step: LEAST_SURE,
-    }),
+    onAgain: () =>
+      change({
+        ...Object.fromEntries(["sentence", "taken", "search", "begun"].map((name) => [name, opened[name]])),
+        step: LEAST_SURE,
+      }),
   });
   const load = button("", () => load.ariaDisabled !== "true" && running.wake(), { class: "te-button te-trans-load" });
   const range = { "aria-valuemin": 0, "aria-valuemax": 100 };
   const bar = h("div", { role: "progressbar", "aria-label": "Loading the model", ...range }, div("te-glide"));
   const status = span("te-trans-status");
   const examples = (state.line.examples ?? []).map((sentence) =>
-    button(sentence, () => change({ sentence, begun: [], step: LEAST_SURE })));
+    button(sentence, () => change({ sentence, begun: [], step: LEAST_SURE })),
+  );
   const readBox = h("div", { class: "te-trans-read", role: "img" });
   const readNote = paragraph("te-note");
   const writtenBox = div(`te-trans-written${isFree() ? " te-trans-pieces" : ""}`);
@@ -136,14 +167,19 @@ function render({ model: widget, el }) {
   const searches = choice({
     label: "Search",
     value: state.search,
-    options: [{ value: "greedy", content: ["Greedy"] }, { value: "beam", content: [`Beam of ${BEAM}`] }],
+    options: [
+      { value: "greedy", content: ["Greedy"] },
+      { value: "beam", content: [`Beam of ${BEAM}`] },
+    ],
     onChange: (search) => change({ search, step: LEAST_SURE }),
   });
-  const switches = state.parts.map(({ part, name }) => toggle({
-    label: [name],
-    value: state.taken.includes(part),
-    onChange: () => change({ taken: takenWith(part), begun: [], step: LEAST_SURE }),
-  }));
+  const switches = state.parts.map(({ part, name }) =>
+    toggle({
+      label: [name],
+      value: state.taken.includes(part),
+      onChange: () => change({ taken: takenWith(part), begun: [], step: LEAST_SURE }),
+    }),
+  );
 
   function isFree() {
     return !Object.keys(state.line.kinds).length;
@@ -163,8 +199,8 @@ function render({ model: widget, el }) {
   }
 
   /** The parts that are taken away once this one's switch is turned. */
-  const takenWith = (part) => state.parts.map((one) => one.part)
-    .filter((one) => state.taken.includes(one) !== (one === part));
+  const takenWith = (part) =>
+    state.parts.map((one) => one.part).filter((one) => state.taken.includes(one) !== (one === part));
 
   /** What is written before this step and one of its likeliest tokens; undefined where there is none. */
   function begunWith(i) {
@@ -173,7 +209,8 @@ function render({ model: widget, el }) {
     if (id === undefined) return undefined;
     let begun = [...before.map((step) => step.id), id];
     const isUsual = (one, place) => one === (before[place] ?? answer.steps[chosen()]).best[0]?.[0];
-    if (state.search === "greedy") // what it would have written anyway need not be forced
+    if (state.search === "greedy")
+      // what it would have written anyway need not be forced
       while (begun.length && isUsual(begun.at(-1), begun.length - 1)) begun = begun.slice(0, -1);
     return begun;
   }
@@ -196,7 +233,7 @@ function render({ model: widget, el }) {
       sentence: isFree() ? state.sentence.trim() : words.join(" "),
       taken: state.taken,
       search: state.search,
-      begun: state.begun
+      begun: state.begun,
     };
     const key = wrong ? "" : keyOf(request);
     const known = answers.get(key);
@@ -212,8 +249,10 @@ function render({ model: widget, el }) {
 
   function ask(request, key) {
     asked = key;
-    const changes = Object.assign({}, ...state.parts.filter(({ part }) => request.taken.includes(part))
-      .map((one) => one.changes));
+    const changes = Object.assign(
+      {},
+      ...state.parts.filter(({ part }) => request.taken.includes(part)).map((one) => one.changes),
+    );
     const limits = { most: state.line.most, extra: BEYOND, best: BEST, beam: BEAM, penalty: PENALTY };
     running.model.ask({ ...request, changes, limits }, ({ found, trouble: told }) => {
       trouble = told ?? "";
@@ -223,10 +262,19 @@ function render({ model: widget, el }) {
     });
   }
 
-  const least = () => answer.steps.reduce((least, { best }, i, all) =>
-    (best.length && best[0][2] < all[least].best[0][2] ? i : least), 0);
-  const chosen = () => (state.step >= 0 ? Math.min(state.step, answer.steps.length - 1)
-    : isStale ? Math.min(shownStep, answer.steps.length - 1) : answer.done ? least() : answer.steps.length - 1);
+  const least = () =>
+    answer.steps.reduce(
+      (least, { best }, i, all) => (best.length && best[0][2] < all[least].best[0][2] ? i : least),
+      0,
+    );
+  const chosen = () =>
+    state.step >= 0
+      ? Math.min(state.step, answer.steps.length - 1)
+      : isStale
+        ? Math.min(shownStep, answer.steps.length - 1)
+        : answer.done
+          ? least()
+          : answer.steps.length - 1;
   /** Another answer to the same sentence, if it is known. */
   const other = (changes) => answers.get(keyOf({ ...answer, begun: [], ...changes }));
 
@@ -262,13 +310,24 @@ function render({ model: widget, el }) {
       chip.dataset.value = String(weight);
       chip.lastChild.textContent = weight >= 0.005 ? format(weight) : "\u00a0";
     });
-    readBox.setAttribute("aria-label", `${from} tokens: ${answer.source.join(" ")}. Looked at: ${seen(step)
-      .map(([token, weight]) => `${token} ${format(weight)}`).join(", ")}`);
-    fill(readNote, `The encoder read them at once, into ${plural(answer.source.length, "vector")} of ` +
-      `${state.line.width} numbers. Shade: how much step ${chosen() + 1} looks at each.`);
+    readBox.setAttribute(
+      "aria-label",
+      `${from} tokens: ${answer.source.join(" ")}. Looked at: ${seen(step)
+        .map(([token, weight]) => `${token} ${format(weight)}`)
+        .join(", ")}`,
+    );
+    fill(
+      readNote,
+      `The encoder read them at once, into ${plural(answer.source.length, "vector")} of ` +
+        `${state.line.width} numbers. Shade: how much step ${chosen() + 1} looks at each.`,
+    );
   }
-  const seen = (step) => answer.source.map((token, j) => [token, step.weights[j] ?? 0])
-    .filter(([, weight]) => weight >= 0.1).sort((a, b) => b[1] - a[1]).slice(0, 3);
+  const seen = (step) =>
+    answer.source
+      .map((token, j) => [token, step.weights[j] ?? 0])
+      .filter(([, weight]) => weight >= 0.1)
+      .sort((a, b) => b[1] - a[1])
+      .slice(0, 3);
 
   function drawRivals(step) {
     fill(heading, `Step ${chosen() + 1}: likeliest next tokens`);
@@ -280,8 +339,10 @@ function render({ model: widget, el }) {
       fillBar.style.width = `${(100 * chance).toFixed(1)}%`;
       control.dataset.value = String(chance);
       control.classList.toggle("te-trans-taken", taken);
-      control.setAttribute("aria-label", id === null ? "no token" : `${word}, probability ${format(chance)}: ` +
-        (taken ? "written" : "go on from it"));
+      control.setAttribute(
+        "aria-label",
+        id === null ? "no token" : `${word}, probability ${format(chance)}: ${taken ? "written" : "go on from it"}`,
+      );
       setOff(control, id === null || taken);
     });
     setOff(release, !state.begun.length);
@@ -294,15 +355,24 @@ function render({ model: widget, el }) {
     shownEnds = shape;
     const beam = answer.search === "beam";
     const cut = answer.done && !answer.ends[0].whole ? `, stopped after ${plural(answer.steps.length, "token")}` : "";
-    fill(endsHeading, (beam ? (answer.done ? "The best endings it found, by score" : `${BEAM} answers side by side`)
-      : "The whole translation, and its score") + cut);
+    fill(
+      endsHeading,
+      (beam
+        ? answer.done
+          ? "The best endings it found, by score"
+          : `${BEAM} answers side by side`
+        : "The whole translation, and its score") + cut,
+    );
     ends.forEach((item, i) => {
       const end = answer.ends[i];
       item.hidden = !end;
       if (!end) return void fill(item);
-      fill(item, h("span", { dir: "auto" }, end.text + (end.whole || !answer.done ? "" : " …")),
+      fill(
+        item,
+        h("span", { dir: "auto" }, end.text + (end.whole || !answer.done ? "" : " …")),
         beam && end.text === greedy ? span("te-note", " greedy search’s") : null,
-        span("te-trans-score", format(end.score)));
+        span("te-trans-score", format(end.score)),
+      );
     });
     fill(without, ...(answer.taken.length && usual !== undefined ? ["With all its parts: ", h("i", {}, usual)] : []));
   }
@@ -317,33 +387,45 @@ function render({ model: widget, el }) {
     }
     if (answer.begun.length) {
       const rest = answer.steps.slice(answer.begun.length).filter(({ token }) => token !== "<eos>");
-      const words = rest.map(({ token }) => token.replace("·", " ")).join(isFree() ? "" : " ").trim();
+      const words = rest
+        .map(({ token }) => token.replace("·", " "))
+        .join(isFree() ? "" : " ")
+        .trim();
       const { token } = answer.steps[answer.begun.length - 1];
       const after = h("i", {}, shortened(words, `After  it goes on: ${token}`));
       return ["After ", named(plainly(token)), " it goes on: ", after];
     }
     const greedy = textOf(other({ search: "greedy" }));
     if (answer.search === "beam" && greedy !== undefined) {
-      return [greedy === text ? "Greedy search found the beam’s best ending, too"
-        : "The beam’s best ending is one that greedy search missed"
+      return [
+        greedy === text
+          ? "Greedy search found the beam’s best ending, too"
+          : "The beam’s best ending is one that greedy search missed",
       ];
     }
-    const [
-      [, first, chance],
-      [, second, next]
-    ] = step.best.map(([id, token, share]) => [id, named(plainly(token)), share]);
+    const [[, first, chance], [, second, next]] = step.best.map(([id, token, share]) => [
+      id,
+      named(plainly(token)),
+      share,
+    ]);
     if (chance < UNSURE) return ["Here it wavers: ", first, ` ${percent(chance)}, `, second, ` ${percent(next)}`];
     const looks = seen(step)[0];
     if (chosen() === least()) return ["Sure of every token: even ", first, ` has ${percent(chance)}`];
-    return [first, ` has ${percent(chance)}`, ...looks ? ["; it looks at ", named(plainly(looks[0]))] : []];
+    return [first, ` has ${percent(chance)}`, ...(looks ? ["; it looks at ", named(plainly(looks[0]))] : [])];
   }
 
   function story(step) {
     if (!step.best.length) return ["The beam goes on with its best answers until none can become better."];
-    const looks = seen(step).slice(0, 2).map(([token, weight]) => [named(token), ` ${format(weight)}`]);
+    const looks = seen(step)
+      .slice(0, 2)
+      .map(([token, weight]) => [named(token), ` ${format(weight)}`]);
     const { chance } = answer.ends[0];
-    return ["To write ", named(step.token), " it looked at ", ...looks.length ? listed(looks) : ["no token much"],
-      `. Probability of all: ${chance < 0.0005 ? "< 0.001" : format(chance, 3)}.`
+    return [
+      "To write ",
+      named(step.token),
+      " it looked at ",
+      ...(looks.length ? listed(looks) : ["no token much"]),
+      `. Probability of all: ${chance < 0.0005 ? "< 0.001" : format(chance, 3)}.`,
     ];
   }
 
@@ -354,8 +436,8 @@ function render({ model: widget, el }) {
     if (wrong) return wrong;
     if (running.model) return [waits ? "Translating …" : big ? "It runs in this page." : ""];
     if (figure.root.dataset.engine === "loading") return ["The model is being loaded …"];
-    return [big ? (waits ? "This needs the model: load it first." : "for all that is greyed, and sentences of your own")
-      : ""
+    return [
+      big ? (waits ? "This needs the model: load it first." : "for all that is greyed, and sentences of your own") : "",
     ];
   }
 
@@ -383,8 +465,11 @@ function render({ model: widget, el }) {
     bar.hidden = stage !== "loading";
     fill(status, ...situation(wrong, waits));
     figure.root.setAttribute("aria-busy", String(Boolean(asked)));
-    figure.tell(isStale ? `${waits ? `${wanted()}. ` : ""}${status.textContent}`
-      : `${textOf(answer)}. ${words.textContent} ${status.textContent}`);
+    figure.tell(
+      isStale
+        ? `${waits ? `${wanted()}. ` : ""}${status.textContent}`
+        : `${textOf(answer)}. ${words.textContent} ${status.textContent}`,
+    );
   }
 
   /** Show of each control whether its answer is there: recorded, or to be computed by a model that is. */
@@ -403,60 +488,100 @@ function render({ model: widget, el }) {
   }
 
   /** What is to be computed, in words. */
-  const wanted = () => [state.sentence, state.search === "beam" ? `beam of ${BEAM}` : "greedy search",
-    ...state.parts.filter(({ part }) => state.taken.includes(part)).map(({ name }) => `without ${name}`),
-    ...(state.begun.length ? [`from ${lastChosen} on`] : [])
-  ].join(", ");
+  const wanted = () =>
+    [
+      state.sentence,
+      state.search === "beam" ? `beam of ${BEAM}` : "greedy search",
+      ...state.parts.filter(({ part }) => state.taken.includes(part)).map(({ name }) => `without ${name}`),
+      ...(state.begun.length ? [`from ${lastChosen} on`] : []),
+    ].join(", ");
 
   const without = paragraph("te-note");
   if (big) line.element.append(div("te-trans-model", load, bar, status, ...examples));
   else line.element.append(div("te-trans-model", status));
-  figure.stage.append(line.element,
-    div("te-trans-row", span("te-trans-heading", `It reads${from ? `, ${from}` : ""}`), readBox), readNote,
+  figure.stage.append(
+    line.element,
+    div("te-trans-row", span("te-trans-heading", `It reads${from ? `, ${from}` : ""}`), readBox),
+    readNote,
     div("te-trans-row", span("te-trans-heading", `It writes${to ? `, ${to}` : ""}`), writtenBox),
-    div("te-trans-panels",
+    div(
+      "te-trans-panels",
       div("te-trans-panel", div("te-trans-top", heading, release), ...rivals.map(({ control }) => control)),
-      div("te-trans-panel", div("te-trans-top", endsHeading), h("ol", { class: "te-trans-ends" }, ...ends), without)));
-  figure.controls.append(searches.element, h("fieldset", { class: "te-trans-parts" }, h("legend", {}, "Take away:"),
-    ...switches.map((one) => one.element)));
+      div("te-trans-panel", div("te-trans-top", endsHeading), h("ol", { class: "te-trans-ends" }, ...ends), without),
+    ),
+  );
+  figure.controls.append(
+    searches.element,
+    h("fieldset", { class: "te-trans-parts" }, h("legend", {}, "Take away:"), ...switches.map((one) => one.element)),
+  );
   const words = figure.words(1);
   const [, second] = (opened.steps[state.step] ?? opened.steps[least()]).best;
-  fill(figure.root.querySelector(".te-invite"), h("b", {}, "Try: "), big ? "load the model, then choose " : "choose ",
-    named(plainly(second[1])), big ? "" : ", the second likeliest,", " and see what follows. Or type a sentence.");
+  fill(
+    figure.root.querySelector(".te-invite"),
+    h("b", {}, "Try: "),
+    big ? "load the model, then choose " : "choose ",
+    named(plainly(second[1])),
+    big ? "" : ", the second likeliest,",
+    " and see what follows. Or type a sentence.",
+  );
   draw();
   figure.ask(questions());
-  figure.details("What runs here", paragraph("te-note",
-    `${size}, loaded ${big ? "with the button" : "when you touch the figure"}, and computed in a thread of its own, ` +
-    "in this page. Attention: last layer, mean of its heads. Score: log-probability divided by (5 + tokens) / " +
-    `6. A sentence may have ${state.line.most} ${isFree() ? "tokens" : "words"}, its answer ${BEYOND} tokens more.`));
+  figure.details(
+    "What runs here",
+    paragraph(
+      "te-note",
+      `${size}, loaded ${big ? "with the button" : "when you touch the figure"}, and computed in a thread of its own, ` +
+        "in this page. Attention: last layer, mean of its heads. Score: log-probability divided by (5 + tokens) / " +
+        `6. A sentence may have ${state.line.most} ${isFree() ? "tokens" : "words"}, its answer ${BEYOND} tokens more.`,
+    ),
+  );
 
   function questions() {
-    const [plain, branch, beam] = ["greedy", "branch", "beam"].map((kind) => state.recorded.find((one) =>
-      !one.taken.length && (kind === "branch" ? one.begun.length : one.search === kind && !one.begun.length)));
+    const [plain, branch, beam] = ["greedy", "branch", "beam"].map((kind) =>
+      state.recorded.find(
+        (one) => !one.taken.length && (kind === "branch" ? one.begun.length : one.search === kind && !one.begun.length),
+      ),
+    );
     const broken = state.recorded.find((one) => one.taken.length && textOf(one) !== textOf(plain));
-    const lost = bare(textOf(branch)).filter((word) => !bare(textOf(plain)).includes(word)).at(-1);
+    const lost = bare(textOf(branch))
+      .filter((word) => !bare(textOf(plain)).includes(word))
+      .at(-1);
     const show = ({ sentence, taken, search, begun }) =>
       change({ sentence, taken, search, begun, step: begun.length ? begun.length - 1 : LEAST_SURE });
     const usual = () => textOf(other({ taken: [], search: "greedy" }));
-    return [{
-      ask: lost ? ["make greedy search write ", asToken(lost), " by choosing one other token"]
-        : ["choose another token, so that the translation is another"],
-      done: () => answer.done && answer.search === "greedy" && !answer.taken.length && answer.begun.length > 0
-        && (lost ? bare(textOf(answer)).includes(lost) : textOf(answer) !== usual()),
-      tell: ["All that comes later is written from what stands there already."],
-      show: () => show(branch),
-    }, textOf(beam) !== textOf(plain) && {
-      ask: ["find a better-scored ending, which greedy search missed"],
-      done: () => answer.done && answer.search === "beam" && !answer.taken.length && !answer.begun.length
-        && usual() !== undefined && usual() !== textOf(answer),
-      tell: ["Five beginnings were kept; the best ending came from one that looked worse for a while."],
-      show: () => show(beam),
-    }, broken && {
-      ask: ["take a part away, so that the translation is another"],
-      done: () => answer.done && answer.taken.length > 0 && usual() !== undefined && usual() !== textOf(answer),
-      tell: ["The model computed without the part; its weights are the same."],
-      show: () => show(broken),
-    }].filter(Boolean);
+    return [
+      {
+        ask: lost
+          ? ["make greedy search write ", asToken(lost), " by choosing one other token"]
+          : ["choose another token, so that the translation is another"],
+        done: () =>
+          answer.done &&
+          answer.search === "greedy" &&
+          !answer.taken.length &&
+          answer.begun.length > 0 &&
+          (lost ? bare(textOf(answer)).includes(lost) : textOf(answer) !== usual()),
+        tell: ["All that comes later is written from what stands there already."],
+        show: () => show(branch),
+      },
+      textOf(beam) !== textOf(plain) && {
+        ask: ["find a better-scored ending, which greedy search missed"],
+        done: () =>
+          answer.done &&
+          answer.search === "beam" &&
+          !answer.taken.length &&
+          !answer.begun.length &&
+          usual() !== undefined &&
+          usual() !== textOf(answer),
+        tell: ["Five beginnings were kept; the best ending came from one that looked worse for a while."],
+        show: () => show(beam),
+      },
+      broken && {
+        ask: ["take a part away, so that the translation is another"],
+        done: () => answer.done && answer.taken.length > 0 && usual() !== undefined && usual() !== textOf(answer),
+        tell: ["The model computed without the part; its weights are the same."],
+        show: () => show(broken),
+      },
+    ].filter(Boolean);
   }
   return () => {
     running.model?.end();

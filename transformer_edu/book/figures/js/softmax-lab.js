@@ -1,5 +1,23 @@
-import { bold, button, choice, clamp, div, diverging, fill, format, frame, h, matrixGrid, numbered, paragraph, slider,
-  softmax, span, store, sub } from "./core.js";
+import {
+  bold,
+  button,
+  choice,
+  clamp,
+  div,
+  diverging,
+  fill,
+  format,
+  frame,
+  h,
+  matrixGrid,
+  numbered,
+  paragraph,
+  slider,
+  softmax,
+  span,
+  store,
+  sub,
+} from "./core.js";
 
 const SIZES = [4, 16, 64, 256, 1024];
 const TRAITS = ["scores", "draws", "d_k", "temperature"];
@@ -55,7 +73,8 @@ function finding({ raw, scaled }) {
   if (scaled.size < FADED) return "So cold that one key wins on both sides, divided or not";
   if (raw.size < FADED) return "Undivided, one key wins and hardly any gradient passes";
   if (tied(raw)) return "Two keys nearly tie, so gradient passes even undivided";
-  return even(raw) ? "All weights are nearly equal: this query hardly chooses"
+  return even(raw)
+    ? "All weights are nearly equal: this query hardly chooses"
     : "Here gradient passes on both sides, divided or not";
 }
 
@@ -66,8 +85,14 @@ function line(index) {
   const weight = h("span", { role: "cell", class: "te-lab-number" });
   const signed = h("span", { class: "te-lab-signed", "aria-hidden": "true" }, scoreBar);
   const track = h("span", { class: "te-lab-track", "aria-hidden": "true" }, weightBar);
-  const element = h("div", { role: "row", class: "te-lab-line" },
-    h("span", { role: "rowheader" }, span("te-lab-wide", "key "), String(index + 1)), score, signed, track, weight
+  const element = h(
+    "div",
+    { role: "row", class: "te-lab-line" },
+    h("span", { role: "rowheader" }, span("te-lab-wide", "key "), String(index + 1)),
+    score,
+    signed,
+    track,
+    weight,
   );
   return {
     element,
@@ -89,19 +114,37 @@ function panel(name, count) {
   const lines = Array.from({ length: count }, (_, index) => line(index));
   const head = (...text) => h("span", { role: "columnheader" }, ...text);
   const range = span("te-lab-range"); // of the score bars
-  const list = h("div", { role: "table", "aria-label": `Scores and weights, ${SIDES[name]}`, dataset: { list: name } },
-    h("div", { role: "row", class: "te-lab-line te-lab-head" },
-      head("key"), head("score"), range, head(span("te-lab-wide", "softmax → "), "weight")),
-    ...lines.map((one) => one.element));
+  const list = h(
+    "div",
+    { role: "table", "aria-label": `Scores and weights, ${SIDES[name]}`, dataset: { list: name } },
+    h(
+      "div",
+      { role: "row", class: "te-lab-line te-lab-head" },
+      head("key"),
+      head("score"),
+      range,
+      head(span("te-lab-wide", "softmax → "), "weight"),
+    ),
+    ...lines.map((one) => one.element),
+  );
   const size = h("b", { class: "te-lab-size" });
   const bar = span("te-lab-fill te-glide");
   const words = paragraph("te-lab-verdict");
   const title = name === "raw" ? [bold("q · k"), " as it is"] : [bold("q · k / ", root())];
   return {
-    element: h("div", { class: "te-lab-panel", role: "group", "aria-label": SIDES[name], dataset: { panel: name } },
-      div("te-lab-title", ...title), list,
-      div("te-lab-measure", span("", "← gradient", span("te-lab-wide", " back to the scores")), size,
-        h("span", { class: "te-lab-track te-lab-back", "aria-hidden": "true" }, bar)), words),
+    element: h(
+      "div",
+      { class: "te-lab-panel", role: "group", "aria-label": SIDES[name], dataset: { panel: name } },
+      div("te-lab-title", ...title),
+      list,
+      div(
+        "te-lab-measure",
+        span("", "← gradient", span("te-lab-wide", " back to the scores")),
+        size,
+        h("span", { class: "te-lab-track te-lab-back", "aria-hidden": "true" }, bar),
+      ),
+      words,
+    ),
     update(side) {
       const winner = side.weights.indexOf(side.first);
       lines.forEach((one, i) => one.update(side.logits[i], side.weights[i], i === winner));
@@ -126,23 +169,25 @@ function derivativeGrid(name, count) {
     showColumns: true,
     onSelect: (r, c) => grid.highlight({ row: r, column: c, cell: [r, c] }),
   });
-  const caption = div("te-caption", bold(h("i", {}, "∂w"), " / ", h("i", {}, "∂s")),
-    span("", name === "raw" ? "undivided" : "divided by ", name === "raw" ? null : root()));
+  const caption = div(
+    "te-caption",
+    bold(h("i", {}, "∂w"), " / ", h("i", {}, "∂s")),
+    span("", name === "raw" ? "undivided" : "divided by ", name === "raw" ? null : root()),
+  );
   return {
     element: div("", caption, grid.element),
-    update: ({ jacobian }) => grid.update(jacobian, {
-      decimals: 3,
-      quiet: 0.0005,
-      colour: (value) => diverging((0.8 * value) / LARGEST),
-    })
+    update: ({ jacobian }) =>
+      grid.update(jacobian, { decimals: 3, quiet: 0.0005, colour: (value) => diverging((0.8 * value) / LARGEST) }),
   };
 }
 
 /** What the numbers mean for a nudge. */
 function story({ raw, scaled }, { d_k, temperature }) {
   const cold = temperature === 1 ? "" : `, at temperature ${format(temperature, 2)}`;
-  return `On the left the scores are √${d_k} = ${Math.sqrt(d_k)} times as large${cold}. Nudge one a little: there no ` +
-    `weight moves by more than ${small(raw.steepest)} of the nudge, on the right by up to ${small(scaled.steepest)}.`;
+  return (
+    `On the left the scores are √${d_k} = ${Math.sqrt(d_k)} times as large${cold}. Nudge one a little: there no ` +
+    `weight moves by more than ${small(raw.steepest)} of the nudge, on the right by up to ${small(scaled.steepest)}.`
+  );
 }
 
 /** Questions that these scores, or other draws, can answer. */
@@ -151,17 +196,20 @@ function questions(state) {
   const states = state.draws.flatMap((scores) => SIZES.map((d_k) => ({ scores, d_k, temperature: 1 })));
   const all = SIZES.map((d_k) => ({ ...start, d_k })).find((one) => compute(one).raw.first > 0.9995);
   const tie = states.find((one) => one.d_k >= 64 && compute(one).raw.size > 0.2);
-  return [all && {
-    ask: ["make one key on the left take everything, 1.000"],
-    done: () => compute(state).raw.first > 0.9995,
-    tell: ["Longer keys carry the winner further ahead. On the right nothing has moved."],
-    show: () => state.set(all),
-  }, tie && {
-    ask: ["let gradient pass on the left at 64 or more"],
-    done: () => state.d_k >= 64 && compute(state).raw.size > 0.2,
-    tell: ["Two keys nearly tie, so a nudge decides between them. That is rare."],
-    show: () => state.set(tie),
-  }].filter((one) => one && !one.done());
+  return [
+    all && {
+      ask: ["make one key on the left take everything, 1.000"],
+      done: () => compute(state).raw.first > 0.9995,
+      tell: ["Longer keys carry the winner further ahead. On the right nothing has moved."],
+      show: () => state.set(all),
+    },
+    tie && {
+      ask: ["let gradient pass on the left at 64 or more"],
+      done: () => state.d_k >= 64 && compute(state).raw.size > 0.2,
+      tell: ["Two keys nearly tie, so a nudge decides between them. That is rare."],
+      show: () => state.set(tie),
+    },
+  ].filter((one) => one && !one.done());
 }
 
 function render({ model, el }) {
@@ -205,8 +253,9 @@ function render({ model, el }) {
       columns: numbered(count).map((number) => `key ${number}`),
       showColumns: true,
       editable: true,
-      onEdit: (_, column, value) => value !== state.scores[column]
-        && state.set({ scores: state.scores.map((old, i) => (i === column ? clamp(value, -100, 100) : old)) }),
+      onEdit: (_, column, value) =>
+        value !== state.scores[column] &&
+        state.set({ scores: state.scores.map((old, i) => (i === column ? clamp(value, -100, 100) : old)) }),
     });
     [panels, grids] = [panel, derivativeGrid].map((make) => ({
       count,
@@ -230,25 +279,37 @@ function render({ model, el }) {
     }
     if (more?.open) typed.update([state.scores], { decimals: 1 });
     words.textContent = story(values, state);
-    const sides = Object.entries(SIDES).map(([name, title]) =>
-      `${title}: largest share ${format(values[name].first, 3)}, gradient ${small(values[name].size)}.`);
+    const sides = Object.entries(SIDES).map(
+      ([name, title]) =>
+        `${title}: largest share ${format(values[name].first, 3)}, gradient ${small(values[name].size)}.`,
+    );
     figure.tell(`d k ${state.d_k}, temperature ${format(state.temperature, 2)}. ${sides.join(" ")}`);
   }
 
   let more;
   figure.controls.append(
-    div("te-group", span("te-lab-label", "length of a key, ", sub("d", "k")), size.element), another);
+    div("te-group", span("te-lab-label", "length of a key, ", sub("d", "k")), size.element),
+    another,
+  );
   draw();
   figure.ask(questions(state));
-  more = figure.details("Temperature, scores of your own, and all derivatives",
-    div("te-lab-own", heat.element,
-      div("", div("te-caption", bold(h("i", {}, "z"), " = q · k / ", root()), span("", "type over them")), typedBox)),
+  more = figure.details(
+    "Temperature, scores of your own, and all derivatives",
+    div(
+      "te-lab-own",
+      heat.element,
+      div("", div("te-caption", bold(h("i", {}, "z"), " = q · k / ", root()), span("", "type over them")), typedBox),
+    ),
     gridBox,
-    paragraph("te-note",
-      "The scores z have a standard deviation of 1, as random queries and keys give. On the left s = z × ", root(),
+    paragraph(
+      "te-note",
+      "The scores z have a standard deviation of 1, as random queries and keys give. On the left s = z × ",
+      root(),
       " ÷ T, on the right s = z ÷ T. “Gradient back to the scores” is the size of the table ∂w/∂s, the root ",
       "of its sum of squares; it is at most ½, where two keys have one half each. What reaches the query is this ",
-      "times the keys."));
+      "times the keys.",
+    ),
+  );
   more.addEventListener("toggle", draw);
   return state.dispose;
 }

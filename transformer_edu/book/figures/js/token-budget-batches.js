@@ -1,5 +1,21 @@
-import { asToken, bold, button, choice, clamp, div, fill, frame, glide, h, plural, setOff, slider, span, store,
-  sumOf } from "./core.js";
+import {
+  asToken,
+  bold,
+  button,
+  choice,
+  clamp,
+  div,
+  fill,
+  frame,
+  glide,
+  h,
+  plural,
+  setOff,
+  slider,
+  span,
+  store,
+  sumOf,
+} from "./core.js";
 
 const TRAITS = ["sentences", "order", "limit", "size", "seed", "epoch", "draws"];
 const ORDERS = ["as they come", "shuffled", "sorted by length", "similar lengths together"];
@@ -18,7 +34,8 @@ function shuffler(hex) {
   const draw = (bits) => parseInt(hex.slice(2 * at, 2 * (at += 1)), 16) >> (8 - bits);
   return (list) => {
     for (let i = list.length - 1, j; i > 0; i -= 1) {
-      do j = draw(32 - Math.clz32(i + 1)); while (j > i);
+      do j = draw(32 - Math.clz32(i + 1));
+      while (j > i);
       [list[i], list[j]] = [list[j], list[i]];
     }
   };
@@ -29,15 +46,11 @@ function shuffler(hex) {
  */
 function pack(costs, most, order) {
   const batches = [];
-  let [batch, width] = [
-    [], 0
-  ];
+  let [batch, width] = [[], 0];
   for (const index of order) {
     if (batch.length && Math.max(width, costs[index]) * (batch.length + 1) > most) {
       batches.push(batch);
-      [batch, width] = [
-        [], 0
-      ];
+      [batch, width] = [[], 0];
     }
     batch.push(index);
     width = Math.max(width, costs[index]);
@@ -62,17 +75,13 @@ function plan({ limit, size, draws, epoch }, order, lengths) {
       width,
       cells,
       padding: cells - sumOf(rows.map((index) => lengths[index])),
-      rest: rows === last && !(
-        limit === "sentences" && rows.length === size
-      )
+      rest: rows === last && !(limit === "sentences" && rows.length === size),
     };
   });
   return {
     batches,
     cells: sumOf(batches.map((batch) => batch.cells)),
-    padding: sumOf(
-      batches.map((batch) => batch.padding)
-    )
+    padding: sumOf(batches.map((batch) => batch.padding)),
   };
 }
 
@@ -91,8 +100,13 @@ function balance({ limit, size }, batches) {
   const ratio = Math.max(...cells) / Math.min(...cells);
   const left = rest ? ` The batch marked “rest” has what was left: ${plural(rest.cells, "cell", "\u00a0")}.` : "";
   if (limit === "tokens") {
-    return `With a budget of ${size} a batch costs ${range(cells, "cell")}${ratio < 1.35 ? ", much the same" : ""}, ` +
-      `and holds ${range(full.map((batch) => batch.rows.length), "sentence")}.${left}`;
+    return (
+      `With a budget of ${size} a batch costs ${range(cells, "cell")}${ratio < 1.35 ? ", much the same" : ""}, ` +
+      `and holds ${range(
+        full.map((batch) => batch.rows.length),
+        "sentence",
+      )}.${left}`
+    );
   }
   const times = ratio < 1.05 ? "" : `: the largest is ${ratio.toFixed(1)} times the smallest`;
   const advice = ratio >= 1.5 ? " A budget of tokens evens that." : "";
@@ -107,9 +121,10 @@ const NOTES = {
 };
 
 /** The waste, for the title. */
-const waste = ({ padding, cells }) => (padding
-  ? `${percent(padding, cells)} of the work is padding, computed and thrown away`
-  : "No padding: every row of a batch has the same length");
+const waste = ({ padding, cells }) =>
+  padding
+    ? `${percent(padding, cells)} of the work is padding, computed and thrown away`
+    : "No padding: every row of a batch has the same length";
 
 /** The parts; the balance; the order. */
 const sentence = (state, { batches, cells, padding }) => [
@@ -123,7 +138,7 @@ function cellSize(plans) {
     const under = batches.length > MANY ? 10 : 30;
     let [x, y, line] = [0, 0, 0];
     for (const { rows, width } of batches) {
-      if (x + cell * width + 12 > WIDE)[x, y, line] = [0, y + line, 0];
+      if (x + cell * width + 12 > WIDE) [x, y, line] = [0, y + line, 0];
       x += Math.max(cell * width, batches.length > MANY ? 0 : 44) + 12;
       line = Math.max(line, cell * rows.length + under);
     }
@@ -148,7 +163,8 @@ function orderCards(state) {
       value: name,
       content: [
         span("te-pack-name", name),
-        h("span", { class: "te-pack-bar", "aria-hidden": "true" }, bars[i].token, bars[i].padding), told[i],
+        h("span", { class: "te-pack-bar", "aria-hidden": "true" }, bars[i].token, bars[i].padding),
+        told[i],
       ],
     })),
   });
@@ -170,31 +186,39 @@ function orderCards(state) {
 function writeOut(table, sentences, { rows, width }) {
   table.classList.toggle("te-pack-wrap", width > TABLE);
   table.style.setProperty("--wide", width);
-  fill(table, ...rows.map((row) => {
-    const tokens = sentences[row].split(" ");
-    const empty = Array.from({ length: width - tokens.length }, () => span("te-pack-pad", "<pad>"));
-    return h("div", { role: "listitem" },
-      ...[...tokens.map((token) => span("", token)), ...empty].flatMap((one) => [one, " "])
-    );
-  }));
+  fill(
+    table,
+    ...rows.map((row) => {
+      const tokens = sentences[row].split(" ");
+      const empty = Array.from({ length: width - tokens.length }, () => span("te-pack-pad", "<pad>"));
+      return h(
+        "div",
+        { role: "listitem" },
+        ...[...tokens.map((token) => span("", token)), ...empty].flatMap((one) => [one, " "]),
+      );
+    }),
+  );
 }
 
 /** Questions about the waste. */
 function tasks(state, read) {
   const little = ({ padding, cells }) => padding < 0.1 * cells;
   const costs = ({ batches }) => batches.filter(({ rest }) => !rest).map(({ cells }) => cells);
-  return [{
-    ask: ["get the padding below 10\u00a0%"],
-    done: () => little(read()),
-    tell: ["The sentences are the same; only their company has changed."],
-    show: () => state.set({ order: SIMILAR }),
-  }, {
-    ask: ["give all batches about one cost, with little padding"],
-    done: () => little(read()) && costs(read()).length > 1
-      && Math.max(...costs(read())) <= EVEN * Math.min(...costs(read())),
-    tell: ["A budget counts cells: short sentences travel in larger groups."],
-    show: () => state.set({ order: SIMILAR, limit: "tokens", size: 6 * longest(state) }),
-  }];
+  return [
+    {
+      ask: ["get the padding below 10\u00a0%"],
+      done: () => little(read()),
+      tell: ["The sentences are the same; only their company has changed."],
+      show: () => state.set({ order: SIMILAR }),
+    },
+    {
+      ask: ["give all batches about one cost, with little padding"],
+      done: () =>
+        little(read()) && costs(read()).length > 1 && Math.max(...costs(read())) <= EVEN * Math.min(...costs(read())),
+      tell: ["A budget counts cells: short sentences travel in larger groups."],
+      show: () => state.set({ order: SIMILAR, limit: "tokens", size: 6 * longest(state) }),
+    },
+  ];
 }
 
 function render({ model, el }) {
@@ -206,10 +230,7 @@ function render({ model, el }) {
   });
   const state = store(model, TRAITS, draw);
   const sizes = { sentences: 8, tokens: 64 }; // where the reader left each slider
-  let [lengths, rows, chosen] = [
-    [],
-    [], 0
-  ];
+  let [lengths, rows, chosen] = [[], [], 0];
   let sizeFor = "";
   let here, batches, size, more;
 
@@ -219,7 +240,8 @@ function render({ model, el }) {
     value: state.limit,
     onChange: changeLimit,
     options: [
-      { value: "sentences", content: ["a number of sentences"] }, { value: "tokens", content: ["a budget of tokens"] },
+      { value: "sentences", content: ["a number of sentences"] },
+      { value: "tokens", content: ["a budget of tokens"] },
     ],
   });
   const [sizeBox, stage, title] = ["size", "stage", "title"].map((name) => div(`te-pack-${name}`));
@@ -229,9 +251,8 @@ function render({ model, el }) {
   const next = button("Next epoch", () => shuffles() && state.set({ epoch: (state.epoch + 1) % state.draws.length }));
   const shuffles = () => state.order === "shuffled" || state.order === SIMILAR;
 
-  const bounds = (limit) => (
-    limit === "tokens" ? [1, LARGEST.tokens].map((times) => times * Math.max(...lengths)) : [1, LARGEST.sentences]
-  );
+  const bounds = (limit) =>
+    limit === "tokens" ? [1, LARGEST.tokens].map((times) => times * Math.max(...lengths)) : [1, LARGEST.sentences];
 
   function changeLimit(limit) {
     sizes[state.limit] = state.size;
@@ -255,7 +276,8 @@ function render({ model, el }) {
 
   function detail(index) {
     const { rows: some, width, cells, padding } = here.batches[index];
-    const text = `Batch ${index + 1}: ${plural(some.length, "row", "\u00a0")} × ${plural(width, "token", "\u00a0")} ` +
+    const text =
+      `Batch ${index + 1}: ${plural(some.length, "row", "\u00a0")} × ${plural(width, "token", "\u00a0")} ` +
       `= ${plural(cells, "cell", "\u00a0")}, ${padding || "none"} of them padding`;
     const widest = some.find((row) => lengths[row] === width);
     fill(title, div("", text), div("", "As wide as its longest row: ", asToken(state.sentences[widest])));
@@ -279,10 +301,11 @@ function render({ model, el }) {
         value: index,
         label: `Batch ${index + 1} · ${batch.cells} ${batch.rest ? "rest" : "cells"}`,
         content: [
-          h("div", {
-            class: "te-pack-rows",
-            style: { width: `${batch.width}em` }
-          }, ...batch.rows.map((row) => rows[row])),
+          h(
+            "div",
+            { class: "te-pack-rows", style: { width: `${batch.width}em` } },
+            ...batch.rows.map((row) => rows[row]),
+          ),
           span("te-pack-under", bold(index + 1), ` · ${batch.cells}${batch.rest ? " rest" : ""}`),
         ],
       })),
@@ -308,7 +331,8 @@ function render({ model, el }) {
     const before = stage.dataset.batches;
     here = plans[ORDERS.indexOf(state.order)];
     if (before !== JSON.stringify(here.batches.map((batch) => batch.rows))) {
-      if (before) glide(rows, drawBatches, 400); // before other changes, for it asks where the rows stand
+      if (before)
+        glide(rows, drawBatches, 400); // before other changes, for it asks where the rows stand
       else drawBatches();
     }
     stage.style.setProperty("--cell", `${cellSize(plans)}px`);
@@ -321,13 +345,19 @@ function render({ model, el }) {
       detail(chosen);
       fill(words, ...sentence(state, here));
       fill(when, `A row is a sentence. Epoch ${state.epoch + 1} of ${state.draws.length}`);
-      figure.tell(`${state.order}, ${plural(state.size, state.limit.slice(0, -1), "\u00a0")} a batch, epoch ` +
-        `${state.epoch + 1}. ${words.textContent}`);
+      figure.tell(
+        `${state.order}, ${plural(state.size, state.limit.slice(0, -1), "\u00a0")} a batch, epoch ` +
+          `${state.epoch + 1}. ${words.textContent}`,
+      );
     });
   }
 
-  figure.stage.append(cards.element,
-    div("te-pack-legend te-label", when, key("token", "token"), key("padding", "padding")), stage, title);
+  figure.stage.append(
+    cards.element,
+    div("te-pack-legend te-label", when, key("token", "token"), key("padding", "padding")),
+    stage,
+    title,
+  );
   figure.controls.append(limits.element, next, sizeBox);
   const words = figure.words(3);
   draw();

@@ -1,12 +1,32 @@
-import { appear, asToken, bold, button, choice, cividis, css, div, fill, format, frame, h, matrixGrid, paragraph,
-  player, plural, select, setOff, sketch, slider, span, store, svg } from "./core.js";
+import {
+  appear,
+  asToken,
+  bold,
+  button,
+  choice,
+  cividis,
+  css,
+  div,
+  fill,
+  format,
+  frame,
+  h,
+  matrixGrid,
+  paragraph,
+  player,
+  plural,
+  select,
+  setOff,
+  sketch,
+  slider,
+  span,
+  store,
+  svg,
+} from "./core.js";
 
 const TRAITS = ["replay", "step", "run", "layer", "head"];
 const END = "<eos>";
-const ENDS = {
-  [END]: "(end)",
-  "<unk>": "(unknown)"
-};
+const ENDS = { [END]: "(end)", "<unk>": "(unknown)" };
 const SCALE = 255; // the byte that stands for a weight of 1
 const [FAINT, MOVED] = [0.05, 0.02]; // a weight below is not printed; a growth below is not worth a word
 const FIRST = 5; // words of a sentence without an end
@@ -21,8 +41,8 @@ function weightsOf({ replay, layer, head }, look) {
   const [rows, columns] = [replay.target_tokens.length, replay.source_tokens.length];
   const bytes = atob(look.weights);
   const start = (layer * replay.heads + head) * rows * columns;
-  return replay.target_tokens.map(
-    (_, i) => replay.source_tokens.map((_, j) => bytes.charCodeAt(start + i * columns + j) / SCALE)
+  return replay.target_tokens.map((_, i) =>
+    replay.source_tokens.map((_, j) => bytes.charCodeAt(start + i * columns + j) / SCALE),
   );
 }
 
@@ -30,8 +50,8 @@ function weightsOf({ replay, layer, head }, look) {
 function inOrder(written, right) {
   const best = Array.from({ length: written.length + 1 }, () => Array(right.length + 1).fill(0));
   for (let i = written.length - 1; i >= 0; i -= 1) {
-    for (let j = right.length - 1; j >= 0; j -= 1) best[i][j] = written[i] === right[j] ? 1
-      + best[i + 1][j + 1] : Math.max(best[i + 1][j], best[i][j + 1]);
+    for (let j = right.length - 1; j >= 0; j -= 1)
+      best[i][j] = written[i] === right[j] ? 1 + best[i + 1][j + 1] : Math.max(best[i + 1][j], best[i][j + 1]);
   }
   let j = 0; // how much of the right sentence is used up
   return written.map((word, i) => {
@@ -75,25 +95,28 @@ function chart({ name, top, decimals, curves, what, onPick }) {
     one.style.left = `${x(step)}%`;
     one.style.top = `${y(value)}%`;
   };
-  const all = curves.map((_, run) => line({
-    class: "te-rep-curve",
-    points: points(run),
-    "stroke-dasharray": DASHES[run % DASHES.length],
-  }));
+  const all = curves.map((_, run) =>
+    line({ class: "te-rep-curve", points: points(run), "stroke-dasharray": DASHES[run % DASHES.length] }),
+  );
   const past = line({ class: "te-rep-curve te-rep-chosen", points: points(0) });
   const gone = drawing("te-rep-lines te-rep-past", past);
   const [dot, ends] = [spot("te-rep-now"), onPick ? [spot("te-rep-end"), spot("te-rep-end")] : []];
-  const box = h("div", { class: "te-rep-chart", dataset: { chart: name } },
-    drawing("te-rep-lines", ...ticksTo(top).map((value) => line({
-      class: "te-rep-rule",
-      x1: 0,
-      x2: 100,
-      y1: y(value),
-      y2: y(value),
-    })), ...all),
-    gone, ...ends, dot, text("te-rep-what", what), text("te-rep-steps", "training steps"),
+  const box = h(
+    "div",
+    { class: "te-rep-chart", dataset: { chart: name } },
+    drawing(
+      "te-rep-lines",
+      ...ticksTo(top).map((value) => line({ class: "te-rep-rule", x1: 0, x2: 100, y1: y(value), y2: y(value) })),
+      ...all,
+    ),
+    gone,
+    ...ends,
+    dot,
+    text("te-rep-what", what),
+    text("te-rep-steps", "training steps"),
     ...ticksTo(top).map((value) => text("te-rep-y", format(value, decimals), { top: `${y(value)}%` })),
-    ...ticksTo(last).map((step) => text("te-rep-x", step, { left: `${x(step)}%` })));
+    ...ticksTo(last).map((step) => text("te-rep-x", step, { left: `${x(step)}%` })),
+  );
   if (onPick) {
     box.addEventListener("click", ({ clientX }) => {
       const { left, width } = box.getBoundingClientRect();
@@ -142,12 +165,9 @@ function charts({ moments, vocabulary: size, smoothing, runs, every }, onPick) {
 
 /** The same map without numbers, for a moment to compare with. */
 function picture(rows, columns) {
-  const cells = Array.from({ length: rows * columns }, (_, i) => svg("rect", {
-    x: i % columns,
-    y: Math.floor(i / columns),
-    width: 0.96,
-    height: 0.95,
-  }));
+  const cells = Array.from({ length: rows * columns }, (_, i) =>
+    svg("rect", { x: i % columns, y: Math.floor(i / columns), width: 0.96, height: 0.95 }),
+  );
   const box = sketch("te-rep-picture", `0 0 ${columns} ${rows}`, ...cells);
   box.setAttribute("preserveAspectRatio", "none");
   return {
@@ -177,8 +197,12 @@ function panel(kind, map, right) {
       const text = look.written.filter((word) => word !== END).slice(0, endless && kind !== "now" ? FIRST : undefined);
       const words = text.map((one, i) => span(`te-rep-word${good[i] ? " te-rep-good" : ""}`, shown(one)));
       const spaced = words.flatMap((word) => [word, " "]);
-      fill(line, ...(words.length ? spaced : [span("te-rep-word", "(nothing)")]),
-        endless ? "…" : null, isRight(look, right) ? h("b", { class: "te-rep-done" }, "✓") : null);
+      fill(
+        line,
+        ...(words.length ? spaced : [span("te-rep-word", "(nothing)")]),
+        endless ? "…" : null,
+        isRight(look, right) ? h("b", { class: "te-rep-done" }, "✓") : null,
+      );
       words.forEach((word, i) => before && !before.includes(text[i]) && appear(word));
       before = look.written;
     },
@@ -194,11 +218,12 @@ function sureness(words) {
   });
   return {
     element: div("te-rep-sure", ...bars.map(({ cell }) => cell)),
-    update: (p) => bars.forEach(({ cell, inside, number }, i) => {
-      cell.dataset.value = String(p[i]);
-      number.textContent = format(p[i]);
-      inside.style.width = `${100 * p[i]}%`;
-    }),
+    update: (p) =>
+      bars.forEach(({ cell, inside, number }, i) => {
+        cell.dataset.value = String(p[i]);
+        number.textContent = format(p[i]);
+        inside.style.width = `${100 * p[i]}%`;
+      }),
   };
 }
 
@@ -221,20 +246,39 @@ function changes(state, looks, at) {
   const [now, then] = [looks[at], looks[at - 1]];
   const [after, before] = [weightsOf(state, now), weightsOf(state, then)];
   const word = grownMost(now.p, then.p);
-  const pair = alignment[grownMost(alignment.map(([i, j]) => after[j][i]), alignment.map(([i, j]) => before[j][i]))];
+  const pair =
+    alignment[
+      grownMost(
+        alignment.map(([i, j]) => after[j][i]),
+        alignment.map(([i, j]) => before[j][i]),
+      )
+    ];
   const [column, row] = pair ?? [];
   const since = bold(`Since step ${moments[at - 1]}: `);
   return {
     cell: pair ? [row, column] : null,
-    words: [since, ...(pair ? [
-      "to write ", asToken(shown(target[row])), " it looks more at ", asToken(shown(source[column])), ", ",
-      fromTo([before[row][column], after[row][column]]), ".",
-    ] : ["no word looks much more at its own."])],
+    words: [
+      since,
+      ...(pair
+        ? [
+            "to write ",
+            asToken(shown(target[row])),
+            " it looks more at ",
+            asToken(shown(source[column])),
+            ", ",
+            fromTo([before[row][column], after[row][column]]),
+            ".",
+          ]
+        : ["no word looks much more at its own."]),
+    ],
     more: [
-      since.cloneNode(true), "loss ", fromTo([then.loss, now.loss]), ", unseen sentences right ",
-      fromTo([then.exact, now.exact], percent), word < 0 ? "." : "; surer of ", ...(word < 0 ? [] : [
-        asToken(shown(target[word])), ", ", fromTo([then.p[word], now.p[word]]), ".",
-      ]),
+      since.cloneNode(true),
+      "loss ",
+      fromTo([then.loss, now.loss]),
+      ", unseen sentences right ",
+      fromTo([then.exact, now.exact], percent),
+      word < 0 ? "." : "; surer of ",
+      ...(word < 0 ? [] : [asToken(shown(target[word])), ", ", fromTo([then.p[word], now.p[word]]), "."]),
     ],
   };
 }
@@ -246,17 +290,23 @@ function tasks(state) {
   const some = firstRight.findIndex((at) => at > 0);
   const never = firstRight.indexOf(-1);
   const share = (run) => percent(runs[run].moments[firstRight[run]].exact);
-  return [some >= 0 && {
-    ask: ["catch the first right sentence"],
-    done: () => state.step === moments[firstRight[state.run]],
-    tell: [`Of the unseen sentences, ${share(some)} are right by then.`],
-    show: () => state.set({ run: some, step: moments[firstRight[some]] }),
-  }, some >= 0 && never >= 0 && {
-    ask: ["find a rate that never gets there"],
-    done: () => firstRight[state.run] < 0,
-    tell: [`Its loss falls from ${[0, -1].map((at) => format(runs[never].moments.at(at).loss)).join(" to ")} only.`],
-    show: () => state.set({ run: never, step: moments.at(-1) }),
-  }].filter(Boolean);
+  return [
+    some >= 0 && {
+      ask: ["catch the first right sentence"],
+      done: () => state.step === moments[firstRight[state.run]],
+      tell: [`Of the unseen sentences, ${share(some)} are right by then.`],
+      show: () => state.set({ run: some, step: moments[firstRight[some]] }),
+    },
+    some >= 0 &&
+      never >= 0 && {
+        ask: ["find a rate that never gets there"],
+        done: () => firstRight[state.run] < 0,
+        tell: [
+          `Its loss falls from ${[0, -1].map((at) => format(runs[never].moments.at(at).loss)).join(" to ")} only.`,
+        ],
+        show: () => state.set({ run: never, step: moments.at(-1) }),
+      },
+  ].filter(Boolean);
 }
 
 /** What the chosen run shows. */
@@ -281,8 +331,8 @@ function render({ model, el }) {
   const last = moments.length - 1;
   const place = () => moments.indexOf(state.step);
   const go = (at) => at >= 0 && at <= last && at !== place() && state.set({ step: moments[at] });
-  const nearest = (step) => moments.reduce((best, one, i) =>
-    Math.abs(one - step) < Math.abs(moments[best] - step) ? i : best, 0);
+  const nearest = (step) =>
+    moments.reduce((best, one, i) => (Math.abs(one - step) < Math.abs(moments[best] - step) ? i : best), 0);
   const { loss, rate, floor } = charts(replay, (step) => go(nearest(step)));
   const matrix = matrixGrid({
     name: "weights",
@@ -294,7 +344,8 @@ function render({ model, el }) {
   });
   const pictures = [0, last].map(() => picture(target.length, source.length));
   const [start, now, end] = ["start", "now", "end"].map((kind, i) =>
-    panel(kind, (i === 1 ? matrix : pictures[i / 2]).element, target));
+    panel(kind, (i === 1 ? matrix : pictures[i / 2]).element, target),
+  );
   const sure = sureness(target.map(shown));
   const [rateNow, more] = [span(""), paragraph("")];
   let [compared, folded] = ["", null];
@@ -318,13 +369,14 @@ function render({ model, el }) {
     options: runs.map(({ name }, i) => ({
       value: i,
       label: name,
-      content: [sketch("te-rep-swatch", "0 0 26 8", svg("line", {
-        x1: 0,
-        x2: 26,
-        y1: 4,
-        y2: 4,
-        "stroke-dasharray": DASHES[i % DASHES.length],
-      })), name],
+      content: [
+        sketch(
+          "te-rep-swatch",
+          "0 0 26 8",
+          svg("line", { x1: 0, x2: 26, y1: 4, y2: 4, "stroke-dasharray": DASHES[i % DASHES.length] }),
+        ),
+        name,
+      ],
     })),
   });
   const list = select({
@@ -334,10 +386,12 @@ function render({ model, el }) {
       const [layer, head] = value.split(" ").map(Number);
       state.set({ layer, head });
     },
-    options: maps.flatMap((_, layer) => Array.from({ length: heads }, (_, head) => ({
-      value: `${layer} ${head}`,
-      label: `layer ${layer + 1}, head ${head + 1}`,
-    }))),
+    options: maps.flatMap((_, layer) =>
+      Array.from({ length: heads }, (_, head) => ({
+        value: `${layer} ${head}`,
+        label: `layer ${layer + 1}, head ${head + 1}`,
+      })),
+    ),
   });
 
   figure.stage.append(
@@ -361,9 +415,12 @@ function render({ model, el }) {
 
   function drawFolded(look, rest) {
     rate.update(state.run, state.step, look.rate);
-    fill(rateNow, look.rate === null
-      ? "no step made yet"
-      : h("b", { dataset: { fact: "rate", value: look.rate } }, format(look.rate, 5)));
+    fill(
+      rateNow,
+      look.rate === null
+        ? "no step made yet"
+        : h("b", { dataset: { fact: "rate", value: look.rate } }, format(look.rate, 5)),
+    );
     sure.update(look.p);
     fill(more, ...rest);
   }
@@ -384,23 +441,31 @@ function render({ model, el }) {
       now.update(look, state.step);
       fill(words, ...story);
       if (folded?.open) drawFolded(look, rest);
-      figure.tell(`${runs[state.run].name}, step ${state.step}, layer ${state.layer + 1}, head ${state.head + 1}. ` +
-        words.textContent);
+      figure.tell(
+        `${runs[state.run].name}, step ${state.step}, layer ${state.layer + 1}, head ${state.head + 1}. ` +
+          words.textContent,
+      );
     });
   }
   draw();
   figure.ask(tasks(state));
-  folded = figure.details("Other heads, probabilities, how it was measured",
-    list.element, more,
-    div("te-note", "Probability of each right next word, given the right words before it:"), sure.element,
-    div("te-note", "Learning rate of this step: ", rateNow), rate.element,
-    paragraph("te-note",
+  folded = figure.details(
+    "Other heads, probabilities, how it was measured",
+    list.element,
+    more,
+    div("te-note", "Probability of each right next word, given the right words before it:"),
+    sure.element,
+    div("te-note", "Learning rate of this step: ", rateNow),
+    rate.element,
+    paragraph(
+      "te-note",
       "Recorded runs of one model: first weights, sentences and their order are the same in each " +
-      `(seed ${replay.seed}). Loss: nats per token on ${replay.held_out_sentences} sentences never trained on. ` +
-      `Knowing nothing gives each of the ${size} words 1/${size} = ${format(1 / size, 3)} and costs ln ${size} = ` +
-      `${format(Math.log(size))}; label smoothing does not let it below ${format(floor)}. A row of the map asks for ` +
-      "its word, given the right words before it. Underlined: words of the right sentence, in order.",
-    ));
+        `(seed ${replay.seed}). Loss: nats per token on ${replay.held_out_sentences} sentences never trained on. ` +
+        `Knowing nothing gives each of the ${size} words 1/${size} = ${format(1 / size, 3)} and costs ln ${size} = ` +
+        `${format(Math.log(size))}; label smoothing does not let it below ${format(floor)}. A row of the map asks for ` +
+        "its word, given the right words before it. Underlined: words of the right sentence, in order.",
+    ),
+  );
   folded.addEventListener("toggle", draw);
   return state.dispose;
 }

@@ -3,7 +3,16 @@
 /** @param {string} hex @returns {RGB} */
 const fromHex = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 const CIVIDIS = [
-  "#00224e", "#083370", "#35456c", "#4f576c", "#666970", "#7d7c78", "#948e77", "#aea371", "#c8b866", "#e5cf52",
+  "#00224e",
+  "#083370",
+  "#35456c",
+  "#4f576c",
+  "#666970",
+  "#7d7c78",
+  "#948e77",
+  "#aea371",
+  "#c8b866",
+  "#e5cf52",
   "#fee838",
 ].map(fromHex);
 const BLUE_ORANGE = ["#1d4e89", "#5b8fc4", "#aecbe6", "#f4f3f0", "#f6c896", "#e08e3c", "#a8560b"].map(fromHex);

@@ -46,16 +46,21 @@ function nextIndex(/** @type {string} */ key, /** @type {number} */ index, /** @
 export function choice({ label, kind = "radiogroup", class: extra = "", controls, value, options, onChange }) {
   const [role, mark] = kind === "tablist" ? ["tab", "aria-selected"] : ["radio", "aria-checked"];
   const buttons = options.map((option, index) =>
-    h("button", {
-      type: "button",
-      role,
-      class: "te-choice",
-      "aria-label": option.label,
-      "aria-controls": controls,
-      dataset: { value: option.value },
-      ...KEYS,
-      on: { click: () => onChange(option.value), keydown: (event) => move(event, index) },
-    }, ...option.content));
+    h(
+      "button",
+      {
+        type: "button",
+        role,
+        class: "te-choice",
+        "aria-label": option.label,
+        "aria-controls": controls,
+        dataset: { value: option.value },
+        ...KEYS,
+        on: { click: () => onChange(option.value), keydown: (event) => move(event, index) },
+      },
+      ...option.content,
+    ),
+  );
 
   function move(event, index) {
     const next = event.ctrlKey || event.metaKey || event.altKey ? null : nextIndex(event.key, index, buttons.length);
@@ -65,10 +70,11 @@ export function choice({ label, kind = "radiogroup", class: extra = "", controls
     onChange(options[next].value);
     buttons[next].focus();
   }
-  const stopAt = (index) => buttons.forEach((button, i) => {
-    const stop = i === index ? "0" : "-1";
-    if (button.getAttribute("tabindex") !== stop) button.setAttribute("tabindex", stop);
-  });
+  const stopAt = (index) =>
+    buttons.forEach((button, i) => {
+      const stop = i === index ? "0" : "-1";
+      if (button.getAttribute("tabindex") !== stop) button.setAttribute("tabindex", stop);
+    });
   const set = (current) => {
     const index = options.findIndex((option) => option.value === current);
     stopAt(Math.max(0, index));
@@ -89,9 +95,7 @@ export function toggle({ label, value, onChange }) {
   return {
     element: h("label", { class: "te-toggle" }, input, span("", ...label)),
     input,
-    set: (on) => (
-      input.checked = on
-    )
+    set: (on) => (input.checked = on),
   };
 }
 
@@ -101,15 +105,16 @@ export function toggle({ label, value, onChange }) {
  *   options
  */
 export function select({ label, value, options, onChange }) {
-  const list = h("select", { "aria-label": label, ...KEYS, on: { change: () => onChange(list.value) } },
-    ...options.map((option) => h("option", { value: option.value }, option.label)));
+  const list = h(
+    "select",
+    { "aria-label": label, ...KEYS, on: { change: () => onChange(list.value) } },
+    ...options.map((option) => h("option", { value: option.value }, option.label)),
+  );
   list.value = value;
   return {
-    element: h("label", {
-      class: "te-select",
-    }, span("", label), list),
+    element: h("label", { class: "te-select" }, span("", label), list),
     input: list,
-    set: (v) => (list.value = v)
+    set: (v) => (list.value = v),
   };
 }
 
@@ -133,7 +138,7 @@ export function stepper({ titles, value, panel, onChange }) {
     controls: panel,
     value,
     onChange,
-    options
+    options,
   });
   const now = h("div", { class: "te-now", "aria-hidden": "true" });
   const previous = button("← Previous", () => current > 1 && onChange(current - 1));

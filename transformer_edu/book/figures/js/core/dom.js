@@ -46,7 +46,10 @@ export function svg(tag, props = {}, ...children) {
   return node;
 }
 
-const withClass = (tag) => (name = "", ...children) => h(tag, name ? { class: name } : {}, ...children);
+const withClass =
+  (tag) =>
+  (name = "", ...children) =>
+    h(tag, name ? { class: name } : {}, ...children);
 
 /** `div("te-note", "text")`: an element that needs nothing but a class; "" for none. */
 export const div = withClass("div");

@@ -6,7 +6,7 @@ export const MINUS = "\u2212";
  * @param {number} value @param {number}[decimals]
  */
 export function format(value, decimals = 2) {
-  if (value === -Infinity) return MINUS + "∞";
+  if (value === -Infinity) return `${MINUS}∞`;
   if (value === Infinity) return "∞";
   if (Number.isNaN(value)) return "not a number";
   const text = Math.abs(value).toFixed(decimals);
@@ -53,6 +53,9 @@ export const plural = (count, noun, space = " ") =>
 
 /** A number as a person types it: comma or point, any minus sign; null when it is not one. @param {string} text */
 export function parseNumber(text) {
-  const plain = text.trim().replace(/[\u2212\u2013]/g, "-").replace(",", ".");
+  const plain = text
+    .trim()
+    .replace(/[\u2212\u2013]/g, "-")
+    .replace(",", ".");
   return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(plain) && Number.isFinite(Number(plain)) ? Number(plain) : null;
 }

@@ -53,11 +53,12 @@ export function frame(el, { name, label, says, invite, rest }) {
      */
     rest(action) {
       const later = !first && !reducedMotion();
-      if (later && !waiting) afterFrame(() => {
-        const last = waiting;
-        waiting = null;
-        last?.();
-      });
+      if (later && !waiting)
+        afterFrame(() => {
+          const last = waiting;
+          waiting = null;
+          last?.();
+        });
       [first, waiting] = [false, later ? action : null];
       if (!later) action();
     },
@@ -106,8 +107,13 @@ function challenge(tasks) {
     put((current + 1) % tasks.length);
     announce(question.textContent);
   });
-  const element = h("div", { class: "te-challenge", role: "group", "aria-label": "A question to try" },
-    mark, div("te-challenge-words", question, told), div("te-group", show, tasks.length > 1 ? next : null));
+  const element = h(
+    "div",
+    { class: "te-challenge", role: "group", "aria-label": "A question to try" },
+    mark,
+    div("te-challenge-words", question, told),
+    div("te-group", show, tasks.length > 1 ? next : null),
+  );
 
   const announce = announcer(element);
 

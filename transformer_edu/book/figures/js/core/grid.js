@@ -21,20 +21,35 @@ export function matrixGrid(options) {
   const { name, label, rows, columns, showRows = false, showColumns = false, editable = false } = options;
   const cells = rows.map((_, r) => columns.map((_, c) => gridCell(options, r, c, (key) => step(r, c, key))));
   const header = (role, text) => h("div", { role, class: "te-header", title: text }, span("", text));
-  const lines = cells.map((line, r) => h("div", { role: "row", class: "te-row" },
-    showRows ? header("rowheader", rows[r]) : null, ...line.map((cell) => cell.element)));
+  const lines = cells.map((line, r) =>
+    h(
+      "div",
+      { role: "row", class: "te-row" },
+      showRows ? header("rowheader", rows[r]) : null,
+      ...line.map((cell) => cell.element),
+    ),
+  );
   if (showColumns) {
-    lines.unshift(h("div", { role: "row", class: "te-row te-columns" },
-      showRows ? h("div", { role: "gridcell", class: "te-header" }) : null,
-      ...columns.map((text) => header("columnheader", text))));
+    lines.unshift(
+      h(
+        "div",
+        { role: "row", class: "te-row te-columns" },
+        showRows ? h("div", { role: "gridcell", class: "te-header" }) : null,
+        ...columns.map((text) => header("columnheader", text)),
+      ),
+    );
   }
-  const element = h("div", {
-    role: "grid",
-    "aria-label": label,
-    class: `te-grid${editable ? " te-editable" : ""}${showRows ? " te-with-rows" : ""}`,
-    dataset: { matrix: name },
-    style: { "--columns": columns.length },
-  }, ...lines);
+  const element = h(
+    "div",
+    {
+      role: "grid",
+      "aria-label": label,
+      class: `te-grid${editable ? " te-editable" : ""}${showRows ? " te-with-rows" : ""}`,
+      dataset: { matrix: name },
+      style: { "--columns": columns.length },
+    },
+    ...lines,
+  );
 
   let stop = [0, 0];
   let marked = ""; // what is highlighted
@@ -51,10 +66,14 @@ export function matrixGrid(options) {
     if (to) cells[to[0]][to[1]].target.focus();
     return Boolean(to);
   }
-  cells.forEach((line, r) => line.forEach((cell, c) => cell.target.addEventListener("focus", () => {
-    setStop(r, c);
-    options.onSelect?.(r, c);
-  })));
+  cells.forEach((line, r) =>
+    line.forEach((cell, c) =>
+      cell.target.addEventListener("focus", () => {
+        setStop(r, c);
+        options.onSelect?.(r, c);
+      }),
+    ),
+  );
   setStop(0, 0);
 
   /** What a change made another number stays marked until the next; of most of them, none would stand out. */
@@ -83,14 +102,16 @@ export function matrixGrid(options) {
       if (!focusedIn(element)) setStop(cell?.[0] ?? row ?? stop[0], cell?.[1] ?? column ?? stop[1]);
       if (next === marked) return;
       marked = next;
-      cells.forEach((line, r) => line.forEach((one, c) => {
-        one.element.classList.toggle("te-in-row", r === row);
-        one.element.classList.toggle("te-in-column", c === column);
-        one.element.classList.toggle("te-selected", cell !== null && r === cell[0] && c === cell[1]);
-        if (cell) one.element.setAttribute("aria-selected", String(r === cell[0] && c === cell[1]));
-      }));
-      lines.forEach(
-        (line) => [...line.querySelectorAll(".te-header")].forEach((header) => header.classList.remove("te-marked"))
+      cells.forEach((line, r) =>
+        line.forEach((one, c) => {
+          one.element.classList.toggle("te-in-row", r === row);
+          one.element.classList.toggle("te-in-column", c === column);
+          one.element.classList.toggle("te-selected", cell !== null && r === cell[0] && c === cell[1]);
+          if (cell) one.element.setAttribute("aria-selected", String(r === cell[0] && c === cell[1]));
+        }),
+      );
+      lines.forEach((line) =>
+        [...line.querySelectorAll(".te-header")].forEach((header) => header.classList.remove("te-marked")),
       );
       if (showRows && row !== null) lines[row + (showColumns ? 1 : 0)].firstChild.classList.add("te-marked");
       if (showColumns && column !== null) lines[0].children[column + (showRows ? 1 : 0)].classList.add("te-marked");
@@ -165,7 +186,8 @@ function gridCell(options, r, c, step) {
 /** A cell to type in. Up and Down always leave it; Left and Right leave it at the end of its text. */
 function numberField(options, r, c, step) {
   const input = h("input", { type: "text", inputmode: "decimal", autocomplete: "off", class: "te-field", ...KEYS });
-  const atEdge = (key) => (input.selectionStart === 0 && input.selectionEnd === input.value.length) ||
+  const atEdge = (key) =>
+    (input.selectionStart === 0 && input.selectionEnd === input.value.length) ||
     (key === "ArrowLeft" ? input.selectionEnd === 0 : input.selectionStart === input.value.length);
   let before = "";
   const mark = (bad) => (bad ? input.setAttribute("aria-invalid", "true") : input.removeAttribute("aria-invalid"));
@@ -190,8 +212,8 @@ function numberField(options, r, c, step) {
       input.value = before;
       commit();
     }
-    const leaves = event.key === "ArrowUp"
-      || event.key === "ArrowDown" || (event.key.startsWith("Arrow") && atEdge(event.key));
+    const leaves =
+      event.key === "ArrowUp" || event.key === "ArrowDown" || (event.key.startsWith("Arrow") && atEdge(event.key));
     if (leaves && step(event.key)) event.preventDefault();
     if (event.key === "Enter" && step("ArrowDown")) event.preventDefault();
   });

@@ -9,7 +9,9 @@ const widthsOf = (words) => words.map((word) => Math.max(2, [...readable(word)].
 /** A grid for words. @param {string[]} words */
 const rowStyle = (words) => ({
   "--count": words.length,
-  "grid-template-columns": widthsOf(words).map((width) => `minmax(0, ${width}fr)`).join(" "),
+  "grid-template-columns": widthsOf(words)
+    .map((width) => `minmax(0, ${width}fr)`)
+    .join(" "),
 });
 
 /** Where the middles of parts stand, in percent of their sum. @param {number[]} widths */
@@ -34,9 +36,13 @@ export const VISIBLE = 0.005;
  */
 export function linkedWords({ queries, keys, above, below }, { chosen: first, onChoose, onHover = () => {}, onKey }) {
   const shares = keys.map(() => span("te-share"));
-  const top = h("div", { class: "te-link-keys", "aria-hidden": "true", style: rowStyle(keys) },
+  const top = h(
+    "div",
+    { class: "te-link-keys", "aria-hidden": "true", style: rowStyle(keys) },
     ...keys.map((word, j) =>
-      h("span", { class: "te-link-key", on: { click: () => onKey(j) } }, shares[j], wordSpan("te-word", word))));
+      h("span", { class: "te-link-key", on: { click: () => onKey(j) } }, shares[j], wordSpan("te-word", word)),
+    ),
+  );
   const rows = choice({
     label: below,
     class: "te-link-queries",
@@ -61,11 +67,11 @@ export function linkedWords({ queries, keys, above, below }, { chosen: first, on
     const [from, to] = [starts[i], ends[j]];
     return `M ${from} 100 C ${from} 45, ${to} 55, ${to} 0`;
   };
-  const paths = queries.map((_, i) => keys.map((__, j) => svg("path", {
-    d: path(i, j),
-    class: "te-link-line te-glide",
-    "vector-effect": "non-scaling-stroke",
-  })));
+  const paths = queries.map((_, i) =>
+    keys.map((__, j) =>
+      svg("path", { d: path(i, j), class: "te-link-line te-glide", "vector-effect": "non-scaling-stroke" }),
+    ),
+  );
   fill(lines, ...paths.flat());
   return {
     /** What stands below, and above, word by word. */
@@ -81,13 +87,15 @@ export function linkedWords({ queries, keys, above, below }, { chosen: first, on
         share.textContent = weight >= VISIBLE ? format(weight) : "\u00a0";
         share.parentNode.classList.toggle("te-link-seen", weight >= 0.2);
       });
-      paths.forEach((row, i) => row.forEach((one, j) => {
-        const [weight, strong] = [weights[i][j], i === marked];
-        const shown = weight >= VISIBLE;
-        one.classList.toggle("te-link-chosen", strong && shown);
-        one.style.strokeWidth = `${shown ? (strong ? 1 + 8 * weight : 0.5 + 3.5 * weight).toFixed(2) : 0}px`;
-        one.style.opacity = shown ? (strong ? 0.4 + 0.6 * weight : 0.5 * weight).toFixed(3) : "0";
-      }));
+      paths.forEach((row, i) =>
+        row.forEach((one, j) => {
+          const [weight, strong] = [weights[i][j], i === marked];
+          const shown = weight >= VISIBLE;
+          one.classList.toggle("te-link-chosen", strong && shown);
+          one.style.strokeWidth = `${shown ? (strong ? 1 + 8 * weight : 0.5 + 3.5 * weight).toFixed(2) : 0}px`;
+          one.style.opacity = shown ? (strong ? 0.4 + 0.6 * weight : 0.5 * weight).toFixed(3) : "0";
+        }),
+      );
     },
   };
 }

@@ -48,11 +48,13 @@ let later = [];
 /** Do something right after the next frame: what a reader need not see in it, or what asks where something stands. */
 export function afterFrame(/** @type {() => void} */ action) {
   if (later.push(action) > 1) return;
-  requestAnimationFrame(() => setTimeout(() => {
-    const actions = later;
-    later = [];
-    actions.forEach((one) => one());
-  }));
+  requestAnimationFrame(() =>
+    setTimeout(() => {
+      const actions = later;
+      later = [];
+      actions.forEach((one) => one());
+    }),
+  );
 }
 
 /**
@@ -64,7 +66,8 @@ export function glide(nodes, change, duration = DURATION) {
   if (reducedMotion()) return change();
   const before = nodes.map((node) => node.getBoundingClientRect());
   change();
-  requestAnimationFrame(() => { // asked between other changes, or one by one, the browser would lay out again and again
+  requestAnimationFrame(() => {
+    // asked between other changes, or one by one, the browser would lay out again and again
     const places = nodes.map((node) => node.getBoundingClientRect());
     places.forEach((after, i) => {
       const [x, y] = [before[i].left - after.left, before[i].top - after.top];
@@ -78,7 +81,15 @@ export function glide(nodes, change, duration = DURATION) {
 /** Let something new appear, from a little below. @param {Element} node @param {number}[delay] */
 export function appear(node, delay = 0) {
   if (!reducedMotion()) {
-    move(node, [{ opacity: 0, transform: "translateY(6px)" }, { opacity: 1, transform: "none" }], DURATION, delay);
+    move(
+      node,
+      [
+        { opacity: 0, transform: "translateY(6px)" },
+        { opacity: 1, transform: "none" },
+      ],
+      DURATION,
+      delay,
+    );
   }
 }
 
@@ -98,29 +109,38 @@ function takeOff() {
   const ready = flights.filter(([, from, to]) => from.isConnected && to.isConnected);
   flights = [];
   const places = ready.map(([figure, from, to]) => [
-    ...[figure, from, to].map((node) => node.getBoundingClientRect()), figure.clientLeft, figure.clientTop,
+    ...[figure, from, to].map((node) => node.getBoundingClientRect()),
+    figure.clientLeft,
+    figure.clientTop,
   ]);
   ready.forEach(([figure, from, , { duration = DURATION, delay = 0 }], i) => {
     const [home, start, end, left, top] = places[i];
     const copy = /** @type {HTMLElement} */ (from.cloneNode(true));
     copy.querySelectorAll("[id]").forEach((node) => node.removeAttribute("id"));
-    const flight = h("div", {
-      class: "te-flight",
-      "aria-hidden": "true",
-      inert: true,
-      style: {
-        left: `${start.left - home.left - left}px`,
-        top: `${start.top - home.top - top}px`,
-        width: `${start.width}px`,
-        height: `${start.height}px`,
+    const flight = h(
+      "div",
+      {
+        class: "te-flight",
+        "aria-hidden": "true",
+        inert: true,
+        style: {
+          left: `${start.left - home.left - left}px`,
+          top: `${start.top - home.top - top}px`,
+          width: `${start.width}px`,
+          height: `${start.height}px`,
+        },
       },
-    }, copy);
+      copy,
+    );
     figure.append(flight);
     const [x, y] = [
       end.left + end.width / 2 - start.left - start.width / 2,
       end.top + end.height / 2 - start.top - start.height / 2,
     ];
-    const frames = [{ transform: "none", opacity: 1 }, { transform: `translate(${x}px, ${y}px)`, opacity: 0.2 }];
+    const frames = [
+      { transform: "none", opacity: 1 },
+      { transform: `translate(${x}px, ${y}px)`, opacity: 0.2 },
+    ];
     const gone = () => flight.remove();
     move(flight, frames, duration, delay).finished.then(gone, gone);
   });

@@ -23,7 +23,11 @@ function wordAt(line, caret) {
 }
 
 /** The first of these words that is a noun, or the first. */
-const nounOf = (kinds, words) => Math.max(0, words.findIndex((word) => kinds.noun?.includes(word)));
+const nounOf = (kinds, words) =>
+  Math.max(
+    0,
+    words.findIndex((word) => kinds.noun?.includes(word)),
+  );
 
 /** Where a word of a line begins and ends. @returns {[number, number]} */
 function placeOf(words, index) {
@@ -40,7 +44,12 @@ function offersFor(kinds, line, caret) {
     const [all, at] = [kinds[kind], kinds[kind].indexOf(word)];
     return [...all.slice(at + 1), ...all.slice(0, at)].slice(0, OFFERS);
   }
-  if (word) return Object.values(kinds).flat().filter((one) => one.startsWith(word)).sort().slice(0, OFFERS);
+  if (word)
+    return Object.values(kinds)
+      .flat()
+      .filter((one) => one.startsWith(word))
+      .sort()
+      .slice(0, OFFERS);
   const before = line.slice(0, from).trim().split(/\s+/).at(-1).toLowerCase();
   return (kinds[FOLLOWS[before ? kindOf(before) : ""]] ?? []).slice(0, OFFERS);
 }
@@ -52,10 +61,9 @@ function wrongWith(words, known, most) {
   const unknown = [...new Set(words)].filter((word) => !known.has(word));
   if (unknown.length) {
     const more = unknown.length - UNKNOWN;
-    return [...listed([...unknown.slice(0, UNKNOWN).map((word) => [asToken(word)]), ...(more > 0 ? [
-        [`${more} more`]
-      ] : [])]),
-      ` ${unknown.length > 1 ? "are" : "is"} not among the ${known.size} words that it was taught. The picture stays.`
+    return [
+      ...listed([...unknown.slice(0, UNKNOWN).map((word) => [asToken(word)]), ...(more > 0 ? [[`${more} more`]] : [])]),
+      ` ${unknown.length > 1 ? "are" : "is"} not among the ${known.size} words that it was taught. The picture stays.`,
     ];
   }
   return words.length > most ? [`At most ${most} words, please: there are ${words.length}.`] : null;
@@ -126,15 +134,20 @@ export function sentenceLine(options) {
   }
   begin();
   const own = {
-    element: div("te-sentence-box", div("te-sentence-line", input, again), known.size
-      ? h("div", { class: "te-sentence-offers", role: "group", "aria-label": "words to put there" }, ...offers) : null),
+    element: div(
+      "te-sentence-box",
+      div("te-sentence-line", input, again),
+      known.size
+        ? h("div", { class: "te-sentence-offers", role: "group", "aria-label": "words to put there" }, ...offers)
+        : null,
+    ),
     /** Its words, and what is wrong with them, to be said; null if they are a sentence for the model. */
     read(/** @type {string} */ sentence) {
       const words = wordsOf(sentence);
       return { words, wrong: wrongWith(words, known, most) };
     },
     /** Another sentence than the reader's own. */
-    set: (/** @type {string} */ sentence) => void(input.value = sentence),
+    set: (/** @type {string} */ sentence) => void (input.value = sentence),
     /** Offer others for a word of this sentence. @param {string[]} words @param {number} index */
     choose(words, index) {
       input.value = words.join(" ");

@@ -40,8 +40,7 @@ export function store(model, names, onChange) {
 }
 
 /** Copies of some values as they are now, to go back to. @param {Record<string, any>} state @param {string[]} names */
-export const snapshot = (state, names) =>
-  structuredClone(Object.fromEntries(names.map((name) => [name, state[name]])));
+export const snapshot = (state, names) => structuredClone(Object.fromEntries(names.map((name) => [name, state[name]])));
 
 /** Some hosts lack these methods, or throw when the kernel is gone; the figure goes on without it. */
 function quietly(/** @type {() => void} */ action) {

@@ -9,11 +9,11 @@ export function nearestOf(kinds) {
   const LETTERS = { determiner: "d", adjective: "a", noun: "n", nouns: "N", verb: "v", verbs: "V", negation: "x" };
   const all = Object.values(kinds).flat();
   const letterOf = (word) => LETTERS[Object.keys(kinds).find((kind) => kinds[kind].includes(word))] ?? "?";
-  const hasOneMore = (long, short) => long.length === short.length + 1
-    && [...long].some((_, i) => long.slice(0, i) + long.slice(i + 1) === short);
+  const hasOneMore = (long, short) =>
+    long.length === short.length + 1 && [...long].some((_, i) => long.slice(0, i) + long.slice(i + 1) === short);
   /** A word that it knows, or the one of which a letter was forgotten or typed twice, or "". */
-  const known = (word) => all.find((one) => one === word)
-    ?? all.find((one) => hasOneMore(one, word) || hasOneMore(word, one)) ?? "";
+  const known = (word) =>
+    all.find((one) => one === word) ?? all.find((one) => hasOneMore(one, word) || hasOneMore(word, one)) ?? "";
 
   function phrase(words, otherwise) {
     const one = (letters) => words.find((word) => letters.includes(letterOf(word)));
@@ -33,10 +33,12 @@ export function nearestOf(kinds) {
     const rest = kept.slice(verb >= 0 ? end + 1 : end);
     const subject = phrase(kept.slice(0, end), "cat");
     const object = rest.some((word) => "danN".includes(letterOf(word)))
-      ? phrase(rest, subject.noun === "cat" ? "dog" : "cat").words : [];
+      ? phrase(rest, subject.noun === "cat" ? "dog" : "cat").words
+      : [];
     const said = verb >= 0 ? kept[verb] : object.length ? "see" : "sleep";
     const place = Math.max(kinds.verb.indexOf(said), kinds.verbs.indexOf(said));
-    const acts = kept.includes("not") ? [subject.plural ? "do" : "does", "not", kinds.verbs[place]]
+    const acts = kept.includes("not")
+      ? [subject.plural ? "do" : "does", "not", kinds.verbs[place]]
       : [kinds[subject.plural ? "verbs" : "verb"][place]];
     return [...subject.words, ...acts, ...object];
   };

@@ -7,6 +7,8 @@ const CLOSEST = 5; // a plane shows at least this distance, so that small differ
 const LINE = 15; // height of a label
 const [DISC, RING] = [8, 4]; // radius of a compared point, and of another
 
+const lengthOf = (row) => Math.hypot(...row);
+
 /** The unit vector that a symmetric matrix stretches most: it alone is left when the matrix is squared and squared. */
 function principal(matrix) {
   let power = matrix;
@@ -15,8 +17,8 @@ function principal(matrix) {
     const scaled = mapMatrix(power, (value) => value / largest);
     power = matmul(scaled, scaled);
   }
-  const row = power.reduce((best, one) => (Math.hypot(...one) > Math.hypot(...best) ? one : best));
-  const length = Math.hypot(...row) || 1;
+  const row = power.reduce((best, one) => (lengthOf(one) > lengthOf(best) ? one : best));
+  const length = lengthOf(row) || 1;
   const extreme = row.reduce((best, value) => (Math.abs(value) > Math.abs(best) ? value : best));
   return row.map((value) => (extreme < 0 ? -value : value) / length);
 }
@@ -36,7 +38,13 @@ export function planeOf(vectors, found) {
   const all = sumOf(gram.map((row, i) => row[i])) || 1;
   const axes = [0, 1].map(() => {
     const unit = principal(gram);
-    const size = Math.max(0, dot(unit, gram.map((row) => dot(row, unit))));
+    const size = Math.max(
+      0,
+      dot(
+        unit,
+        gram.map((row) => dot(row, unit)),
+      ),
+    );
     gram = mapMatrix(gram, (value, i, j) => value - size * unit[i] * unit[j]);
     const direction = matmul([unit], rows)[0].map((value) => value / (Math.sqrt(size) || 1));
     return { share: size / all, direction };
@@ -44,7 +52,12 @@ export function planeOf(vectors, found) {
   return {
     shares: axes.map(({ share }) => share),
     of: (state, level) =>
-      axes.map(({ direction }) => dot(state.map((value, i) => value - means[level][i]), direction)),
+      axes.map(({ direction }) =>
+        dot(
+          state.map((value, i) => value - means[level][i]),
+          direction,
+        ),
+      ),
   };
 }
 
@@ -68,21 +81,37 @@ function labelPlaces(points, names, chosen, ways) {
   const own = taken.length;
   const around = ([x, y], half) => taken.push([x - half, y - half, x + half, y + half]);
   const [startX, startY] = ways[0][0];
-  if (ways.length > 1)[around([startX, startY], 12), around([startX, startY - 21], 16)]; // with its name
-  const trail = (i) => ways.slice(1).flatMap((step, level) => [0.2, 0.4, 0.6, 0.8].map(
-    (share) => between(ways[level][i], step[i], share)));
-  chosen.filter((i) => i >= 0).flatMap(trail).forEach((point) => around(point, 3));
+  if (ways.length > 1) [around([startX, startY], 12), around([startX, startY - 21], 16)]; // with its name
+  const trail = (i) =>
+    ways
+      .slice(1)
+      .flatMap((step, level) => [0.2, 0.4, 0.6, 0.8].map((share) => between(ways[level][i], step[i], share)));
+  chosen
+    .filter((i) => i >= 0)
+    .flatMap(trail)
+    .forEach((point) => around(point, 3));
   const places = [];
   const order = [...chosen, ...points.keys()].filter((i, at, all) => i >= 0 && all.indexOf(i) === at);
   for (const i of order) {
     const [x, y] = points[i];
     const width = 7.6 * names[i].length + 3;
     const boxAt = ([left, top]) => [left, top - LINE / 2, left + width, top + LINE / 2];
-    const free = ([left, top, right, bottom]) => left > 1 && right < WIDE && top > 1 && bottom < HIGH - 17
-      && taken.every((other, j) => left >= other[2] || right <= other[0] || top >= other[3] || bottom <= other[1]
-        || (j < own && Math.hypot(points[j][0] - x, points[j][1] - y) < 1));
-    const tries = [0, 1, -1, 2, -2, 3, -3, 4, -4].flatMap((rows) => [x + 11, x - 10 - width].map(
-      (left) => [left, y + rows * LINE]));
+    const free = ([left, top, right, bottom]) =>
+      left > 1 &&
+      right < WIDE &&
+      top > 1 &&
+      bottom < HIGH - 17 &&
+      taken.every(
+        (other, j) =>
+          left >= other[2] ||
+          right <= other[0] ||
+          top >= other[3] ||
+          bottom <= other[1] ||
+          (j < own && Math.hypot(points[j][0] - x, points[j][1] - y) < 1),
+      );
+    const tries = [0, 1, -1, 2, -2, 3, -3, 4, -4].flatMap((rows) =>
+      [x + 11, x - 10 - width].map((left) => [left, y + rows * LINE]),
+    );
     places[i] = tries.find((place) => free(boxAt(place))) ?? tries[0];
     taken.push(boxAt(places[i]));
   }
@@ -93,8 +122,10 @@ const between = (from, to, share) => from.map((value, i) => value + (to[i] - val
 
 /** Compared ones show their words, and which others lie under them; of others that coincide the first says all. */
 function labelsOf(points, names, numbers, chosen) {
-  const near = (i, reach) => points.flatMap((point, j) => (
-    !chosen.includes(j) && Math.hypot(point[0] - points[i][0], point[1] - points[i][1]) < reach ? [j] : []));
+  const near = (i, reach) =>
+    points.flatMap((point, j) =>
+      !chosen.includes(j) && Math.hypot(point[0] - points[i][0], point[1] - points[i][1]) < reach ? [j] : [],
+    );
   return points.map((_, i) => {
     const others = near(i, chosen.includes(i) ? DISC + RING : 3 * RING);
     const list = others.map((j) => numbers[j]).join(" · ");
@@ -117,17 +148,24 @@ export function pictureOf(onChoose) {
     build(plane, found) {
       const toPixels = scaleOf(plane);
       ways = plane.at.map((states) => states.map(toPixels));
-      points = found.map((where, i) => {
+      points = found.map((_, i) => {
         const [dots, text] = [svg("circle", { r: 7 }), svg("text", { class: "te-ctx-label" })];
         return { dots, text, group: svg("g", { class: "te-ctx-point", on: { click: () => onChoose(i) } }, dots, text) };
       });
       trails = [0, 1].map((i) => svg("path", { class: `te-ctx-trail te-ctx-${i ? "second" : "first"}` }));
       const [x, y] = ways[0][0];
-      fill(layer, svg("circle", { cx: x, cy: y, r: 12, class: "te-ctx-start" }),
+      fill(
+        layer,
+        svg("circle", { cx: x, cy: y, r: 12, class: "te-ctx-start" }),
         svg("text", { x, y: y - 16, class: "te-ctx-label te-ctx-from" }, "start"),
-        svg("text", { x: WIDE / 2, y: HIGH - 6, class: "te-ctx-axes" },
-          "near means alike; no axis has a meaning of its own"), ...trails,
-        ...points.map(({ group }) => group));
+        svg(
+          "text",
+          { x: WIDE / 2, y: HIGH - 6, class: "te-ctx-axes" },
+          "near means alike; no axis has a meaning of its own",
+        ),
+        ...trails,
+        ...points.map(({ group }) => group),
+      );
     },
     /** Which points are compared, and what stands beside each. */
     show(plane, level, chosen, words, numbers, label) {
@@ -154,10 +192,7 @@ export function pictureOf(onChoose) {
       const now = (steps, i) => between(steps[from][i], steps[to][i], t - from);
       const discs = compared.map((i) => now(ways, i));
       points.forEach(({ dots, text, group }, i) => {
-        const [
-          [x, y],
-          [left, top]
-        ] = [now(ways, i), now(labels, i)];
+        const [[x, y], [left, top]] = [now(ways, i), now(labels, i)];
         dots.setAttribute("cx", x);
         dots.setAttribute("cy", y);
         text.setAttribute("x", left);

@@ -29,8 +29,12 @@ export function recordedTree(data) {
 /** All beginnings of a translation: each is computed when it is asked for. @returns {Tree} */
 export function modelTree(model, words, { beam_sizes, alphas }) {
   const memory = engine.encode(model, model.source.encode(words.join(" ")));
-  const ids = [engine.BOS, engine.EOS, ...Array.from({ length: model.target.size }, (_, id) => id)
-    .filter((id) => ![engine.PAD, engine.BOS, engine.EOS].includes(id))
+  const ids = [
+    engine.BOS,
+    engine.EOS,
+    ...Array.from({ length: model.target.size }, (_, id) => id).filter(
+      (id) => ![engine.PAD, engine.BOS, engine.EOS].includes(id),
+    ),
   ];
   const places = new Map(ids.map((id, place) => [id, place]));
   const [known, cache] = [new Map(), engine.startCache(model)];
@@ -40,13 +44,15 @@ export function modelTree(model, words, { beam_sizes, alphas }) {
     const fresh = paths.filter((path) => !known.has(path.join(" ")));
     if (!fresh.length) return;
     const rows = fresh.map((path, i) => [
-      ...(path.length ? known.get(path.slice(0, -1).join(" ")).rows : []), cache.length + i
+      ...(path.length ? known.get(path.slice(0, -1).join(" ")).rows : []),
+      cache.length + i,
     ]);
-    const logits = engine.decode(model, fresh.map((path) => (path.length ? ids[path.at(-1)] : engine.BOS)), memory, {
-      cache,
-      positions: fresh.map((path) => path.length),
-      mayLook: (i, j) => rows[i].includes(j),
-    });
+    const logits = engine.decode(
+      model,
+      fresh.map((path) => (path.length ? ids[path.at(-1)] : engine.BOS)),
+      memory,
+      { cache, positions: fresh.map((path) => path.length), mayLook: (i, j) => rows[i].includes(j) },
+    );
     fresh.forEach((path, i) => {
       const chances = engine.probabilities(engine.possible(engine.rowOf(logits, i)));
       const next = engine.highest(chances, TOP).map((id) => [places.get(id), Math.min(0, Math.log(chances[id]))]);
@@ -69,13 +75,9 @@ export function modelTree(model, words, { beam_sizes, alphas }) {
 
 /** Every next token of a beginning, with the log-probability of the longer one. */
 function continued(tree, from) {
-  return tree.look(from.path).map(([token, own]) => ({
-    from,
-    token,
-    own,
-    logProb: from.logProb + own,
-    path: [...from.path, token],
-  }));
+  return tree
+    .look(from.path)
+    .map(([token, own]) => ({ from, token, own, logProb: from.logProb + own, path: [...from.path, token] }));
 }
 
 /** At the limit, or when nothing in the beam could become better than the `beam` sentences that are finished. */
@@ -92,19 +94,15 @@ function isDone([first], best, longest, beam, alpha) {
 export function searched(tree, beam, alpha) {
   const root = { from: null, token: BOS, own: 0, logProb: 0, path: [], fate: "kept" };
   const ranked = (found) => found.sort((a, b) => scoreOf(b, alpha) - scoreOf(a, alpha)).slice(0, beam);
-  let [steps, alive, best] = [
-    [],
-    [root],
-    []
-  ];
+  let [steps, alive, best] = [[], [root], []];
   while (alive.length && !isDone(alive, best, tree.max_len, beam, alpha)) {
     tree.read(alive.map(({ path }) => path));
     const candidates = alive.flatMap((from) => continued(tree, from)).sort((a, b) => b.logProb - a.logProb);
     const going = candidates.filter(({ token }) => token !== EOS).slice(0, beam);
     const ends = candidates.slice(0, beam).filter(({ token }) => token === EOS);
-    candidates.forEach((one) => (
-      one.fate = going.includes(one) ? "kept" : ends.includes(one) ? "finished" : "dropped"
-    ));
+    candidates.forEach(
+      (one) => (one.fate = going.includes(one) ? "kept" : ends.includes(one) ? "finished" : "dropped"),
+    );
     best = ranked([...best, ...ends]);
     steps.push({ alive, candidates, ends, best });
     alive = going;
@@ -115,7 +113,7 @@ export function searched(tree, beam, alpha) {
 const searches = new WeakMap(); // of each tree, by setting
 
 /** The search with this setting, done once. */
-function search(tree, beam, alpha) {
+export function search(tree, beam, alpha) {
   const known = searches.get(tree) ?? searches.set(tree, new Map()).get(tree);
   const setting = `${beam} ${alpha}`;
   return known.get(setting) ?? known.set(setting, searched(tree, beam, alpha)).get(setting);
