@@ -13,7 +13,7 @@ PYTEST := $(PY) -m pytest
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv book zip pdf serve lab test test-all check lint fast-tests outputs test-gpu recordings bench grader classroom lock clean
+.PHONY: help venv bundles book zip pdf serve lab test test-all check lint fast-tests outputs test-gpu recordings bench grader classroom lock clean
 .DELETE_ON_ERROR:
 
 help:
@@ -37,7 +37,11 @@ $(STAMP): requirements.txt pyproject.toml
 	$(VENV)/bin/python -m pip install --quiet --no-compile -r requirements.txt
 	@touch $@
 
-outputs: $(ENV)
+# What a page loads of each figure: joined by esbuild when a source has changed. `pip install` does it, too.
+bundles: $(ENV)
+	@$(PY) tools/javascript.py bundle
+
+outputs: bundles
 	$(PY) tools/run_notebooks.py --jobs $(JOBS)
 	$(PY) tools/take_stills.py
 
@@ -69,29 +73,29 @@ test test-all: book
 		--cov=transformer_edu --cov-report=term -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 # Side by side, so that no core waits while another loads the package or looks at types.
-check: $(ENV)
+check: bundles
 	@$(MAKE) --no-print-directory -j$(JOBS) lint fast-tests
 
-lint: $(ENV)
+lint: bundles
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
-	$(PY) tools/format_js.py --check
+	$(PY) tools/javascript.py check
 	$(PY) -m mypy
 	$(PY) tools/run_notebooks.py --check
 	$(PY) tools/take_stills.py --check
 
-fast-tests: $(ENV)
+fast-tests: bundles
 	JAXTYPING_DISABLE=1 OMP_NUM_THREADS=1 $(PYTEST) -p no:nbval -n $(JOBS) --dist loadfile -q \
 		-m "not long and not slow and not weekly and not browser and not book"
 
 # On whatever accelerator is here: tests, every chapter with its assertions on, benchmarks; build/device-report.json.
-test-gpu: $(ENV)
+test-gpu: bundles
 	$(PY) tools/device_report.py
 
-recordings: $(ENV)
+recordings: bundles
 	$(PY) tools/make_recordings.py
 
-bench: $(ENV)
+bench: bundles
 	@for script in benchmarks/*.py; do echo "== $$script"; $(PY) $$script || exit 1; done
 
 # otter-grader needs other versions of some packages: it has an environment of its own, which sees the rest of .venv.
@@ -112,4 +116,4 @@ lock: $(ENV)
 	$(PY) tools/lock.py
 
 clean:
-	rm -rf _build $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
+	rm -rf _build $(VENV) build node_modules transformer_edu/book/bundles *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*

@@ -26,6 +26,7 @@ if not jaxtyping.config.jaxtyping_disable:
 # nbformat loads it by way of jsonschema, and it builds a parser for two seconds; no notebook needs it.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
+import javascript  # noqa: E402  tools/javascript.py
 import torch  # noqa: E402
 
 FOLDER_MARKERS = {"book": "book", "browser": "browser"}
@@ -57,6 +58,12 @@ def pytest_collection_modifyitems(items):
             item.add_marker("no_cover")
     uncounted = {item.path for item in items if item.get_closest_marker("no_cover")}
     items.sort(key=lambda item: (item.path.suffix != ".ipynb", item.path not in uncounted))
+
+
+def pytest_configure(config):
+    """Join the figures' modules anew, if they have changed; once, where several processes test."""
+    if not hasattr(config, "workerinput"):
+        javascript.bundle()
 
 
 @contextmanager

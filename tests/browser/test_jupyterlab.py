@@ -20,26 +20,10 @@ from tests.browser.conftest import PATIENCE
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
 FIGURE = "from transformer_edu.book.figures import AttentionStepper\nfigure = AttentionStepper(step=1)\nfigure"
-# A bare slider of the shared core, with a trait behind it: do the arrow keys reach it?
-SLIDER = """
-import traitlets
-from transformer_edu.book.figures import assets
-import anywidget
-
-class Probe(anywidget.AnyWidget):
-    _esm = assets.core_source() + '''
-function render({ model, el }) {
-  const state = store(model, ["value"], () => control.set(state.value));
-  const onInput = (value) => state.set({ value });
-  const control = slider({ label: "probe", min: 0, max: 10, value: state.value, onInput });
-  el.append(control.element);
-}
-export default { render };'''
-    value = traitlets.Int(4).tag(sync=True)
-
-probe = Probe()
-probe
-"""
+# A slider with a trait behind it: do the arrow keys reach it?
+SLIDER = """from transformer_edu.book.figures import PathLengthRacer
+racer = PathLengthRacer(n=8)
+racer"""
 HEAD_VIEW = """from transformer_edu import recordings
 from transformer_edu.book.figures import bertviz_head_view, bertviz_model_view
 data = recordings.load("running-sentence")["data"]
@@ -63,7 +47,7 @@ figures = [
 display(*figures)"""
 FIGURES = ["playground", "attention-map", "decoder-stepper", "context-explorer", "architecture-map", "search-tree"]
 FIGURES += ["cache-stepper", "head-atlas", "residual-stream", "sentence-translator"]
-LAST = """print("step", figure.step, "x", figure.x[1][1], "probe", probe.value)
+LAST = """print("step", figure.step, "x", figure.x[1][1], "n", racer.n)
 print(sum("my cow sees the red house" in one.state().values() for one in figures), figures[-1].sentence)"""
 NUMBERED = re.compile(r"^\[\d+\]:$")
 LIBRARIES = {"d3": ("mpld3", "js/d3.v5.min.js"), "jquery": ("sphinxcontrib-jquery", "jquery/jquery.js")}
@@ -165,11 +149,12 @@ def test_figure_with_a_kernel_takes_arrow_keys_and_tells_python(page):
     page.locator("[data-matrix=x] [data-row='1'][data-column='1'] input").fill("5")
     page.get_by_role("tab", name="Step 3: Scale").click()
 
-    page.get_by_role("slider", name="probe").focus()
+    slider = page.locator(".te-path-length-racer").get_by_role("slider", name="tokens, n")
+    slider.focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowUp"):
         page.keyboard.press(key)
-    assert page.get_by_role("slider", name="probe").input_value() == "7"
-    assert run_last_cell(page).split()[:6] == ["step", "3", "x", "5", "probe", "7"]
+    assert slider.input_value() == "11"
+    assert run_last_cell(page).split()[:6] == ["step", "3", "x", "5", "n", "11"]
 
 
 def test_bertviz_takes_arrow_keys_and_survives_another_run(page):

@@ -1,6 +1,7 @@
 """The wheel is enough: whoever installs it has all of the package, in a folder where nothing else is."""
 
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -27,6 +28,9 @@ norm = torch.nn.functional.layer_norm
 checks.check_layer_norm(lambda x, gamma, beta, eps=1e-5: norm(x, x.shape[-1:], gamma, beta, eps))
 print(len(recordings.names()), len(widgets.Figure.registry))
 """
+BUNDLES = "transformer_edu/book/bundles"
+NEEDED = {"pyproject.toml", "README.md", "setup.py", "package.json", "package-lock.json", ".npmrc"}
+NEEDED |= {"tools/javascript.py", "tools/bundle.js"}
 MINE = "import torch\n\nclass Norm(torch.nn.LayerNorm):\n    pass\n"
 
 
@@ -34,9 +38,10 @@ MINE = "import torch\n\nclass Norm(torch.nn.LayerNorm):\n    pass\n"
 def wheel(root, tmp_path_factory):
     """The package as a wheel, built from the tracked files alone and without the network."""
     folder = tmp_path_factory.mktemp("wheel")
+    shutil.copytree(root / BUNDLES, folder / "source" / BUNDLES)  # up to date: nothing is fetched to make them
     files = subprocess.run(["git", "ls-files", "-z"], cwd=root, check=True, capture_output=True).stdout.split(b"\0")
     for name in map(os.fsdecode, filter(None, files)):
-        if name.startswith(("transformer_edu/", "LICENSE")) or name in ("pyproject.toml", "README.md"):
+        if name.startswith(("transformer_edu/", "LICENSE")) or name in NEEDED:
             (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / "source" / name).write_bytes((root / name).read_bytes())
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir"]
@@ -60,7 +65,8 @@ def test_every_file_of_the_package_is_in_the_wheel(root, wheel):
     listed = subprocess.run(
         ["git", "ls-files", "transformer_edu"], cwd=root, check=True, capture_output=True, text=True
     )
-    assert packed == set(listed.stdout.split())
+    bundles = {f"{BUNDLES}/{path.name}" for path in (root / BUNDLES).iterdir()}
+    assert packed == set(listed.stdout.split()) | bundles
 
 
 @pytest.mark.weekly
@@ -84,7 +90,7 @@ def test_the_wheel_alone_is_enough(installed, tmp_path):
     command = ("-m", "transformer_edu")
     assert "check" in run(*command, "--help")
     assert "nothing wrong" in run(*command, "check", "mine.py:Norm", "--as", "layer_norm")
-    model = installed / "transformer_edu" / "translate" / "pretrained" / "multi30k-de-en"
+    model = installed / "transformer_edu" / "pretrained" / "multi30k-de-en"
     assert run(*command, "translate", "--model", str(model), given="Ein Hund läuft durch den Schnee.\n").startswith(
         "A dog"
     )

@@ -13,6 +13,7 @@ from importlib import import_module
 
 import pytest
 
+from transformer_edu.book.engine import source
 from transformer_edu.book.figures import (
     AttentionStepper,
     Figure,
@@ -102,15 +103,16 @@ def test_every_argument_is_checked_and_its_error_names_it(name, argument):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_module_has_nothing_left_to_import(name):
-    source = assets.module_source(name)
-    assert not re.search(r"^\s*import\b", source, re.MULTILINE)
-    assert re.findall(r"^export\b.*", source, re.MULTILINE) == ["export default { render };"]
+    text = assets.module_source(name)
+    assert not re.search(r"\bimport\b", text)
+    assert re.fullmatch(r".*;export\{\w+ as default\};\n", text, re.DOTALL)
+    assert text.count("export{") == 1
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_no_top_level_name_is_declared_twice(name):
-    declared = re.findall(r"^(?:async )?(?:function|const|let|class) (\w+)", assets.module_source(name), re.MULTILINE)
-    assert sorted(declared) == sorted(set(declared))
+def test_what_was_not_joined_says_how_to_do_it(monkeypatch, tmp_path):
+    monkeypatch.setattr(source, "BUNDLES", tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"next-word.js must be there.*tools/javascript.py bundle` makes it"):
+        source.bundled("next-word")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -125,8 +127,7 @@ def test_every_figure_describes_itself(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_figure_adds_at_most_40_kilobytes(name):
-    style = assets.stylesheet(name).removeprefix((assets.FOLDER / "css/figures.css").read_text(encoding="utf-8"))
-    own = make_figure(name).html() + assets.module_source(name).replace(assets.core_source(), "") + style
+    own = make_figure(name).html() + assets.module_source(name) + assets.own_styles(name)
     assert len(gzip.compress(own.encode())) <= 40_000
 
 

@@ -1,9 +1,20 @@
-"""The JavaScript that runs a model, as text for a page or a worker."""
+"""The JavaScript of the book as esbuild joined it: a text for each figure, and one for the engine."""
 
 from functools import cache
 from pathlib import Path
 
-from transformer_edu.support.javascript import exported, joined
+BUNDLES = Path(__file__).parent.parent / "bundles"
+
+
+def bundled(name: str) -> str:
+    """The text of bundles/NAME.js, or raise if it was not made: a wheel has it, a checkout makes it."""
+    try:
+        return (BUNDLES / f"{name}.js").read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            f"{BUNDLES / name}.js must be there, the JavaScript of {name} in one text: in a checkout, "
+            "`python tools/javascript.py bundle` makes it"
+        ) from error
 
 
 @cache
@@ -12,6 +23,4 @@ def engine_source() -> str:
 
     It comes out of a function, `startEngine`, whose text can be sent to a worker.
     """
-    index = Path(__file__).parent / "js" / "engine.js"
-    names = ", ".join(exported(index))
-    return f"function startEngine() {{\n{joined(index)}return {{ {names} }};\n}}\nconst engine = startEngine();\n"
+    return bundled("engine")

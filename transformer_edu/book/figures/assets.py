@@ -1,7 +1,8 @@
-"""The front end as text: each figure's module joined to the shared core, the styles, and the page's host script.
+"""The front end as text: each figure's module, the styles, and the page's host script.
 
-A module loaded from a Blob address (as anywidget and the published page do) cannot import a relative path, so the
-core's files and the figure's own are joined into one module. Nothing here needs Jupyter or a browser.
+A module loaded from a Blob address (as anywidget and the published page do) cannot import a relative path, so each
+figure's modules are joined into one beforehand (tools/javascript.py, book/bundles). Nothing here needs Jupyter or a
+browser.
 """
 
 import base64
@@ -16,17 +17,14 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from transformer_edu.book.engine.source import engine_source
+from transformer_edu.book.engine.source import bundled
 from transformer_edu.book.engine.weights import KNOWN, weight_scripts
-from transformer_edu.support.javascript import bare, joined, without_imports
 
 FOLDER = Path(__file__).parent
 PNG_END = b"IEND\xaeB`\x82"
 PHONE = "height on a phone"  # the text in a still that says how high the figure is there, in CSS pixels
-ENGINE = 'from "../../engine/js/engine.js";'
 BEHIND = '<script type="application/json" data-behind>'  # of a figure that can be opened in another one's place
 MODELS = re.compile(r'data-model="([\w -]+)"')  # names of the shipped models that a figure runs
-PART = re.compile(r'from "\./([\w-]+/[\w-]+\.js)";')  # of a figure that is more than one idea: js/NAME/*.js
 
 
 def _read(path: str) -> str:
@@ -35,7 +33,8 @@ def _read(path: str) -> str:
 
 def figure_names() -> list[str]:
     """Names of all figures: one module in js/ for each."""
-    return sorted(path.stem for path in (FOLDER / "js").glob("*.js") if path.stem not in ("core", "host"))
+    found = {path.name.partition(".")[0] for path in (FOLDER / "js").glob("*.js*")}
+    return sorted(found - {"core", "host"})
 
 
 def check_figure_name(name: object) -> str:
@@ -48,17 +47,9 @@ def check_figure_name(name: object) -> str:
 
 
 @cache
-def core_source() -> str:
-    """The shared core as one text without imports and exports."""
-    return joined(FOLDER / "js" / "core.js")
-
-
-@cache
 def module_source(name: str) -> str:
-    """The figure's whole module: the engine if it runs a model, the core, its own text; nothing is left to import."""
-    own = _read(f"js/{check_figure_name(name)}.js")
-    parts = "".join(bare(_read(f"js/{part}")) for part in PART.findall(own))
-    return (engine_source() if ENGINE in own else "") + core_source() + parts + without_imports(own)
+    """The figure's whole module; nothing is left to import."""
+    return bundled(check_figure_name(name))
 
 
 @cache

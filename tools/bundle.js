@@ -1,0 +1,55 @@
+// Join each figure's modules into one text: a module loaded from a Blob address cannot import a relative path.
+//
+//     node tools/bundle.js FOLDER
+//
+// writes FOLDER/NAME.js for each figure, a module without imports, and FOLDER/engine.js, statements that make `engine`.
+// tools/javascript.py calls it when a source has changed.
+import { readdirSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { build } from "esbuild";
+
+const ROOT = join(import.meta.dirname, "..");
+const FIGURES = join(ROOT, "transformer_edu/book/figures/js");
+const ENGINE = join(ROOT, "transformer_edu/book/engine/js/engine.js");
+const SHARED = ["core.js", "host.js"];
+const OPTIONS = {
+  bundle: true,
+  write: false,
+  format: "esm",
+  target: "es2022",
+  charset: "utf8",
+  minifySyntax: true,
+  minifyWhitespace: true, // names stay: what goes wrong in a page can be read there
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  logLevel: "warning",
+};
+
+/** The engine's modules as the text of one function, `startEngine`, which can be sent to a worker. */
+async function engineText() {
+  const { outputFiles } = await build({ ...OPTIONS, entryPoints: [ENGINE], format: "iife", globalName: "engine" });
+  return `function startEngine(){${outputFiles[0].text}return engine}`;
+}
+
+/** A figure takes the engine from that function, so that the worker gets what the page has. */
+const engineAsText = (text, names) => ({
+  name: "engine as text",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /engine\/js\/engine\.js$/ }, () => ({ path: ENGINE, namespace: "text" }));
+    onLoad({ filter: /./, namespace: "text" }, () => ({
+      contents: `${text}\nexport const { ${names.join(", ")} } = startEngine();`,
+    }));
+  },
+});
+
+const [folder] = process.argv.slice(2);
+const text = await engineText();
+const plugins = [engineAsText(text, Object.keys(await import(ENGINE)))];
+const figures = readdirSync(FIGURES).filter((file) => /^[\w-]+\.jsx?$/.test(file) && !SHARED.includes(file));
+await Promise.all(
+  figures.map(async (file) => {
+    const { outputFiles } = await build({ ...OPTIONS, entryPoints: [join(FIGURES, file)], plugins });
+    writeFileSync(join(folder, `${basename(file, file.endsWith("x") ? ".jsx" : ".js")}.js`), outputFiles[0].text);
+  }),
+);
+writeFileSync(join(folder, "engine.js"), `${text}\nconst engine=startEngine();\n`);
