@@ -6,7 +6,7 @@ from pathlib import Path
 from setuptools import setup
 
 sys.path.insert(0, str(Path(__file__).parent / "tools"))
-from javascript import bundle  # noqa: E402
+from javascript import bundle
 
 bundle()
 setup()

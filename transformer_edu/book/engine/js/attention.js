@@ -1,6 +1,9 @@
 import { headChange, isBlocked } from "./changes.js";
 import { columnsOf, linear, matrix, product, rowOf, stacked, times, timesTransposed } from "./matrix.js";
 
+/** @import { Matrix } from "./matrix.js" */
+/** @import { At } from "./transformer.js" */
+
 /** exp(x − max) / Σ exp(x − max) in each row. A row of nothing but −∞ gets zeros. @param {Matrix} scores */
 export function softmaxRows(scores) {
   const weights = matrix(scores.rows, scores.columns);
@@ -18,8 +21,8 @@ export function softmaxRows(scores) {
 /**
  * softmax(QKᵀ / √d_head) V of one head (paper, equation 1).
  * @param {Matrix} query @param {Matrix} key @param {Matrix} value
- * @param {(query: number, key: number) => boolean} mayLook the mask
- * @param {(weights: Matrix) => Matrix} change  what an intervention makes of the weights
+ * @param {(query: number, key: number) => boolean} mayLook the mask @param {number} scale
+ * @param {(weights: Matrix) => Matrix}[change]  what an intervention makes of the weights
  */
 export function scaledDotProductAttention(query, key, value, mayLook, scale, change = (weights) => weights) {
   const scores = times(timesTransposed(query, key), scale); // (q_len, k_len)
@@ -32,9 +35,9 @@ export function scaledDotProductAttention(query, key, value, mayLook, scale, cha
 
 /**
  * Several heads side by side: Concat(head_1 .. head_h) W_O (paper, section 3.2.2).
- * @param {Matrix} from the tokens that ask @param {Matrix} to the tokens that are looked at
+ * @param {any} part @param {Matrix} from the tokens that ask @param {Matrix} to the tokens that are looked at
  * @param {(query: number, key: number) => boolean} mayLook
- * @param {{name: string, config: any, changes: Changes, record: Recording | null}} at
+ * @param {At} at
  * @param {{key?: Matrix, value?: Matrix, whole?: boolean}}[cache] keys and values of earlier tokens; `whole`: no more
  *   will come
  */

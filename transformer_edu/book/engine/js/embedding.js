@@ -1,5 +1,7 @@
 import { matrix, rowOf, times, timesTransposed } from "./matrix.js";
 
+/** @import { Matrix } from "./matrix.js" */
+
 /** A row of a table for each of some ids, or places. @param {number[]} ids @param {Matrix} table @returns {Matrix} */
 export function lookUp(ids, table) {
   const x = matrix(ids.length, table.columns);

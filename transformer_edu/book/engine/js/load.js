@@ -1,5 +1,7 @@
 import { readModel } from "./transformer.js";
 
+/** @import { Model } from "./transformer.js" */
+
 /**
  * The model of a figure, asked for when a reader first touches it: of the page it stands on, or of the kernel.
  * @param {any} widget the figure's anywidget model, or what stands in for it on a published page (`weights`)

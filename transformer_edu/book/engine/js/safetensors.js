@@ -1,6 +1,8 @@
 import { matrix } from "./matrix.js";
 import { sha256 } from "./sha256.js";
 
+/** @import { Matrix } from "./matrix.js" */
+
 /**
  * Read a safetensors file: eight bytes with the length of the header, the header in JSON (for each tensor its dtype,
  * shape and place), the numbers. Those of 16 bits become 32; those of 8 bits are multiplied by their row's scale,

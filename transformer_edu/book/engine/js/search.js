@@ -3,6 +3,9 @@ import { matrix, rowOf } from "./matrix.js";
 import { BOS, EOS, PAD } from "./tokenizer.js";
 import { decode, encode, startCache } from "./transformer.js";
 
+/** @import { Changes } from "./changes.js" */
+/** @import { Matrix } from "./matrix.js" */
+
 const EXTRA = 50; // tokens that an answer may have more than its source (paper, section 6.1)
 
 const limitOf = (model, source) => Math.min(source.length + EXTRA, model.config.max_len);

@@ -4,6 +4,10 @@ import { firstRows, sum } from "./matrix.js";
 import { readSafetensors } from "./safetensors.js";
 import { readTokenizers } from "./tokenizer.js";
 
+/** @import { Changes } from "./changes.js" */
+/** @import { Matrix } from "./matrix.js" */
+/** @import { Tokenizer } from "./tokenizer.js" */
+
 /**
  * A trained model: its configuration, its weights as a tree (model.encoder.layers[0].self_attention …), its tokenizers.
  * An encoder–decoder, or a GPT, whose tokenizers are one.
@@ -11,12 +15,16 @@ import { readTokenizers } from "./tokenizer.js";
  *
  * What was computed on the way, by the names of Python's `record_attention` and `record_activations`.
  * @typedef {{maps: Record<string, Matrix[]>, activations: Record<string, Matrix>}} Recording
+ *
+ * What a part is told beside its input: `offset` tokens were there before.
+ * @typedef {{config: any, name: string, changes: Changes, record: Recording | null, offset: number}} At
  */
 
 /** @param {Uint8Array} bytes of a file that Python's `page_file` wrote @param {string}[checksum] @returns {Model} */
 export function readModel(bytes, checksum) {
   const { metadata, tensors } = readSafetensors(bytes, checksum);
   const header = JSON.parse(metadata.transformer_edu);
+  /** @type {Model} */
   const model = { config: header.config, ...readTokenizers(header) };
   for (const [name, tensor] of Object.entries(tensors)) {
     const path = name.split(".");
@@ -38,7 +46,8 @@ export const recording = () => ({ maps: {}, activations: {} });
 
 /**
  * Read: ids -> the memory, a row for each source token.
- * @param {Model} model @param {number[]} source @returns {Matrix}
+ * @param {Model} model @param {number[]} source @param {{changes?: Changes, record?: Recording | null}}[options]
+ * @returns {Matrix}
  */
 export function encode(model, source, { changes = {}, record = null } = {}) {
   const positions = changes.source_positions ?? [...source.keys()];
@@ -49,8 +58,9 @@ export function encode(model, source, { changes = {}, record = null } = {}) {
 /**
  * Write with the memory in view: target ids -> logits, a row for each. With a cache only the ids that are new.
  * @param {Model} model @param {number[]} target @param {Matrix} memory
- * @param {{positions?: number[], mayLook?: (i: number, j: number) => boolean}}[options] besides changes, record and
- *   cache: the places of the new ids, and which row of the cache each may see, where they do not follow one another
+ * @param {{changes?: Changes, record?: Recording | null, cache?: any, positions?: number[],
+ *   mayLook?: (i: number, j: number) => boolean}}[options]  `positions`, `mayLook`: the places of the new ids, and
+ *   which row of the cache each may see, where they do not follow one another
  * @returns {Matrix}
  */
 export function decode(model, target, memory, options = {}) {

@@ -10,7 +10,7 @@ const BREATH = 20; // milliseconds of work before it listens for another questio
  * `work(engine, model, question)` is a generator; what it yields is told as it comes. It is sent to the thread as text,
  * so it may use its arguments and nothing else. A new question ends the work on the one before.
  * @param {Uint8Array} bytes  of the model's file; they move to the thread @param {string} checksum
- * @param {GeneratorFunction} work
+ * @param {(engine: any, model: any, question: any) => Generator} work
  */
 export async function inWorker(bytes, checksum, work) {
   if (!globalThis.Worker) throw new Error("this browser computes nothing beside a page");
@@ -31,7 +31,7 @@ export async function inWorker(bytes, checksum, work) {
   };
   const own = bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice();
   try {
-    await new Promise((resolve, reject) =>
+    await new Promise((/** @type {(none?: any) => void} */ resolve, reject) =>
       send({ bytes: own, checksum }, [own.buffer], ({ trouble }) => (trouble ? reject(new Error(trouble)) : resolve())),
     );
   } catch (error) {
@@ -41,7 +41,7 @@ export async function inWorker(bytes, checksum, work) {
     URL.revokeObjectURL(address);
   }
   return {
-    /** @param {any} question @param {({found?: any, trouble?: string}) => void} listener */
+    /** @param {any} question @param {(news: {found?: any, trouble?: string}) => void} listener */
     ask: (question, listener) => send({ question }, [], listener),
     end: () => worker.terminate(),
   };

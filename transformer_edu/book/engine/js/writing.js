@@ -2,6 +2,10 @@ import { rowOf } from "./matrix.js";
 import { probabilities } from "./search.js";
 import { cutCache, startCache, write } from "./transformer.js";
 
+/** @import { Changes } from "./changes.js" */
+/** @import { Matrix } from "./matrix.js" */
+/** @import { Model } from "./transformer.js" */
+
 /**
  * Where the part of a text begins that a model sees. One that would be longer than `most` tokens loses its older half,
  * again and again as it grows: where its part begins hangs on its length alone.

@@ -29,7 +29,7 @@ import {
 import { blockOf, describe, LAYERS, pathOf, split, steps } from "./parts/blocks.js";
 import { drawing } from "./parts/drawing.js";
 
-const TRAITS = [
+const TRAITS = /** @type {const} */ ([
   "sentence",
   "trace",
   "block",
@@ -39,7 +39,7 @@ const TRAITS = [
   "target_name",
   "line",
   "model_file",
-];
+]);
 const LIKELY = 5; // words with their scores and probabilities
 const SCALE = 3; // activations beyond ±3 get the strongest colour
 const SHOWN = 0.05; // attention weights below this are not named in the sentence
@@ -63,7 +63,7 @@ const mapValues = (values, f) => Object.fromEntries(Object.entries(values).map((
 /**
  * One sentence's numbers: `activations[block][row]`, `weights[block][head][row]`, the likeliest words of each row, with
  * the model's sizes and its counts of parameters.
- * @typedef {Record<string, any>} Trace
+ * @typedef {{sizes: any, parameters: any, [part: string]: any}} Trace
  */
 
 /** As Python wrote it: of the block that is open at first. @returns {Trace} */
@@ -173,7 +173,7 @@ function followed(block, state, path) {
 /** A chapter's address: from the published page's own table of contents, or beside a live notebook; null elsewhere. */
 function chapterAddress(el, file) {
   if (!el.closest("[data-widget]")) return location.pathname.endsWith(".ipynb") ? `${file}.ipynb` : null;
-  const links = [...document.querySelectorAll("nav a[href]")];
+  const links = /** @type {HTMLAnchorElement[]} */ ([...document.querySelectorAll("nav a[href]")]);
   return links.find((link) => link.pathname.endsWith(`/${file}.html`))?.href ?? null;
 }
 
@@ -264,7 +264,7 @@ function weightsTable(block, trace) {
     update(heads, row) {
       grid.update(heads, { decimals: 2, colour: cividis, quiet: 0.005 });
       if (hides)
-        grid.element.querySelectorAll(".te-cell").forEach((cell) => {
+        grid.element.querySelectorAll(".te-cell").forEach((/** @type {HTMLElement} */ cell) => {
           if (Number(cell.dataset.column) <= row) return;
           cell.classList.replace("te-coloured", "te-blocked");
           cell.style.background = "";

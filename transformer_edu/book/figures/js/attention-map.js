@@ -27,9 +27,11 @@ import {
   VISIBLE,
 } from "./core.js";
 
-const ANSWER = ["maps", "source_tokens", "target_tokens", "candidates"];
-const VIEW = ["attention", "layer", "head", "token", "key", "source_name", "target_name"];
-const TRAITS = [...ANSWER, ...VIEW, "sentence", "line", "heads", "blocked", "model_file"];
+const ANSWER = /** @type {const} */ (["maps", "source_tokens", "target_tokens", "candidates"]);
+const VIEW = /** @type {const} */ (["attention", "layer", "head", "token", "key", "source_name", "target_name"]);
+const TRAITS = /** @type {const} */ ([...ANSWER, ...VIEW, "sentence", "line", "heads", "blocked", "model_file"]);
+/** @typedef {Record<(typeof ANSWER)[number], any>} Answer */
+/** @typedef {Record<(typeof VIEW)[number], any>} View */
 const KINDS = { cross: "Cross", "encoder self": "Encoder self", "decoder self": "Decoder self" };
 const BEGIN = "<bos>";
 const END = "<eos>";
@@ -172,7 +174,7 @@ function heatmap({ queries, keys }, attention, onSelect, onHover) {
     showColumns: true,
     onSelect,
   });
-  grid.element.querySelectorAll(".te-cell").forEach((cell) => {
+  grid.element.querySelectorAll(".te-cell").forEach((/** @type {HTMLElement} */ cell) => {
     const row = Number(cell.dataset.row);
     cell.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && onHover(row));
   });
@@ -336,7 +338,7 @@ function render({ model: widget, el }) {
   });
 
   function opened() {
-    return Object.fromEntries(ANSWER.map((name) => [name, state[name]]));
+    return /** @type {Answer} */ (Object.fromEntries(ANSWER.map((name) => [name, state[name]])));
   }
   const isChanged = () => state.blocked.length > 0 || Object.keys(state.heads).length > 0;
   const isOpened = () => state.sentence === first.sentence && !isChanged();
@@ -400,7 +402,8 @@ function render({ model: widget, el }) {
     const weights = weightsOf(answer.maps[mapName(state.attention, state.layer)], state.head);
     return { parts: sides(now()), weights, row: Math.min(state.token, weights.length - 1) };
   };
-  const now = () => ({ ...answer, ...Object.fromEntries(VIEW.map((name) => [name, state[name]])) });
+  const now = () =>
+    /** @type {Answer & View} */ ({ ...answer, ...Object.fromEntries(VIEW.map((name) => [name, state[name]])) });
 
   /** Computed once, however often it is drawn; null while there is no model to do it. */
   function answerTo(words, heads, blocked) {
@@ -564,7 +567,7 @@ function render({ model: widget, el }) {
     const isGone = blockedHere().some(([i, j]) => i === query && j === key);
     const [who, whom] = isGone ? wordsOf(query, key) : [parts.queries[query], parts.keys[key]];
     block.set(isGone);
-    fill(block.element.lastChild, named(who), " may not look at ", named(whom));
+    fill(block.element.lastElementChild, named(who), " may not look at ", named(whom));
   }
 
   /** For the question: the first look without which something else is written. */

@@ -41,8 +41,8 @@ import {
 
 const STEPS = ["project", "scores", "scale", "mask", "softmax", "mix", "output"];
 const TITLES = ["Project", "Scores", "Scale", "Mask", "Softmax", "Mix", "Output"];
-const INPUTS = ["x", "w_q", "w_k", "w_v", "w_o"];
-const TRAITS = ["tokens", ...INPUTS, "step", "part", "query", "key", "column", "scale", "mask"];
+const INPUTS = /** @type {const} */ (["x", "w_q", "w_k", "w_v", "w_o"]);
+const TRAITS = /** @type {const} */ (["tokens", ...INPUTS, "step", "part", "query", "key", "column", "scale", "mask"]);
 const PLAY = 1800; // milliseconds a step
 const PARTS = { q: ["query", "what it asks"], k: ["key", "what it is found by"], v: ["value", "what it hands over"] };
 
@@ -110,7 +110,7 @@ function look(name, values) {
 function buildStage(state, values, onSelect, onEdit) {
   const { left, top, result, columns } = scene(state);
   const grids = {};
-  const block = (place, [name, symbol, note], options) => {
+  const block = (place, /** @type {any[]} */ [name, symbol, note], options) => {
     const grid = matrixGrid({
       name,
       label: name.replace("_", " ") + (note && `, ${note}`),
@@ -173,7 +173,7 @@ function travel(figure, { grids }, row, column) {
   from.forEach((cell, i) => fly(figure, cell, to[i], { delay: 60 * i }));
 }
 
-const symbolOf = ([, symbol]) => (symbol instanceof Node ? symbol.cloneNode(true) : symbol);
+const symbolOf = (/** @type {any[]} */ [, symbol]) => (symbol instanceof Node ? symbol.cloneNode(true) : symbol);
 const vector = (row) => `(${row.map((value) => plain(value, 2)).join(", ")})`;
 
 /** One plain sentence on the chosen cell, with its real numbers. */
@@ -333,7 +333,7 @@ function equation() {
     element,
     update({ step, part, scale }) {
       const active = step === 1 ? part : STEPS[step - 1];
-      element.querySelectorAll(".te-term-of").forEach((node) => {
+      element.querySelectorAll(".te-term-of").forEach((/** @type {HTMLElement} */ node) => {
         node.classList.toggle("te-active", node.dataset.term === active);
         node.classList.toggle("te-off", node.dataset.term === "scale" && !scale);
       });

@@ -33,7 +33,18 @@ import {
   whole,
 } from "./core.js";
 
-const TRAITS = ["sentence", "step", "token", "layer", "masked", "length", "recorded", "size", "line", "model_file"];
+const TRAITS = /** @type {const} */ ([
+  "sentence",
+  "step",
+  "token",
+  "layer",
+  "masked",
+  "length",
+  "recorded",
+  "size",
+  "line",
+  "model_file",
+]);
 const OPENED = ["sentence", "step", "token", "layer", "masked"];
 const MOST = 16; // steps of a sentence
 const DIMENSIONS = 4; // of a key that are shown

@@ -23,7 +23,18 @@ import {
 } from "./core.js";
 import { pictureOf, planeOf } from "./parts/plane.js";
 
-const TRAITS = ["sentence", "other", "also", "pair", "level", "levels", "readings", "unit", "line", "model_file"];
+const TRAITS = /** @type {const} */ ([
+  "sentence",
+  "other",
+  "also",
+  "pair",
+  "level",
+  "levels",
+  "readings",
+  "unit",
+  "line",
+  "model_file",
+]);
 const GIVEN = 2; // levels before the first layer: embedding, + position
 const FAR = 0.9; // a cosine below this: two directions
 const NEAR = 0.98; // above: hardly moved
@@ -37,9 +48,12 @@ const FRENCH = { the: ["le", "la", "les"], a: ["un", "une"] }; // articles, one 
  * @property {string[]} translations
  * @property {string[]} levels  their names
  * @property {(where: {sentence: number, place: number}, level: number) => number[]} at  a word's vector
+ *
+ * @typedef {{translation: string, at: (place: number, level: number) => number[], knows?: (place: number) => boolean}}
+ *   Reading  of one sentence; `knows`: the places whose vectors are there, if not all are
  */
 
-/** Read a sentence. */
+/** Read a sentence. @returns {Reading} */
 function readingOf(model, words, levels) {
   const [ids, record] = [model.source.encode(words.join(" ")), engine.recording()];
   engine.encode(model, ids, { record });
@@ -49,7 +63,7 @@ function readingOf(model, words, levels) {
   };
 }
 
-/** What was read before the page: of one word. */
+/** What was read before the page: of one word. @returns {Reading} */
 function readingBefore({ translation, vectors }, unit) {
   const known = new Map(vectors);
   return {
@@ -264,7 +278,7 @@ function render({ model: widget, el }) {
       second.flatMap((one, j) => (one === word && !(same && i === j) ? [[i, j]] : [])),
     );
     const word = first[state.pair[0]];
-    const far = ([i, j]) => 100 * (first[i] !== word) + 10 * (i !== state.pair[0]) + (j !== state.pair[1]);
+    const far = ([i, j]) => 100 * +(first[i] !== word) + 10 * +(i !== state.pair[0]) + +(j !== state.pair[1]);
     return pairs.sort((a, b) => far(a) - far(b))[0];
   }
 

@@ -29,7 +29,20 @@ import {
   wordSpan,
 } from "./core.js";
 
-const TRAITS = ["sentence", "path", "layer", "masked", "recorded", "line", "words", "most", "size", "model_file"];
+/** @import { Matrix } from "../../engine/js/matrix.js" */
+
+const TRAITS = /** @type {const} */ ([
+  "sentence",
+  "path",
+  "layer",
+  "masked",
+  "recorded",
+  "line",
+  "words",
+  "most",
+  "size",
+  "model_file",
+]);
 const [START, END] = ["<bos>", "<eos>"];
 const LIKELY = 5; // next words with a button
 const DIMENSIONS = 4; // of an output that are shown
@@ -46,6 +59,7 @@ const STRONGEST = 2; // an output of this size has the full colour
  * @property {number[][]} self   for each layer the newest position's weights, mean of the heads
  * @property {number[][]} cross
  * @property {number[][]} outputs  for each position the first numbers of its output
+ * @property {Matrix}[output]   the same, whole, where it was computed here
  * @property {number[]} moved      how far the newest word has moved the outputs of those before it
  * @property {[string, number][]} next  likeliest next words
  * @property {(word: string) => [number, number]} chanceOf  a next word's probability, and its place among all
@@ -251,7 +265,7 @@ function nextWords(onWrite, onTyped) {
     ),
     /** Where the likeliest word stands, to let it fly from there. */
     first: slots[0].word,
-    /** @param {Step} step @param {(word: string) => boolean} canWrite */
+    /** @param {{newest: Step}} step @param {(word: string) => boolean} canWrite */
     update({ newest }, canWrite) {
       offered = newest.next;
       slots.forEach(({ element, word, weight, length }, i) => {

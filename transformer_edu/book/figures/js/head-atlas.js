@@ -26,7 +26,7 @@ import {
   store,
 } from "./core.js";
 
-const TRAITS = ["sentence", "heads", "chosen", "sort", "recorded", "line", "model_file"];
+const TRAITS = /** @type {const} */ (["sentence", "heads", "chosen", "sort", "recorded", "line", "model_file"]);
 const WRITTEN = 14; // words of the model's translation that are looked at
 const ACROSS = 4; // small maps in a row
 const END = "<eos>";

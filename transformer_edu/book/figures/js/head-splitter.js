@@ -27,6 +27,8 @@ import {
   uniqueId,
 } from "./core.js";
 
+/** @import { Matrix } from "./core.js" */
+
 const STEPS = ["Project", "Split", "Attend", "Merge"];
 const [PROJECT, SPLIT, ATTEND, MERGE] = [1, 2, 3, 4];
 const HEADS = [2, 4];
@@ -46,7 +48,7 @@ const SHEETS = {
 /** Where a cell goes that is not in its own row and column; a percent is one of its own width or height. */
 const moved = (right, down, lane) =>
   `translate(${100 * right}%, ${lane ? `calc(${100 * down}% + ${lane} * var(--lane))` : `${100 * down}%`})`;
-const TRAITS = ["tokens", "x", "w_q", "w_k", "w_v", "w_o", "num_heads", "step", "token"];
+const TRAITS = /** @type {const} */ (["tokens", "x", "w_q", "w_k", "w_v", "w_o", "num_heads", "step", "token"]);
 const code = (text) => h("code", {}, text);
 
 /* The four reshapes, on anything: numbers, or the marks that say where a number came from. */
@@ -127,9 +129,9 @@ function sheet(name, label, caption, rows, columns, onToken = null) {
       grid.update(values, { decimals: decimalsFor(values) });
       eachCell(grid, (cell, r, c) => {
         const { token, head } = marks[Math.min(r, marks.length - 1)][c];
-        cell.dataset.head = head;
+        cell.dataset.head = String(head);
         if (!onToken) return;
-        cell.dataset.token = token;
+        cell.dataset.token = String(token);
         cell.dataset.origin = rows[token];
         cell.classList.toggle("te-foreign", token !== r);
         cell.classList.toggle("te-piece-end", c % size === size - 1);
@@ -298,7 +300,7 @@ function scene(tokens, onToken) {
       });
       element.dataset.heads = String(heads);
       fill(sheets["wrong-split"].element.querySelector("code"), `Q.view(${heads}, 3, ${size})`);
-      fill(way.lastChild, `Q.view(3, ${heads}, ${size}).transpose(0, 1)`);
+      fill(way.lastElementChild, `Q.view(3, ${heads}, ${size}).transpose(0, 1)`);
     },
     show({ step, token }) {
       for (const one of Object.values(sheets)) one.move(step);
@@ -307,7 +309,9 @@ function scene(tokens, onToken) {
       element.dataset.step = String(step);
       element
         .querySelectorAll("[data-token]")
-        .forEach((one) => one.classList.toggle("te-followed", one.dataset.token === String(token)));
+        .forEach((/** @type {HTMLElement} */ one) =>
+          one.classList.toggle("te-followed", one.dataset.token === String(token)),
+        );
     },
   };
 }

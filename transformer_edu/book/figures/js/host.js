@@ -4,7 +4,8 @@
 (() => {
   const sources = (window.transformerFigures ??= {});
   const models = (window.transformerModels ??= {});
-  const here = document.currentScript?.src; // files of weights lie beside this script
+  // files of weights lie beside this script
+  const here = /** @type {HTMLScriptElement | null} */ (document.currentScript)?.src;
   const loaded = new Map();
   const DAMAGED = "the file of weights is damaged";
 
@@ -49,7 +50,7 @@
     }
   }
 
-  /** Run a script; whoever waits finds out by what it left whether it could be loaded. */
+  /** Run a script; whoever waits finds out by what it left whether it could be loaded. @returns {Promise<void>} */
   function run(address) {
     const script = document.createElement("script");
     script.src = address;

@@ -26,7 +26,7 @@ import {
   toggle,
 } from "./core.js";
 
-const TRAITS = [
+const TRAITS = /** @type {const} */ ([
   "kind",
   "source",
   "target",
@@ -39,7 +39,7 @@ const TRAITS = [
   "causal",
   "pad_first",
   "mistake",
-];
+]);
 const KINDS = { encoder: "encoder self-attention", decoder: "decoder self-attention", cross: "cross-attention" };
 const LANGUAGES = [
   ["source", "English"],
@@ -207,10 +207,10 @@ function sentence(state, values, i) {
     parts.push(
       " looks where it must not: ",
       ...listed(
-        [
+        /** @type {[number, string][]} */ ([
           [found.later, "what comes later"],
           [found.pad, "padding"],
-        ]
+        ])
           .filter(([part]) => part > 0)
           .map(([part, where]) => [bold(format(part)), ` of its attention is on ${where}`]),
       ),
@@ -238,7 +238,7 @@ function sentence(state, values, i) {
   return [...me, ...parts];
 }
 
-/** What the whole table shows: [whether it is right, in words]. */
+/** What the whole table shows: [whether it is right, in words]. @returns {[boolean, string]} */
 function finding(state, values) {
   const rows = values.queries.real.flatMap((real, i) => (real ? [judge(state, values, i)] : []));
   const count = (test) => rows.filter(test).length;

@@ -19,7 +19,7 @@ import {
   uniqueId,
 } from "./core.js";
 
-const TRAITS = ["text", "step", "new_word"];
+const TRAITS = /** @type {const} */ (["text", "step", "new_word"]);
 const END = "·";
 const MOST_CHARACTERS = 400;
 const MOST_WORDS = 30;
@@ -100,7 +100,7 @@ const spoken = (symbol) =>
   symbol === END ? "end mark" : symbol.endsWith(END) ? `${symbol.slice(0, -1)} with end mark` : symbol;
 const chip = (symbol, kind = "") => h("span", { class: `te-bpe-chip ${kind}`, dataset: { symbol } }, symbol);
 const sum = ([left, right]) => span("te-bpe-sum", chip(left), " + ", chip(right));
-const piecesOf = (word, symbols, latest, unknown = () => false) =>
+const piecesOf = (word, symbols, latest, /** @type {(symbol: string) => boolean} */ unknown = () => false) =>
   h(
     "span",
     {
@@ -196,7 +196,7 @@ function pairRows(pairs) {
 }
 
 /** A line of text to type in, with its label. */
-function field(label, value, maxlength, onInput, tag = "input") {
+function field(label, value, maxlength, onInput, /** @type {"input" | "textarea"} */ tag = "input") {
   const id = uniqueId();
   const input = h(tag, {
     id,
@@ -335,7 +335,9 @@ function render({ model, el }) {
           ),
         ),
       );
-    [...made.children].forEach((one, i, all) => one.lastChild.classList.toggle("te-bpe-new", i === all.length - 1));
+    [...made.children].forEach((one, i, all) =>
+      one.lastElementChild.classList.toggle("te-bpe-new", i === all.length - 1),
+    );
   }
 
   function drawFacts(stage) {

@@ -23,7 +23,17 @@ import {
   toggle,
 } from "./core.js";
 
-const TRAITS = ["sentences", "norm", "other", "padding", "leave_out", "mode", "batches", "edits", "selected"];
+const TRAITS = /** @type {const} */ ([
+  "sentences",
+  "norm",
+  "other",
+  "padding",
+  "leave_out",
+  "mode",
+  "batches",
+  "edits",
+  "selected",
+]);
 const EPS = 1e-5;
 const MOMENTUM = 0.1;
 const MOST_POSITIONS = 5;
@@ -426,7 +436,7 @@ function render({ model, el }) {
     const shape = JSON.stringify(batch.map((row) => [row.tokens, row.length]));
     if (shape === built) return;
     built = shape;
-    const focused = focusedIn(stage)?.closest("[data-matrix]")?.dataset.matrix;
+    const focused = focusedIn(stage)?.closest("[data-matrix]")?.getAttribute("data-matrix");
     grids = batch.map((row, b) => sentenceGrids(row, b, row.x[0].length, choose, edit));
     const caption = (text, more) => div(`te-cube-title te-cube-${text}`, bold(text), span("te-note", more));
     const arrow = () => h("div", { class: "te-cube-arrow", "aria-hidden": "true" }, "→");
@@ -439,7 +449,7 @@ function render({ model, el }) {
     );
     stage.style.setProperty("--positions", batch[0].x.length);
     stage.dataset.positions = String(batch[0].x.length);
-    if (focused) stage.querySelector(`[data-matrix="${focused}"] [tabindex="0"]`)?.focus();
+    if (focused) /** @type {HTMLElement} */ (stage.querySelector(`[data-matrix="${focused}"] [tabindex="0"]`))?.focus();
   }
 
   function mark(batch, moved) {

@@ -20,7 +20,7 @@ import {
   svg,
 } from "./core.js";
 
-const TRAITS = ["placement", "depth", "layer", "network", "measure", "tokens", "x"];
+const TRAITS = /** @type {const} */ (["placement", "depth", "layer", "network", "measure", "tokens", "x"]);
 const [D_MODEL, D_FF, NETWORKS, MOST_LAYERS] = [8, 32, 51, 24];
 const EPS = 1e-5;
 const NAMES = { post: "post-norm", pre: "pre-norm", none: "no residual" };
@@ -180,11 +180,11 @@ function wiring() {
   const residual = svg("path", { class: "te-place-residual" });
   const stream = svg("path", { class: "te-place-residual" });
   const glide = gliding(([ySub, yNorm, yPlus, there]) => {
-    [
+    /** @type {[SVGElement, number][]} */ ([
       [sub, ySub],
       [norm, yNorm],
       [plus, yPlus],
-    ].forEach(([node, y]) => node.setAttribute("transform", `translate(${MAIN} ${y})`));
+    ]).forEach(([node, y]) => node.setAttribute("transform", `translate(${MAIN} ${y})`));
     [residual, stream, plus].forEach((node) => (node.style.opacity = String(there)));
     const round = `M ${MAIN} ${START} L ${BYPASS} ${START} L ${BYPASS} ${yPlus} L ${MAIN} ${yPlus}`;
     residual.setAttribute("d", there ? round : "");

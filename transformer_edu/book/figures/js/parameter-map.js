@@ -26,7 +26,7 @@ const NUMBERS = {
   num_layers: "layers",
 };
 const FIELDS = [...Object.keys(NUMBERS), "tie_embeddings"];
-const TRAITS = [...FIELDS, "keep_ratio", "selected", "presets", "limits"];
+const TRAITS = /** @type {const} */ ([...FIELDS, "keep_ratio", "selected", "presets", "limits"]);
 const TIES = { none: "none", target: "two of three", all: "all three" };
 const TABLES = { none: ["source", "target", "projection"], target: ["source", "target"], all: ["shared"] };
 const KINDS = {
@@ -241,7 +241,9 @@ function mapOf() {
       while (body.children.length > c.num_layers) body.lastChild.remove();
       while (body.children.length < c.num_layers) body.append(layerBox(name, body.children.length));
     }
-    options = new Map([...element.querySelectorAll("[role=option]")].map((one) => [one.dataset.part, one]));
+    options = new Map(
+      [...element.querySelectorAll("[role=option]")].map((/** @type {HTMLElement} */ one) => [one.dataset.part, one]),
+    );
   }
   return {
     element,
@@ -404,7 +406,9 @@ function render({ model, el }) {
     options: Object.keys(state.presets).map((value) => ({ value, content: [value] })),
     onChange: (name) => change(state.presets[name]),
   });
-  const numbers = Object.keys(NUMBERS).map((name) => [name, numberBox(name, () => state[name], setNumber)]);
+  const numbers = Object.keys(NUMBERS).map(
+    (name) => /** @type {const} */ ([name, numberBox(name, () => state[name], setNumber)]),
+  );
   const follow = toggle({
     label: [label("d_ff"), " follows ", label("d_model")],
     value: state.keep_ratio,
@@ -476,14 +480,16 @@ function render({ model, el }) {
     });
   }
 
-  map.element.addEventListener("click", (event) => event.target.closest("[role=option]")?.focus());
+  map.element.addEventListener("click", ({ target }) =>
+    /** @type {HTMLElement} */ (/** @type {Element} */ (target).closest("[role=option]"))?.focus(),
+  );
   map.element.addEventListener("focusin", (event) => {
-    const id = event.target.dataset.part;
+    const id = /** @type {HTMLElement} */ (event.target).dataset.part;
     if (id && id !== state.selected) change({ selected: id });
   });
   map.element.addEventListener("keydown", (event) => {
-    const options = [...map.element.querySelectorAll("[role=option]")];
-    const [at, last] = [options.indexOf(event.target), options.length - 1];
+    const options = /** @type {HTMLElement[]} */ ([...map.element.querySelectorAll("[role=option]")]);
+    const [at, last] = [options.indexOf(/** @type {HTMLElement} */ (event.target)), options.length - 1];
     const places = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: last };
     if (!(event.key in places) || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();

@@ -19,7 +19,7 @@ import {
   whole,
 } from "./core.js";
 
-const TRAITS = ["n", "d", "dilated", "step"];
+const TRAITS = /** @type {const} */ (["n", "d", "dilated", "step"]);
 const [FEWEST, MOST] = [4, 64];
 const SIZES = [32, 64, 128, 256, 512, 1024];
 const KERNEL = 3;
@@ -31,6 +31,11 @@ const unbroken = (text) => text.replace(/ ([·/]) /g, "\u00a0$1\u00a0");
 /**
  * A lane: after how many steps token n has heard of token 1; how many tokens have heard after `step` steps (those on
  * the left), how many are computed by then, and where the path from token 1 to token n is.
+ * @typedef {{n: number, d: number, dilated: boolean}} Race
+ * @typedef {(race: Race, step: number) => number} AtStep
+ * @typedef {{name: string, title: string, how: string, dilated?: string, who: string[],
+ *   finish: (race: Race) => number, heard: AtStep, computed: AtStep, path: AtStep}} Lane
+ * @type {Lane[]}
  */
 const LANES = [
   {
@@ -68,7 +73,7 @@ const LANES = [
 const [recurrent, convolution, attention] = LANES;
 
 /** What a whole layer costs: multiply-adds, the formula, and the paper's Table 1 for steps in a row, path, work. */
-const COSTS = [
+const COSTS = /** @type {[string, Lane, (race: Race) => number, string, string[]][]} */ ([
   ["recurrent, plain", recurrent, ({ n, d }) => 2 * n * d * d, "2 · n · d²", ["n", "n", "n · d²"]],
   ["recurrent, GRU", recurrent, ({ n, d }) => 6 * n * d * d, "6 · n · d²", ["n", "n", "n · d²"]],
   ["recurrent, LSTM", recurrent, ({ n, d }) => 8 * n * d * d, "8 · n · d²", ["n", "n", "n · d²"]],
@@ -80,7 +85,7 @@ const COSTS = [
     "4 · n · d² + 2 · n² · d",
     ["1", "1", "n² · d"],
   ],
-].map(([title, lane, cost, formula, orders]) => ({ title, lane, cost, formula, orders }));
+]).map(([title, lane, cost, formula, orders]) => ({ title, lane, cost, formula, orders }));
 const [plain, , lstm, , ours] = COSTS.map(({ cost }) => cost);
 
 const upTo = (last) => Array.from({ length: last + 1 }, (_, step) => step);

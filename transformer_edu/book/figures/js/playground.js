@@ -21,7 +21,7 @@ import {
 } from "./core.js";
 import { nearestOf } from "./parts/nearest.js";
 
-const TRAITS = ["sentence", "taken", "token", "recorded", "line", "parts", "model_file"];
+const TRAITS = /** @type {const} */ (["sentence", "taken", "token", "recorded", "line", "parts", "model_file"]);
 const TOLD = 7; // words of an answer in the title
 const END = "<eos>";
 
@@ -285,7 +285,7 @@ function render({ model: widget, el }) {
           place.append(back);
           el.append(place);
           await open(place);
-          place.querySelector(".te-trans-load").click();
+          /** @type {HTMLElement} */ (place.querySelector(".te-trans-load")).click();
         }
         turn(true);
       },

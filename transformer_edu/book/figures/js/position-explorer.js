@@ -25,7 +25,7 @@ import {
   whole,
 } from "./core.js";
 
-const TRAITS = ["d_model", "base", "positions", "position", "offset", "pair"];
+const TRAITS = /** @type {const} */ (["d_model", "base", "positions", "position", "offset", "pair"]);
 const SIZES = [4, 8, 16, 32, 64];
 const LENGTHS = [32, 64, 128];
 const MOST_CLOCKS = 6;
@@ -133,12 +133,13 @@ function tableOf(onPick) {
     /** Put the frames at two places, which may lie between rows. */
     move(places) {
       places.forEach((at, i) => {
-        rows[i].forEach((one) => one.setAttribute("y", at - ROOM * size[0]));
+        rows[i].forEach((one) => one.setAttribute("y", String(at - ROOM * size[0])));
         marks[i].style.top = `${(100 * (at + 0.5)) / size[0]}%`;
       });
       numbers.forEach((tick, i) => {
         // the first row's own number stands among them
-        ticks.children[i].style.visibility = Math.abs(tick - places[0]) < LETTER * size[0] ? "hidden" : "";
+        /** @type {HTMLElement} */ (ticks.children[i]).style.visibility =
+          Math.abs(tick - places[0]) < LETTER * size[0] ? "hidden" : "";
       });
     },
   };
@@ -174,8 +175,8 @@ function clock() {
     turn(theta, from, to) {
       hands.forEach((hand, i) => {
         const angle = [from, to][i] * theta;
-        hand.setAttribute("x2", 0.86 * Math.sin(angle));
-        hand.setAttribute("y2", -0.86 * Math.cos(angle));
+        hand.setAttribute("x2", String(0.86 * Math.sin(angle)));
+        hand.setAttribute("y2", String(-0.86 * Math.cos(angle)));
       });
       const wide = ((to - from) * theta) % TURN;
       const point = (angle) => `${0.5 * Math.sin(angle)} ${-0.5 * Math.cos(angle)}`;
@@ -397,7 +398,7 @@ function render({ model, el }) {
       product,
       span("te-nowrap", `PE(${position}) · PE(${position + offset})`),
       " = ",
-      h("b", { dataset: { value: dot(...rows), name: "product" } }, format(dot(...rows))),
+      h("b", { dataset: { value: dot(rows[0], rows[1]), name: "product" } }, format(dot(rows[0], rows[1]))),
       ", whatever p is.",
     );
     if (folded.open) drawMore(thetas, rows);

@@ -24,7 +24,7 @@ import {
   wordSpan,
 } from "./core.js";
 
-const TRAITS = ["sentence", "silent", "place", "token", "recorded", "line", "pre", "model_file"];
+const TRAITS = /** @type {const} */ (["sentence", "silent", "place", "token", "recorded", "line", "pre", "model_file"]);
 const WRITTEN = 12; // words of the model's translation that are drawn
 const BEST = 5; // words that are told of each place
 const MANY = 3; // times as much as stood there
@@ -260,7 +260,7 @@ function render({ model: widget, el }) {
   /** On a phone: how many words stand beyond the right edge. */
   function lookBeyond() {
     const beyond = gridBox.scrollWidth - gridBox.clientWidth - gridBox.scrollLeft;
-    const hidden = Math.ceil((beyond - 8) / gridBox.querySelector(".te-cell").offsetWidth);
+    const hidden = Math.ceil((beyond - 8) / /** @type {HTMLElement} */ (gridBox.querySelector(".te-cell")).offsetWidth);
     gridBox.classList.toggle("te-stream-cut", hidden > 0);
     fill(more, hidden > 0 ? `${plural(hidden, "more word")} →` : "");
   }

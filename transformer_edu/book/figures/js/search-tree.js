@@ -21,7 +21,7 @@ import {
 } from "./core.js";
 import { BOS, EOS, LONGEST, modelTree, penalty, recordedTree, scoreOf, search } from "./parts/search.js";
 
-const TRAITS = ["recorded", "sentence", "beam", "alpha", "step", "line", "model_file"];
+const TRAITS = /** @type {const} */ (["recorded", "sentence", "beam", "alpha", "step", "line", "model_file"]);
 const NAMED = 2; // beginnings that a sentence names
 const ENDING = 3; // words of such a beginning, the last ones
 const COLUMNS = 13; // steps that are shown at once, with the start
@@ -166,8 +166,8 @@ function treePicture(label) {
       element.classList.toggle("te-srch-packed", lanes > 7);
       element.classList.toggle("te-srch-wide", lanes > 5);
       element.classList.toggle("te-srch-long", rows.length > 7);
-      element.style.setProperty("--lanes", lanes);
-      element.style.setProperty("--steps", Math.min(rows.length, COLUMNS));
+      element.style.setProperty("--lanes", String(lanes));
+      element.style.setProperty("--steps", String(Math.min(rows.length, COLUMNS)));
       const from = Math.max(0, step + 1 - COLUMNS); // the first row that is shown
       const columns = Math.min(rows.length, COLUMNS);
       const at = (i, j) => [(i - from + 0.5) / columns, places[i][j] / lanes];

@@ -22,7 +22,18 @@ import {
   wordSpan,
 } from "./core.js";
 
-const TRAITS = ["sentence", "taken", "search", "begun", "step", "recorded", "line", "parts", "languages", "model_file"];
+const TRAITS = /** @type {const} */ ([
+  "sentence",
+  "taken",
+  "search",
+  "begun",
+  "step",
+  "recorded",
+  "line",
+  "parts",
+  "languages",
+  "model_file",
+]);
 const BEYOND = 12; // tokens that an answer may have more than its source
 const BEST = 5;
 const BEAM = 5;
@@ -223,7 +234,7 @@ function render({ model: widget, el }) {
 
   function showProgress(share) {
     bar.setAttribute("aria-valuenow", String(Math.round(100 * share)));
-    bar.firstChild.style.width = `${100 * share}%`;
+    /** @type {HTMLElement} */ (bar.firstChild).style.width = `${100 * share}%`;
   }
 
   /** The answer that is asked for, if it is there; else let it be computed. Returns what is wrong with the sentence. */
@@ -303,7 +314,7 @@ function render({ model: widget, el }) {
   }
 
   function drawRead(step) {
-    [...readBox.children].forEach((chip, j) => {
+    [...readBox.children].forEach((/** @type {HTMLElement} */ chip, j) => {
       const weight = step.weights[j] ?? 0;
       if (chip.dataset.value === String(weight)) return;
       chip.style.setProperty("--weight", weight.toFixed(3));

@@ -20,7 +20,7 @@ import {
 } from "./core.js";
 
 const SIZES = [4, 16, 64, 256, 1024];
-const TRAITS = ["scores", "draws", "d_k", "temperature"];
+const TRAITS = /** @type {const} */ (["scores", "draws", "d_k", "temperature"]);
 const AXIS = 16; // the score bars reach from −16 to 16; what is longer is cut off with an arrow
 const LARGEST = 0.25; // of a derivative: w (1 − w) at w = ½
 const LONGEST = 0.5; // of the whole matrix: two keys with ½ each

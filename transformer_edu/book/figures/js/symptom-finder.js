@@ -17,7 +17,7 @@ import {
   svg,
 } from "./core.js";
 
-const TRAITS = ["shown", "symptom", "patient", "played", "named"];
+const TRAITS = /** @type {const} */ (["shown", "symptom", "patient", "played", "named"]);
 const TOP = 6; // nats at the upper edge of the chart
 const MOST = { suspects: 6, experiments: 5 };
 

@@ -17,7 +17,7 @@ import {
   sumOf,
 } from "./core.js";
 
-const TRAITS = ["sentences", "order", "limit", "size", "seed", "epoch", "draws"];
+const TRAITS = /** @type {const} */ (["sentences", "order", "limit", "size", "seed", "epoch", "draws"]);
 const ORDERS = ["as they come", "shuffled", "sorted by length", "similar lengths together"];
 const SIMILAR = ORDERS[3];
 const LARGEST = { sentences: 16, tokens: 8 }; // a batch: so many sentences; so many times the longest sentence
@@ -252,7 +252,9 @@ function render({ model, el }) {
   const shuffles = () => state.order === "shuffled" || state.order === SIMILAR;
 
   const bounds = (limit) =>
-    limit === "tokens" ? [1, LARGEST.tokens].map((times) => times * Math.max(...lengths)) : [1, LARGEST.sentences];
+    /** @type {[number, number]} */ (
+      limit === "tokens" ? [1, LARGEST.tokens].map((times) => times * Math.max(...lengths)) : [1, LARGEST.sentences]
+    );
 
   function changeLimit(limit) {
     sizes[state.limit] = state.size;
@@ -336,7 +338,7 @@ function render({ model, el }) {
       else drawBatches();
     }
     stage.style.setProperty("--cell", `${cellSize(plans)}px`);
-    stage.style.setProperty("--longest", Math.max(...lengths));
+    stage.style.setProperty("--longest", String(Math.max(...lengths)));
     [limits.set(state.limit), drawSize(bounds(state.limit)), cards.update(plans)];
     batches.set(chosen);
     figure.says(waste(here));

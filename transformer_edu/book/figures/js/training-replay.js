@@ -24,7 +24,7 @@ import {
   svg,
 } from "./core.js";
 
-const TRAITS = ["replay", "step", "run", "layer", "head"];
+const TRAITS = /** @type {const} */ (["replay", "step", "run", "layer", "head"]);
 const END = "<eos>";
 const ENDS = { [END]: "(end)", "<unk>": "(unknown)" };
 const SCALE = 255; // the byte that stands for a weight of 1

@@ -4,7 +4,7 @@
  * @param {(cell: HTMLElement, row: number, column: number) => void} visit
  */
 export function eachCell(grid, visit) {
-  grid.element
-    .querySelectorAll("[data-row]")
-    .forEach((cell) => visit(cell, Number(cell.dataset.row), Number(cell.dataset.column)));
+  /** @type {NodeListOf<HTMLElement>} */ (grid.element.querySelectorAll("[data-row]")).forEach((cell) =>
+    visit(cell, Number(cell.dataset.row), Number(cell.dataset.column)),
+  );
 }

@@ -1,7 +1,7 @@
 /** @typedef {[number, number, number]} RGB  each 0 … 255 */
 
 /** @param {string} hex @returns {RGB} */
-const fromHex = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+const fromHex = (hex) => /** @type {RGB} */ ([1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
 const CIVIDIS = [
   "#00224e",
   "#083370",
@@ -22,7 +22,7 @@ function along(stops, t) {
   const place = Math.min(1, Math.max(0, t)) * (stops.length - 1);
   const left = Math.min(Math.floor(place), stops.length - 2);
   const [from, to] = [stops[left], stops[left + 1]];
-  return from.map((channel, i) => Math.round(channel + (to[i] - channel) * (place - left)));
+  return /** @type {RGB} */ (from.map((channel, i) => Math.round(channel + (to[i] - channel) * (place - left))));
 }
 
 /** For magnitudes: dark blue at 0, yellow at 1, readable without colour vision. @param {number} t @returns {RGB} */

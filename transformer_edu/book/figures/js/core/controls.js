@@ -1,5 +1,7 @@
 import { div, h, KEYS, span } from "./dom.js";
 
+/** @import { Props } from "./dom.js" */
+
 let serial = 0;
 /** A document-wide unique id, for labels. */
 export function uniqueId() {
@@ -9,8 +11,8 @@ export function uniqueId() {
 
 /**
  * A slider with its label and its value beside it.
- * @param {{label: string, min: number, max: number, step?: number, value: number, format?: (v: number) => string,
- *          onInput: (v: number) => void}} options
+ * @param {{label: Node | string, min: number, max: number, step?: number, value: number,
+ *          format?: (v: number) => string, onInput: (v: number) => void}} options
  */
 export function slider({ label, min, max, step = 1, value, format: show = String, onInput }) {
   const id = uniqueId();
@@ -30,7 +32,7 @@ export function slider({ label, min, max, step = 1, value, format: show = String
 }
 
 /** Which entry the arrow, Home and End keys lead to; null for other keys. */
-function nextIndex(/** @type {string} */ key, /** @type {number} */ index, /** @type {number} */ count) {
+export function nextIndex(/** @type {string} */ key, /** @type {number} */ index, /** @type {number} */ count) {
   if (key === "ArrowRight" || key === "ArrowDown") return (index + 1) % count;
   if (key === "ArrowLeft" || key === "ArrowUp") return (index + count - 1) % count;
   if (key === "Home") return 0;

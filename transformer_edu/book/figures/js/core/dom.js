@@ -1,9 +1,10 @@
 /**
  * @typedef {Record<string, any>} Props  attributes; plus class, style (object), dataset (object), on (object of
  *   listeners)
+ * @typedef {Node | string | number | null} Child  null: none
  */
 
-/** @param {Element} node @param {Props} props */
+/** @template {HTMLElement | SVGElement} E @param {E} node @param {Props} props */
 function apply(node, props) {
   for (const [name, value] of Object.entries(props)) {
     if (name === "class") node.setAttribute("class", value);
@@ -21,12 +22,16 @@ function apply(node, props) {
 /** What is shown of a word: 28 characters, for a longer one would make the figure wider than a phone. */
 const LONG_WORD = /(\S{27})\S{2,}/gu;
 
+/** @param {string} text */
+export const cut = (text) => text.replace(LONG_WORD, "$1…");
+
 /** A child for an element. @param {Node | string | number} child */
-const asChild = (child) => (child instanceof Node ? child : String(child).replace(LONG_WORD, "$1…"));
+const asChild = (child) => (child instanceof Node ? child : cut(String(child)));
 
 /**
  * An HTML element. Children that are not nodes become text, so a token can never turn into markup.
- * @param {string} tag @param {Props}[props] @param {...(Node | string | number | null)} children
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag @param {Props}[props] @param {...Child} children
  */
 export function h(tag, props = {}, ...children) {
   const node = apply(document.createElement(tag), props);
@@ -36,9 +41,8 @@ export function h(tag, props = {}, ...children) {
 
 /**
  * An SVG element, as `h`.
- * @param {string} tag
- * @param {Props}[props]
- * @param {...(Node | string | number | null)} children
+ * @template {keyof SVGElementTagNameMap} T
+ * @param {T} tag @param {Props}[props] @param {...Child} children
  */
 export function svg(tag, props = {}, ...children) {
   const node = apply(document.createElementNS("http://www.w3.org/2000/svg", tag), props);
@@ -46,9 +50,10 @@ export function svg(tag, props = {}, ...children) {
   return node;
 }
 
+/** @template {keyof HTMLElementTagNameMap} T @param {T} tag */
 const withClass =
   (tag) =>
-  (name = "", ...children) =>
+  (name = "", /** @type {Child[]} */ ...children) =>
     h(tag, name ? { class: name } : {}, ...children);
 
 /** `div("te-note", "text")`: an element that needs nothing but a class; "" for none. */
@@ -56,7 +61,7 @@ export const div = withClass("div");
 export const span = withClass("span");
 export const paragraph = withClass("p");
 
-/** @param {...(Node | string | number | null)} children */
+/** @param {...Child} children */
 export const bold = (...children) => h("b", {}, ...children);
 
 /** A drawing of what is also said in words: a screen reader passes over it. @param {string} kind class */
@@ -93,11 +98,11 @@ export const reducedMotion = () => calm.matches;
 
 /** The element inside `node` that has the focus, or null. @param {Element} node @returns {HTMLElement | null} */
 export function focusedIn(node) {
-  const active = node.getRootNode().activeElement;
-  return active && node.contains(active) ? active : null;
+  const { activeElement: active } = /** @type {Document} */ (node.getRootNode());
+  return active && node.contains(active) ? /** @type {HTMLElement} */ (active) : null;
 }
 
-/** Replace all children of `node`. @param {Element} node @param {...(Node | string | number | null)} children */
+/** Replace all children of `node`. @template {Element} E @param {E} node @param {...Child} children */
 export function fill(node, ...children) {
   node.replaceChildren(...children.filter((child) => child != null).map(asChild));
   return node;

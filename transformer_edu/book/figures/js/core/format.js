@@ -1,3 +1,5 @@
+/** @import { Matrix } from "./math.js" */
+
 /** The true minus sign, U+2212: as wide as a plus sign, and read aloud as "minus". */
 export const MINUS = "\u2212";
 
@@ -59,3 +61,11 @@ export function parseNumber(text) {
     .replace(",", ".");
   return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(plain) && Number.isFinite(Number(plain)) ? Number(plain) : null;
 }
+
+const MARKERS = { "<bos>": "start", "<eos>": "end" };
+
+/** A token as it is shown: the markers of begin and end by their names. @param {string} word */
+export const readable = (word) => MARKERS[word] ?? word;
+
+/** The class of such a marker, with a space before it. @param {string} word */
+export const special = (word) => (word in MARKERS ? " te-special" : "");

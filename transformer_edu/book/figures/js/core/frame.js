@@ -29,6 +29,7 @@ export function frame(el, { name, label, says, invite, rest }) {
   root.append(title, paragraph("te-invite", bold("Try: "), ...invite), stage, controls);
   return {
     root,
+    title,
     stage,
     controls,
     /** Another finding, for another state. @param {...(Node | string | number)} words */

@@ -3,6 +3,9 @@ import { focusedIn, h, KEYS, span } from "./dom.js";
 import { decimalsFor, format, parseNumber, short } from "./format.js";
 import { clamp } from "./math.js";
 
+/** @import { RGB } from "./colour.js" */
+/** @import { Matrix } from "./math.js" */
+
 /**
  * A matrix that can be read and walked through cell by cell: one Tab stop, then arrow keys, Home, End.
  * Every cell carries its full value in `data-value` and says "row cat, column black: 8".
@@ -14,6 +17,9 @@ import { clamp } from "./math.js";
  * @property {boolean}[editable]  cells are number fields
  * @property {(row: number, column: number) => void}[onSelect]   a cell was clicked or reached by key
  * @property {(row: number, column: number, value: number) => void}[onEdit]
+ *
+ * @typedef {{decimals?: number, colour?: (value: number) => RGB, quiet?: number}} Look  `quiet`: a number nearer to
+ *   zero is not printed; it is still spoken
  */
 
 /** @param {GridOptions} options */
@@ -86,11 +92,7 @@ export function matrixGrid(options) {
 
   return {
     element,
-    /**
-     * @param {Matrix} values
-     * @param {{decimals?: number, colour?: (value: number) => RGB, quiet?: number}}[look] `quiet`: a number nearer to
-     *   zero is not printed; it is still spoken
-     */
+    /** @param {Matrix} values @param {Look}[look] */
     update(values, look = {}) {
       const decimals = look.decimals ?? decimalsFor(values);
       const others = cells.flatMap((line, r) => line.filter((cell, c) => cell.show(values[r][c], decimals, look)));
@@ -113,14 +115,14 @@ export function matrixGrid(options) {
       lines.forEach((line) =>
         [...line.querySelectorAll(".te-header")].forEach((header) => header.classList.remove("te-marked")),
       );
-      if (showRows && row !== null) lines[row + (showColumns ? 1 : 0)].firstChild.classList.add("te-marked");
+      if (showRows && row !== null) lines[row + (showColumns ? 1 : 0)].firstElementChild.classList.add("te-marked");
       if (showColumns && column !== null) lines[0].children[column + (showRows ? 1 : 0)].classList.add("te-marked");
     },
   };
 }
 
 /** @returns {[number, number] | null} */
-function neighbour(key, r, c, rowCount, columnCount) {
+export function neighbour(key, r, c, rowCount, columnCount) {
   const moves = {
     ArrowUp: [r - 1, c],
     ArrowDown: [r + 1, c],
@@ -136,10 +138,12 @@ function neighbour(key, r, c, rowCount, columnCount) {
 /**
  * One cell: its element, the node that takes focus, `show(value, decimals, look)`, which says whether it prints another
  * number than before, and `mark(on)` for that.
+ * @param {GridOptions} options @param {number} r @param {number} c @param {(key: string) => boolean} step
  */
 function gridCell(options, r, c, step) {
   const place = `row ${options.rows[r]}, column ${options.columns[c]}`;
   const element = h("div", { role: "gridcell", class: "te-cell", dataset: { row: r, column: c } });
+  /** @type {any} */
   const target = options.editable ? numberField(options, r, c, step) : element;
   if (options.editable) element.append(target);
   else {
@@ -151,7 +155,7 @@ function gridCell(options, r, c, step) {
   target.tabIndex = -1;
   let [painted, shown, was] = ["", null, ""];
 
-  function show(value, decimals, { colour, quiet = 0 }) {
+  function show(value, decimals, /** @type {Look} */ { colour, quiet = 0 }) {
     const text = format(value, decimals);
     element.dataset.value = String(value);
     target.setAttribute("aria-label", `${place}: ${value === -Infinity ? "minus infinity, blocked" : text}`);
@@ -183,7 +187,10 @@ function gridCell(options, r, c, step) {
   return { element, target, show, mark };
 }
 
-/** A cell to type in. Up and Down always leave it; Left and Right leave it at the end of its text. */
+/**
+ * A cell to type in. Up and Down always leave it; Left and Right leave it at the end of its text.
+ * @param {GridOptions} options @param {number} r @param {number} c @param {(key: string) => boolean} step
+ */
 function numberField(options, r, c, step) {
   const input = h("input", { type: "text", inputmode: "decimal", autocomplete: "off", class: "te-field", ...KEYS });
   const atEdge = (key) =>

@@ -1,7 +1,7 @@
 import { choice } from "./controls.js";
 import { div, fill, h, span, svg } from "./dom.js";
-import { format } from "./format.js";
-import { readable, wordSpan } from "./words.js";
+import { format, readable } from "./format.js";
+import { wordSpan } from "./words.js";
 
 /** Shares of a row's width for words: a long one gets more than a short one. */
 const widthsOf = (words) => words.map((word) => Math.max(2, [...readable(word)].length) + 1.5);
@@ -85,7 +85,7 @@ export function linkedWords({ queries, keys, above, below }, { chosen: first, on
       shares.forEach((share, j) => {
         const weight = weights[marked][j];
         share.textContent = weight >= VISIBLE ? format(weight) : "\u00a0";
-        share.parentNode.classList.toggle("te-link-seen", weight >= 0.2);
+        share.parentElement.classList.toggle("te-link-seen", weight >= 0.2);
       });
       paths.forEach((row, i) =>
         row.forEach((one, j) => {

@@ -1,4 +1,4 @@
-/** @typedef {import("./frame.js").Words} Words */
+/** @import { Words } from "./frame.js" */
 
 /**
  * The model of a figure, which comes when a reader first touches the figure. How far it is stands on the figure's root,

@@ -27,7 +27,10 @@ export function matmul(a, b) {
   return a.map((row) => columns.map((column) => dot(row, column)));
 }
 
-/** @param {Matrix} a @param {(value: number, row: number, column: number) => number} f @returns {Matrix} */
+/**
+ * @template T
+ * @param {Matrix} a @param {(value: number, row: number, column: number) => T} f
+ */
 export function mapMatrix(a, f) {
   return a.map((row, i) => row.map((value, j) => f(value, i, j)));
 }

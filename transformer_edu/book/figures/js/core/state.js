@@ -4,8 +4,9 @@
  *
  * const state = store(model, ["tokens", "step"], draw);   state.step;   state.set({ step: 3 });   return state.dispose;
  *
+ * @template {string} N
  * @param {{get: Function, set: Function, on: Function, off?: Function, save_changes?: Function}} model
- * @param {string[]} names @param {() => void} onChange
+ * @param {readonly N[]} names @param {() => void} onChange
  */
 export function store(model, names, onChange) {
   let own = false;
@@ -36,11 +37,16 @@ export function store(model, names, onChange) {
     Object.defineProperty(state, name, { get: () => model.get(name), enumerable: true });
     model.on(`change:${name}`, fromOutside);
   }
-  return state;
+  return /** @type {typeof state & Record<N, any>} */ (state);
 }
 
-/** Copies of some values as they are now, to go back to. @param {Record<string, any>} state @param {string[]} names */
-export const snapshot = (state, names) => structuredClone(Object.fromEntries(names.map((name) => [name, state[name]])));
+/**
+ * Copies of some values as they are now, to go back to.
+ * @template {string} N
+ * @param {Record<N, any>} state @param {readonly N[]} names @returns {Record<N, any>}
+ */
+export const snapshot = (state, names) =>
+  structuredClone(/** @type {any} */ (Object.fromEntries(names.map((name) => [name, state[name]]))));
 
 /** Some hosts lack these methods, or throw when the kernel is gone; the figure goes on without it. */
 function quietly(/** @type {() => void} */ action) {

@@ -1,12 +1,5 @@
 import { h, span } from "./dom.js";
-
-const MARKERS = { "<bos>": "start", "<eos>": "end" };
-
-/** A token as it is shown: the markers of begin and end by their names. @param {string} word */
-export const readable = (word) => MARKERS[word] ?? word;
-
-/** The class of such a marker, with a space before it. @param {string} word */
-export const special = (word) => (word in MARKERS ? " te-special" : "");
+import { readable, special } from "./format.js";
 
 /** A token within a sentence, exactly as it is. @param {string} text */
 export const asToken = (text) => h("b", { class: "te-token" }, text);

@@ -95,8 +95,8 @@ function labelPlaces(points, names, chosen, ways) {
   for (const i of order) {
     const [x, y] = points[i];
     const width = 7.6 * names[i].length + 3;
-    const boxAt = ([left, top]) => [left, top - LINE / 2, left + width, top + LINE / 2];
-    const free = ([left, top, right, bottom]) =>
+    const boxAt = (/** @type {number[]} */ [left, top]) => [left, top - LINE / 2, left + width, top + LINE / 2];
+    const free = (/** @type {number[]} */ [left, top, right, bottom]) =>
       left > 1 &&
       right < WIDE &&
       top > 1 &&

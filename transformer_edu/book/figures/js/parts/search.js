@@ -81,7 +81,7 @@ function continued(tree, from) {
 }
 
 /** At the limit, or when nothing in the beam could become better than the `beam` sentences that are finished. */
-function isDone([first], best, longest, beam, alpha) {
+function isDone(/** @type {any[]} */ [first], best, longest, beam, alpha) {
   const hope = first.logProb / penalty(longest - 1, alpha);
   return first.path.length + 1 >= longest || (best.length === beam && scoreOf(best.at(-1), alpha) >= hope);
 }
