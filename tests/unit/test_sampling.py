@@ -52,6 +52,12 @@ def test_top_k_keeps_k():
     assert torch.allclose(sampling_probabilities(LOGITS, top_k=99), PLAIN)
 
 
+def test_a_top_p_of_one_leaves_all_of_many_tokens_in():
+    logits = 3 * torch.randn(5_000, generator=torch.Generator().manual_seed(0))
+    assert (sampling_probabilities(logits, top_p=1.0) > 0).all()
+    assert (sampling_probabilities(logits, top_p=1 - 1e-6) > 0).sum() < 5_000
+
+
 @pytest.mark.parametrize(("top_p", "kept"), [(0.5, 1), (0.65, 2), (0.9, 3), (0.99, 4), (1.0, 4)])
 def test_top_p_keeps_the_fewest_that_reach_p_of_what_top_k_leaves(top_p, kept):
     alone = sampling_probabilities(LOGITS.flip(0), top_k=3, top_p=0.65)  # of what top_k leaves, the first has 0.664

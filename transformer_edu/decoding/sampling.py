@@ -70,6 +70,8 @@ def _nucleus(probabilities: Tensor, top_p: float) -> Tensor:
     check_number("top_p", top_p)
     if top_p > 1:
         raise ValueError(f"top_p must be in (0, 1], got {top_p}")
+    if top_p == 1:  # sums of thousands of small numbers reach it too early: all are left in
+        return probabilities
     probabilities = probabilities / probabilities.sum(dim=-1, keepdim=True)
     ordered, places = probabilities.sort(dim=-1, descending=True)
     before = ordered.cumsum(dim=-1) - ordered  # what the tokens before this one reach without it
