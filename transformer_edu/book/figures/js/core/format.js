@@ -69,3 +69,15 @@ export const readable = (word) => MARKERS[word] ?? word;
 
 /** The class of such a marker, with a space before it. @param {string} word */
 export const special = (word) => (word in MARKERS ? " te-special" : "");
+
+/**
+ * A piece of a sentence: text; a token, as it is shown or exactly as it is; a number with its whole value; in bold.
+ * @typedef {string | {token?: string, exact?: string, bold?: string, number?: number, text?: string}} Piece
+ */
+
+/** @param {Piece} piece */
+const textOf = (piece) =>
+  typeof piece === "string" ? piece : (piece.text ?? piece.bold ?? piece.exact ?? readable(piece.token));
+
+/** A sentence without its marks. @param {Piece[]} pieces */
+export const plain = (pieces) => pieces.map(textOf).join("");

@@ -1,0 +1,15 @@
+// What torch computed, for tests of what a page computes: tests/unit/test_javascript.py writes it.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+
+export const torch = JSON.parse(readFileSync(process.env.TORCH_NUMBERS, "utf8"));
+
+/** Numbers of any shape that agree to 1e-4. */
+export function close(found, expected, path = "") {
+  if (typeof expected === "number") {
+    assert.ok(Math.abs(found - expected) <= 1e-4, `${path}: ${found} is not ${expected}`);
+    return;
+  }
+  assert.equal(found.length, expected.length, `${path}: length`);
+  expected.forEach((one, i) => close(found[i], one, `${path}[${i}]`));
+}
