@@ -4,7 +4,7 @@
 //
 // writes FOLDER/NAME.js for each figure, a module without imports, and FOLDER/engine.js, statements that make `engine`.
 // tools/javascript.py calls it when a source has changed.
-import { readdirSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { build } from "esbuild";
 
@@ -42,14 +42,26 @@ const engineAsText = (text, names) => ({
   },
 });
 
+/** The licences of the libraries that are in a bundle: they ask to go with every copy. */
+function notices({ inputs }) {
+  const named = Object.keys(inputs).flatMap((path) => path.match(/node_modules\/((?:@[\w-]+\/)?[\w.-]+)\//)?.[1] ?? []);
+  return [...new Set(named)].map((name) => {
+    const home = join(ROOT, "node_modules", name);
+    const { version } = JSON.parse(readFileSync(join(home, "package.json"), "utf8"));
+    return `/*! ${name} ${version}\n\n${readFileSync(join(home, "LICENSE"), "utf8")}*/\n`;
+  });
+}
+
 const [folder] = process.argv.slice(2);
 const text = await engineText();
 const plugins = [engineAsText(text, Object.keys(await import(ENGINE)))];
 const figures = readdirSync(FIGURES).filter((file) => /^[\w-]+\.jsx?$/.test(file) && !SHARED.includes(file));
 await Promise.all(
   figures.map(async (file) => {
-    const { outputFiles } = await build({ ...OPTIONS, entryPoints: [join(FIGURES, file)], plugins });
-    writeFileSync(join(folder, `${basename(file, file.endsWith("x") ? ".jsx" : ".js")}.js`), outputFiles[0].text);
+    const figure = { ...OPTIONS, entryPoints: [join(FIGURES, file)], plugins, metafile: true };
+    const { outputFiles, metafile } = await build(figure);
+    const name = basename(file, file.endsWith("x") ? ".jsx" : ".js");
+    writeFileSync(join(folder, `${name}.js`), notices(metafile).join("") + outputFiles[0].text);
   }),
 );
 writeFileSync(join(folder, "engine.js"), `${text}\nconst engine=startEngine();\n`);

@@ -205,3 +205,21 @@ export function Kept({ make, update }) {
   useLayoutEffect(() => update(control));
   return <div ref={box} class={control.element.className} />;
 }
+
+/**
+ * A drop-down list.
+ * @param {{label: string, value: string, options: {value: string, label: string}[], onChange: (value: string) => void}}
+ *   props
+ */
+export const Select = ({ label, value, options, onChange }) => (
+  <label class="te-select">
+    <span>{label}</span>
+    <select aria-label={label} {...KEYS} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+      {options.map((option) => (
+        <option key={option.value} value={option.value}>
+          {option.label}
+        </option>
+      ))}
+    </select>
+  </label>
+);
