@@ -150,6 +150,50 @@ def test_bars_that_a_slider_puts_out_or_in_stay_marked(page):
     assert {"+", "−"}.isdisjoint(marks.all_inner_texts())
 
 
+def drag(page, name, right=0.0, down=0.0):
+    """Drag a handle by so many widths of the longest bar's column, or rows."""
+    box, row = page.locator(f"[data-handle={name}]").bounding_box(), page.locator(BARS).first.bounding_box()
+    track = page.locator(".te-next-along").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + right * track["width"], y + down * row["height"], steps=4)
+    page.mouse.up()
+
+
+def slid(page, label):
+    return page.get_by_role("slider", name=label).get_attribute("aria-valuetext")
+
+
+def test_what_the_sliders_set_is_dragged_on_the_bars(open_html, stories):
+    watched = open_html(NextWord().html())
+    page, (model, tokenizer) = watched.page, stories
+    start = [BOS_ID, *tokenizer.encode(BEGINNING)]
+    chances = numbers(page.locator(BARS), "chance")
+    drag(page, "k", down=-9)
+    assert slid(page, "Top-k") == "3"
+    assert_bars(page, model, start, Settings(top_k=3))
+    drag(page, "k", down=9)
+    assert slid(page, "Top-k") == "off"
+    drag(page, "p", down=-3)
+    assert chances[0] - 0.01 < float(slid(page, "Top-p")) <= chances[0]
+    assert page.locator(f"{BARS}:not(.te-next-left-out)").count() == 1
+    drag(page, "p", down=11)
+    assert slid(page, "Top-p") == "off"
+    drag(page, "m", right=0.1)
+    assert float(slid(page, "Min-p")) == pytest.approx(0.1 / float(chances[0]), abs=0.011)
+    drag(page, "m", right=-0.5)
+    assert slid(page, "Min-p") == "off"
+    drag(page, "T", right=-0.3)
+    expect(page.locator("[data-engine=ready]")).to_be_attached()
+    rests(page)
+    warmer = float(slid(page, "Temperature"))
+    assert warmer > 1
+    assert_bars(page, model, start, Settings(temperature=warmer, top_p=1.0))
+    assert float(numbers(page.locator(BARS), "chance")[0]) == pytest.approx(float(chances[0]) - 0.3, abs=0.06)
+    watched.assert_clean()
+
+
 def test_a_story_that_has_ended_is_gone_on_from_its_last_place(open_html):
     torch.manual_seed(0)
     own = Tokenizer.train(["a b c", "x y"] * 2, vocab_size=262)

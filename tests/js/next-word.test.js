@@ -87,3 +87,20 @@ test("sliders write what is off as off", () => {
   assert.deepEqual([derived.fromSlider("top_k", 41), derived.fromSlider("top_k", 5)], [null, 5]);
   assert.equal(derived.sliderValue({ top_k: null }, "top_k"), 41);
 });
+
+test("a handle that stays where it is sets what is set, and another place sets what stands there", () => {
+  const { bars, handles } = shown({});
+  const chances = bars.map(({ chance }) => chance);
+  assert.equal(handles.T.to(chances[0]), recorded.settings.temperature);
+  assert.ok(handles.T.to(0.99) < recorded.settings.temperature && handles.T.to(0.1) > recorded.settings.temperature);
+  assert.deepEqual([handles.k.to(-2), handles.k.to(5), handles.k.to(12)], [1, 5, null]);
+  assert.deepEqual([handles.m.to(-1), handles.m.to(chances[0] / 4), handles.m.to(1)], [0, 0.25, 0.5]);
+  for (const row of [1, 2, 3, 8]) {
+    const topP = handles.p.to(row);
+    const settings = { ...derived.filtersOf(recorded.settings), topP };
+    const { count } = derived.leftIn(stored.places[0], settings, stored);
+    assert.equal(count, row, `p = ${topP}`);
+    assert.equal(shown({ top_p: topP }).handles.p.row, row);
+  }
+  assert.equal(handles.p.to(12), 1);
+});

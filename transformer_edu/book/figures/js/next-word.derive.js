@@ -1,6 +1,7 @@
 // What the figure shows of a state: the text, the bars of the next token, what is said of them. Nothing here draws.
 import * as engine from "../../engine/js/engine.js";
 import { format, plural, readable, whole } from "./core/format.js";
+import { clamp } from "./core/math.js";
 
 export const OPTIONS = ["beginning", "written", "place", "temperature", "top_k", "top_p", "min_p", "seed"];
 export const SHOWN = 12; // tokens that have a bar of their own
@@ -16,7 +17,7 @@ const off = (when, show) => (value) => (when(value) ? "off" : show(value));
 export const SLIDERS = [
   { name: "temperature", label: "Temperature", min: 0.1, max: 2, step: 0.1, show: (value) => format(value, 1) },
   { name: "top_k", label: "Top-k", min: 1, max: OFF, step: 1, show: off((k) => k >= OFF, String) },
-  { name: "top_p", label: "Top-p", min: 0.05, max: 1, step: 0.05, show: off((p) => p >= 1, format) },
+  { name: "top_p", label: "Top-p", min: 0.05, max: 1, step: 0.01, show: off((p) => p >= 1, format) },
   { name: "min_p", label: "Min-p", min: 0, max: 0.5, step: 0.01, show: off((p) => p <= 0, format) },
 ];
 /** Where a slider stands, and what it sets. */
@@ -113,7 +114,7 @@ export function derive(now) {
 }
 
 /** A bar for each of the most probable tokens, and one for all others. */
-function barsOf({ deed, at }, { ids, chances, count, mass }, taken, names) {
+function barsOf({ deed, at, settings, vocab }, { ids, chances, count, mass }, taken, names) {
   const bars = Array.from(ids.slice(0, SHOWN), (id, i) => {
     const kept = i < count;
     const flip = deed.before && deed.at === at && deed.before.has(id) !== kept ? (kept ? "in" : "out") : "";
@@ -127,7 +128,45 @@ function barsOf({ deed, at }, { ids, chances, count, mass }, taken, names) {
     count: Math.max(0, count - bars.length),
     taken: taken !== undefined && !bars.some((one) => one.taken),
   };
-  return { bars, others: { ...others, share: others.kept / mass } };
+  return { bars, others: { ...others, share: others.kept / mass }, handles: handlesOf(bars, settings, vocab) };
+}
+
+/**
+ * Where the settings stand on the bars: k and p below a row, min-p and the temperature at a probability. And what each
+ * becomes where its handle is put elsewhere.
+ */
+function handlesOf(bars, { temperature, topK, topP, minP }, vocab) {
+  const chances = bars.map(({ chance }) => chance);
+  const largest = chances[0];
+  const upTo = (row) => chances.slice(0, row).reduce((sum, one) => sum + one, 0);
+  const reached = topP < 1 ? chances.findIndex((_, i) => upTo(i + 1) >= topP) + 1 : 0; // 0: below all bars
+  const twoPlaces = (value) => Math.floor(100 * value) / 100;
+  return {
+    k: { row: Math.min(topK ?? OFF, bars.length), to: (row) => (row >= bars.length ? null : Math.max(1, row)) },
+    p: {
+      row: reached || bars.length,
+      to: (row) => {
+        if (row >= bars.length) return 1;
+        const [least, most] = [upTo(row - 1), upTo(Math.max(1, row))];
+        return clamp(twoPlaces(most) > least ? twoPlaces(most) : most, SLIDERS[2].min, 1);
+      },
+    },
+    m: { share: minP * largest, to: (share) => clamp(Math.round((100 * share) / largest) / 100, 0, SLIDERS[3].max) },
+    T: { share: largest, to: (share) => temperatureFor(share, chances, temperature, vocab) },
+  };
+}
+
+/** The temperature, in steps of the slider, at which the likeliest token has about this probability. */
+function temperatureFor(share, chances, temperature, vocab) {
+  const rest = Math.max(1e-9, 1 - chances.reduce((sum, one) => sum + one, 0)) / Math.max(1, vocab - chances.length);
+  const off = (t) => {
+    const [first, ...others] = chances.map((one) => one ** (temperature / t));
+    const all =
+      first + others.reduce((sum, one) => sum + one, 0) + (vocab - chances.length) * rest ** (temperature / t);
+    return Math.abs(first / all - share);
+  };
+  const steps = Array.from({ length: 20 }, (_, i) => (i + 1) / 10);
+  return steps.reduce((best, t) => (off(t) < off(best) ? t : best));
 }
 
 const percent = (share) => (share < 0.01 ? "below 1 %" : `${Math.round(100 * share)} %`);

@@ -1,4 +1,4 @@
-import { useLayoutEffect } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import * as engine from "../../engine/js/engine.js";
 import { Button, figure, Slider, useAppearing, useRoving } from "./core/view.jsx";
 import { afterFrame, cut, format, KEYS, modelOf, plain, plural, readable, special } from "./core.js";
@@ -125,11 +125,55 @@ const Others = ({ others: { share, chance, kept, count, taken } }) => (
   </div>
 );
 
+/** A handle on the bars, to be dragged: along the rows, or along the probabilities. By keyboard the sliders do the same. */
+function Handle({ name, place, along, onMove }) {
+  const [isHeld, hold] = useState(false);
+  function move(event) {
+    if (!isHeld) return;
+    const box = event.currentTarget.parentElement.getBoundingClientRect();
+    onMove(along === "rows" ? (event.clientY - box.top) / box.height : (event.clientX - box.left) / box.width);
+  }
+  const at = `${(100 * place).toFixed(2)}%`;
+  return (
+    <span
+      class={`te-next-handle te-next-${along}${isHeld ? " te-next-held" : ""}`}
+      data-handle={name}
+      style={along === "rows" ? { top: at } : { left: at }}
+      onPointerDown={(event) => {
+        event.preventDefault();
+        event.currentTarget.setPointerCapture(event.pointerId);
+        hold(true);
+      }}
+      onPointerMove={move}
+      onPointerUp={() => hold(false)}
+      onPointerCancel={() => hold(false)}>
+      {name}
+    </span>
+  );
+}
+
+/** The four numbers on the bars themselves. */
+const Handles = ({ handles: { k, p, m, T }, rows, onSet }) => (
+  <div class="te-next-row te-next-handles" aria-hidden="true">
+    <span class="te-next-along">
+      <Handle name="T" along="chances" place={T.share} onMove={(share) => onSet("temperature", T.to(share))} />
+      <Handle name="m" along="chances" place={m.share} onMove={(share) => onSet("min_p", m.to(share))} />
+    </span>
+    <span class="te-next-rail">
+      <Handle name="k" along="rows" place={k.row / rows} onMove={(y) => onSet("top_k", k.to(Math.round(rows * y)))} />
+    </span>
+    <span class="te-next-rail">
+      <Handle name="p" along="rows" place={p.row / rows} onMove={(y) => onSet("top_p", p.to(Math.round(rows * y)))} />
+    </span>
+  </div>
+);
+
 /** The bars of the next token, and that of all others; stale ones are those of the place before. */
-function Bars({ shown: { bars, others }, isStale, onTake }) {
+function Bars({ shown: { bars, others, handles }, isStale, onTake, onSet }) {
   const group = useRoving("button:not([hidden])");
   return (
     <div class={`te-next-bars${isStale ? " te-next-stale" : ""}`}>
+      <Handles handles={handles} rows={bars.length} onSet={onSet} />
       <div role="toolbar" aria-orientation="vertical" aria-label="Likeliest next tokens" ref={group}>
         {Array.from({ length: SHOWN }, (_, i) => (
           <Bar key={i} one={bars[i]} onTake={() => onTake(i)} />
@@ -239,24 +283,27 @@ function actionsOf(state, stored, known, own) {
     Object.assign(own, { waiting: count, trouble: "", deed: { what: "wrote", from: state.place } });
     goOn();
   }
+  /** A slider or a handle moves: the bars that go out and come in are marked until something else is done. */
+  function set(name, value) {
+    const { at, bars } = own.view;
+    const isSame = own.deed.name === name && own.deed.at === at;
+    const before = isSame ? own.deed.before : new Set(bars.filter((bar) => bar.kept).map(({ id }) => id));
+    change({ [name]: value }, "set", { name, at, before });
+  }
   return {
     change,
     nextAt,
     goOn,
     write,
+    set,
     /** The whole text once more, with another seed. */
     again() {
       const count = state.written.length || MANY;
       change({ seed: (state.seed + 1) % SEEDS, written: [], place: 0 }, "typed");
       write(count);
     },
-    /** A slider moves: the bars that go out and come in are marked until something else is done. */
-    set(name, value) {
-      const { at, bars } = own.view;
-      const isSame = own.deed.name === name && own.deed.at === at;
-      const before = isSame ? own.deed.before : new Set(bars.filter((bar) => bar.kept).map(({ id }) => id));
-      change({ [name]: derived.fromSlider(name, value) }, "set", { name, at, before });
-    },
+    /** A handle on the bars moves: only where it sets another value. */
+    move: (name, value) => state[name] !== value && set(name, value),
     /** The token of a bar, in the place of the one that luck drew. */
     take(i) {
       const { at, bars } = own.view;
@@ -301,7 +348,7 @@ function asking(widget, root, { state, stored, known, own, draw, goOn }) {
 }
 
 /** All that is seen, from what was derived. */
-const Stage = ({ state, seen, opened, isLater, model, actions: { change, write, again, set, take } }) => (
+const Stage = ({ state, seen, opened, isLater, model, actions: { change, write, again, set, move, take } }) => (
   <>
     <Beginning
       value={state.beginning}
@@ -318,7 +365,7 @@ const Stage = ({ state, seen, opened, isLater, model, actions: { change, write, 
               key={name}
               {...slider}
               value={derived.sliderValue(state, name)}
-              onInput={(value) => set(name, value)}
+              onInput={(value) => set(name, derived.fromSlider(name, value))}
             />
           ))}
         </div>
@@ -331,7 +378,7 @@ const Stage = ({ state, seen, opened, isLater, model, actions: { change, write, 
         </div>
         <Model {...model} />
       </div>
-      <Bars shown={seen.shown} isStale={!seen.left} onTake={take} />
+      <Bars shown={seen.shown} isStale={!seen.left} onTake={take} onSet={move} />
     </div>
   </>
 );
@@ -391,7 +438,8 @@ function start(state, { root, widget, draw }) {
     details: [
       "How a token is drawn",
       "Bars: softmax of the scores divided by the temperature. Then top-k, top-p and min-p leave tokens out (hatched, " +
-        "struck through); the numbers are what is drawn from, and add up to 1. Luck hangs on the seed and the place: the " +
+        "struck through); the numbers are what is drawn from, and add up to 1. What the sliders set can be dragged on the " +
+        "bars: T at the end of the longest, m (min-p), k and p. Luck hangs on the seed and the place: the " +
         `same presses give the same text. The model sees ${stored.max_len} tokens; of a longer text, the older half is ` +
         "dropped. What is shown before the model is loaded was computed with the same weights.",
     ],
