@@ -152,7 +152,8 @@ def test_every_tool_writes_whole_files(root):
     own = re.compile(
         r"\.write_(?:text|bytes)\(|nbformat\.write\(|shutil\.copy|screenshot\(path|open\([^)]*[\"'][wax]b?[\"']"
     )
-    for tool in (root / "tools").glob("*.py"):
+    before = {root / "tools" / "javascript.py"}  # setup.py runs it, before the package is there; it moves whole folders
+    for tool in set((root / "tools").glob("*.py")) - before:
         assert not own.search(tool.read_text(encoding="utf-8")), f"{tool.name} must write through write_atomically"
 
 

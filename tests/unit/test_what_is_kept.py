@@ -13,6 +13,8 @@ KINDS = {
         ".md",
         ".ipynb",
         ".js",
+        ".jsx",
+        ".ts",
         ".css",
         ".json",
         ".jsonl",
