@@ -1,4 +1,4 @@
-"""The figures' JavaScript: laid out and typed, joined when a source has changed; what it computes is what torch does."""
+"""The figures' JavaScript: laid out and typed, joined when a source has changed, and it computes what torch does."""
 
 import json
 import sys
