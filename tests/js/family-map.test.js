@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { plain } from "../../transformer_edu/book/figures/js/core/format.js";
-import { derive, maskOf, passOf, told } from "../../transformer_edu/book/figures/js/family-map.derive.js";
+import { derive, labelsOf, maskOf, passOf, told } from "../../transformer_edu/book/figures/js/family-map.derive.js";
 import { torch } from "./numbers.js";
 
 const texts = (all) => all.map((one) => one?.text ?? null);
@@ -25,6 +25,7 @@ test("what is another than before stays marked until the next change", () => {
   assert.equal(marked(other), 21);
   const next = derive({ words, family: "bert", place: 4 }, other);
   assert.equal(marked(next), 21, "no number has changed since");
+  assert.equal(derive({ words, family: "bert", place: 5 }, next).cells[6][6], next.cells[6][6], "not drawn again");
   const others = next.places.flatMap((place, i) => (place?.asks.isOther ? [i] : []));
   assert.deepEqual(others, [3, 4]);
   const longer = derive({ words: [...words, "now"], family: "bert", place: 4 }, next);
@@ -34,6 +35,6 @@ test("what is another than before stays marked until the next change", () => {
 test("the sentence counts what its row sees", () => {
   const now = derive({ words: ["a", "b", "c"], family: "bert", place: 1 });
   assert.match(plain(told(now)), /^To tell b, its place sees 1 word before it and 1 after it\. /);
-  assert.equal(now.cells[1][2].label, "[mask], place 2, sees c, place 3");
+  assert.equal(labelsOf(now)[1][2], "[mask], place 2, sees c, place 3");
   assert.equal(now.cells[3][0].kind, "off");
 });

@@ -113,8 +113,6 @@ function cellsOf(now, before) {
       return {
         kind,
         value: now.mask[i]?.[j] ?? 0,
-        label:
-          kind === "off" ? null : `${inputs[i].text}, place ${i + 1}, ${SEES[kind]} ${inputs[j].text}, place ${j + 1}`,
         isFresh: was !== undefined && was.kind !== kind && (kind === "may" || kind === "cross"),
         isWallRight: walls && j === wall - 1 && i < inputs.length,
         isWallBelow: walls && i === wall - 1 && j < inputs.length,
@@ -125,9 +123,21 @@ function cellsOf(now, before) {
   const stay = before !== undefined && !others.length; // no number has changed: what was marked stays so
   const marked = new Set(2 * others.length > count * count ? [] : others);
   return cells.map((line, i) =>
-    line.map((cell, j) => ({ ...cell, isChanged: stay ? before[i][j].isChanged : marked.has(cell) })),
+    line.map((cell, j) => {
+      const was = before?.[i][j];
+      const now = { ...cell, isChanged: stay ? was.isChanged : marked.has(cell) };
+      return was && Object.keys(now).every((key) => now[key] === was[key]) ? was : now; // the same: not drawn again
+    }),
   );
 }
+
+/** What a screen reader says of each cell. */
+export const labelsOf = ({ cells, inputs }) =>
+  cells.map((line, i) =>
+    line.map(({ kind }, j) =>
+      kind === "off" ? null : `${inputs[i].text}, place ${i + 1}, ${SEES[kind]} ${inputs[j].text}, place ${j + 1}`,
+    ),
+  );
 
 export const titleOf = ({ family }) => TITLES[family];
 

@@ -1,7 +1,7 @@
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Choice, figure, Kept } from "./core/view.jsx";
-import { afterFrame, appear, cut, fly, KEYS, neighbour, sentenceLine, snapshot } from "./core.js";
-import { derive, FAMILIES, factsOf, keyOf, MOST, titleOf, told } from "./family-map.derive.js";
+import { afterFrame, appear, cut, fly, KEYS, neighbour, reducedMotion, sentenceLine, snapshot } from "./core.js";
+import { derive, FAMILIES, factsOf, keyOf, labelsOf, MOST, titleOf, told } from "./family-map.derive.js";
 
 const classes = (...names) => names.filter(Boolean).join(" ");
 
@@ -18,7 +18,8 @@ const Header = ({ role, of, kind = "" }) => (
 );
 
 /** Who sees whom, in a table that is walked through cell by cell; Tab leads to the row that is asked for the word. */
-function Table({ now, root }) {
+function Table({ now, spoken, root }) {
+  const labels = useMemo(() => labelsOf(spoken), [spoken]);
   const box = useRef(null);
   const cellAt = (i, j) => box.current.querySelector(`[data-row="${i}"][data-column="${j}"]`);
   function move(event) {
@@ -29,10 +30,13 @@ function Table({ now, root }) {
     event.preventDefault();
     cellAt(...to).focus();
   }
-  const stopAt = (cell) =>
-    box.current.querySelectorAll(".te-cell").forEach((other) => (other.tabIndex = other === cell ? 0 : -1));
+  const stop = () => box.current.querySelector(".te-cell[tabindex='0']");
+  function stopAt(cell) {
+    stop()?.setAttribute("tabindex", "-1");
+    cell.setAttribute("tabindex", "0");
+  }
   useLayoutEffect(() => {
-    const column = box.current.querySelector(".te-cell[tabindex='0']")?.dataset.column ?? 0;
+    const column = stop()?.dataset.column ?? 0;
     if (!box.current.contains(box.current.getRootNode().activeElement)) stopAt(cellAt(now.asked, column));
     if (now.isFirst) return;
     box.current.querySelectorAll("[data-fresh]").forEach((node) => afterFrame(() => appear(node)));
@@ -60,38 +64,46 @@ function Table({ now, root }) {
         ))}
       </div>
       {now.cells.map((line, i) => (
-        <Row key={i} line={line} i={i} place={now.places[i]} />
+        <Row key={i} line={line} labels={labels[i]} i={i} place={now.places[i]} />
       ))}
     </div>
   );
 }
 
-/** A place: what it reads, what it is asked for, whom it sees. */
-const Row = ({ line, i, place }) => (
-  <div role="row" class={classes("te-row", !place && "te-off")}>
-    <Header role="rowheader" of={place?.reads} kind={classes(place?.own && "te-own", place?.isAsked && "te-marked")} />
-    <Header role="gridcell" of={place?.asks} kind={classes("te-family-target", place?.isAsked && "te-asked")} />
-    {line.map((cell, j) => (
+/** Whether one place sees another; drawn again only where it is another than before. */
+const Cell = ({ cell, label, isAsked, i, j }) =>
+  useMemo(
+    () => (
       <div
-        key={j}
         role="gridcell"
         class={classes(
           "te-cell",
-          place?.isAsked && "te-in-row",
+          isAsked && "te-in-row",
           cell.isChanged && "te-changed",
           cell.isWallRight && "te-wall-right",
           cell.isWallBelow && "te-wall-below",
         )}
         {...KEYS}
+        tabindex={-1}
         data-row={i}
         data-column={j}
         data-value={cell.value}
         data-kind={cell.kind}
         data-fresh={cell.isFresh || undefined}
         title={cell.isChanged ? `was ${1 - cell.value}` : undefined}
-        aria-label={cell.label}>
-        {cell.value}
-      </div>
+        aria-label={label}
+      />
+    ),
+    [cell, label, isAsked],
+  );
+
+/** A place: what it reads, what it is asked for, whom it sees. */
+const Row = ({ line, labels, i, place }) => (
+  <div role="row" class={classes("te-row", !place && "te-off")}>
+    <Header role="rowheader" of={place?.reads} kind={classes(place?.own && "te-own", place?.isAsked && "te-marked")} />
+    <Header role="gridcell" of={place?.asks} kind={classes("te-family-target", place?.isAsked && "te-asked")} />
+    {line.map((cell, j) => (
+      <Cell key={j} cell={cell} label={labels[j]} isAsked={Boolean(place?.isAsked)} i={i} j={j} />
     ))}
   </div>
 );
@@ -109,6 +121,23 @@ const Side = ({ now }) => (
     <p class="te-note te-family-key">{keyOf(now)}</p>
   </div>
 );
+
+/** The table; right after it, for the picture should not wait, what is said beside it and of its cells. */
+function Stage({ now, root }) {
+  const [spoken, speak] = useState(now);
+  const alike = reducedMotion() || spoken.count !== now.count ? now : spoken;
+  useLayoutEffect(() => {
+    if (alike !== now) afterFrame(() => speak(now));
+  }, [now]);
+  return (
+    <>
+      <div class="te-family-table">
+        <Table key={now.count} now={now} spoken={alike} root={root} />
+      </div>
+      <Side now={alike} />
+    </>
+  );
+}
 
 const Group = ({ name, children }) => (
   <div class="te-family-group">
@@ -176,14 +205,7 @@ function start(state, { root, draw }) {
     return {
       says: [titleOf(now)],
       words: [many > MOST ? `Only the first ${MOST} words are used. ` : "", ...told(now)],
-      stage: (
-        <>
-          <div class="te-family-table">
-            <Table key={now.count} now={now} root={root} />
-          </div>
-          <Side now={now} />
-        </>
-      ),
+      stage: <Stage now={now} root={root} />,
       controls: (
         <>
           <Group name="family">

@@ -70,14 +70,22 @@ export const readable = (word) => MARKERS[word] ?? word;
 /** The class of such a marker, with a space before it. @param {string} word */
 export const special = (word) => (word in MARKERS ? " te-special" : "");
 
+/** Weights below this print as 0.00: no line, no number, no mention. */
+export const VISIBLE = 0.005;
+
 /**
- * A piece of a sentence: text; a token, as it is shown or exactly as it is; a number with its whole value; in bold.
- * @typedef {string | {token?: string, exact?: string, bold?: string, number?: number, text?: string}} Piece
+ * A piece of a sentence: text; a token, as it is shown or exactly as it is; a number with its whole value, and of what it
+ * is the measure; in bold or italics; or pieces that stay on one line.
+ * @typedef {string | {token?: string, exact?: string, bold?: string, italic?: string, number?: number, text?: string,
+ *   measure?: string} | Piece[]} Piece
  */
 
 /** @param {Piece} piece */
-const textOf = (piece) =>
-  typeof piece === "string" ? piece : (piece.text ?? piece.bold ?? piece.exact ?? readable(piece.token));
+function textOf(piece) {
+  if (typeof piece === "string") return piece;
+  if (Array.isArray(piece)) return plain(piece);
+  return piece.text ?? piece.bold ?? piece.italic ?? piece.exact ?? readable(piece.token);
+}
 
 /** A sentence without its marks. @param {Piece[]} pieces */
 export const plain = (pieces) => pieces.map(textOf).join("");

@@ -1,13 +1,13 @@
 import { choice } from "./controls.js";
 import { div, fill, h, span, svg } from "./dom.js";
-import { format, readable } from "./format.js";
+import { format, readable, VISIBLE } from "./format.js";
 import { wordSpan } from "./words.js";
 
 /** Shares of a row's width for words: a long one gets more than a short one. */
 const widthsOf = (words) => words.map((word) => Math.max(2, [...readable(word)].length) + 1.5);
 
 /** A grid for words. @param {string[]} words */
-const rowStyle = (words) => ({
+export const rowStyle = (words) => ({
   "--count": words.length,
   "grid-template-columns": widthsOf(words)
     .map((width) => `minmax(0, ${width}fr)`)
@@ -24,8 +24,21 @@ function middles(widths) {
   });
 }
 
-/** Weights below this print as 0.00: no line, no number, no mention. */
-export const VISIBLE = 0.005;
+/** Lines from words below to words above. @param {string[]} queries @param {string[]} keys */
+export function pathsOf(queries, keys) {
+  const [starts, ends] = [queries, keys].map((words) => middles(widthsOf(words)));
+  return starts.map((from) => ends.map((to) => `M ${from} 100 C ${from} 45, ${to} 55, ${to} 0`));
+}
+
+/** How a line of this weight is drawn. @param {number} weight @param {boolean} isStrong */
+export function lineStyle(weight, isStrong) {
+  if (weight < VISIBLE) return { "stroke-width": "0px", opacity: "0" };
+  return {
+    "stroke-width": `${(isStrong ? 1 + 8 * weight : 0.5 + 3.5 * weight).toFixed(2)}px`,
+    opacity: (isStrong ? 0.4 + 0.6 * weight : 0.5 * weight).toFixed(3),
+  };
+}
+export const SEEN = 0.2; // from here on a word above is in bold
 
 /**
  * Two rows of words with lines between them: the chosen word's lines strong, all others faint.
@@ -62,15 +75,8 @@ export function linkedWords({ queries, keys, above, below }, { chosen: first, on
     "aria-hidden": "true",
     focusable: "false",
   });
-  const [starts, ends] = [queries, keys].map((words) => middles(widthsOf(words)));
-  const path = (i, j) => {
-    const [from, to] = [starts[i], ends[j]];
-    return `M ${from} 100 C ${from} 45, ${to} 55, ${to} 0`;
-  };
-  const paths = queries.map((_, i) =>
-    keys.map((__, j) =>
-      svg("path", { d: path(i, j), class: "te-link-line te-glide", "vector-effect": "non-scaling-stroke" }),
-    ),
+  const paths = pathsOf(queries, keys).map((row) =>
+    row.map((d) => svg("path", { d, class: "te-link-line te-glide", "vector-effect": "non-scaling-stroke" })),
   );
   fill(lines, ...paths.flat());
   return {
@@ -85,15 +91,13 @@ export function linkedWords({ queries, keys, above, below }, { chosen: first, on
       shares.forEach((share, j) => {
         const weight = weights[marked][j];
         share.textContent = weight >= VISIBLE ? format(weight) : "\u00a0";
-        share.parentElement.classList.toggle("te-link-seen", weight >= 0.2);
+        share.parentElement.classList.toggle("te-link-seen", weight >= SEEN);
       });
       paths.forEach((row, i) =>
         row.forEach((one, j) => {
-          const [weight, strong] = [weights[i][j], i === marked];
-          const shown = weight >= VISIBLE;
-          one.classList.toggle("te-link-chosen", strong && shown);
-          one.style.strokeWidth = `${shown ? (strong ? 1 + 8 * weight : 0.5 + 3.5 * weight).toFixed(2) : 0}px`;
-          one.style.opacity = shown ? (strong ? 0.4 + 0.6 * weight : 0.5 * weight).toFixed(3) : "0";
+          const [weight, isStrong] = [weights[i][j], i === marked];
+          one.classList.toggle("te-link-chosen", isStrong && weight >= VISIBLE);
+          Object.entries(lineStyle(weight, isStrong)).forEach(([name, value]) => one.style.setProperty(name, value));
         }),
       );
     },

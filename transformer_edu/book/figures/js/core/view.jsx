@@ -2,23 +2,34 @@
 // remembered. Preact changes only what is another than before.
 import { render } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { css, inkOn } from "./colour.js";
 import { nextIndex, uniqueId } from "./controls.js";
-import { cut, KEYS } from "./dom.js";
-import { plain, special } from "./format.js";
+import { cut, focusedIn, KEYS } from "./dom.js";
+import { format, plain, readable, special, VISIBLE } from "./format.js";
 import { frame } from "./frame.js";
-import { appear } from "./motion.js";
+import { neighbour } from "./grid.js";
+import { lineStyle, pathsOf, rowStyle, SEEN } from "./links.js";
+import { appear, glide } from "./motion.js";
 import { store } from "./state.js";
 
-/** @import { Task } from "./frame.js" */
+/** @import { Task, Words } from "./frame.js" */
 /** @import { Piece } from "./format.js" */
+/** @import { RGB } from "./colour.js" */
 
 /** @param {{piece: Piece}} props */
 function Marked({ piece }) {
   if (typeof piece === "string") return piece;
+  if (Array.isArray(piece))
+    return (
+      <span class="te-nowrap">
+        <Said of={piece} />
+      </span>
+    );
   if (piece.bold !== undefined) return <b>{cut(piece.bold)}</b>;
+  if (piece.italic !== undefined) return <i>{cut(piece.italic)}</i>;
   if (piece.text !== undefined)
     return (
-      <b class="te-number" data-value={piece.number}>
+      <b class="te-number" data-value={piece.number} data-measure={piece.measure}>
         {piece.text}
       </b>
     );
@@ -30,41 +41,48 @@ export const Said = ({ of }) => of.map((piece, i) => <Marked key={i} piece={piec
 
 /**
  * A figure for anywidget and for the published page.
- * @param {{name: string, label: string, invite: string[], rest?: number, traits: string[], lines?: number,
+ * @param {{name: string, label: string, invite: Words | ((state: any) => Words), rest?: number, traits: string[],
+ *   lines?: number,
  *   start: (state: any, around: {root: HTMLElement, widget: any, draw: () => void}) => {
- *     view: () => {says: Piece[], words: Piece[], stage: any, controls?: any, told?: string},
- *     questions: Task[], details: string[], end?: () => void}}} figure  besides what `frame` takes:
- *   `traits`, of the state; `lines` of the sentence on the present state; `start`, what the figure is made of. `view` says
- *   all that is to be seen now; `told`, what a screen reader hears of it, if that is more than the words
+ *     view: () => {says: Piece[], words: Piece[], stage: any, controls?: any, folded?: any, told?: string},
+ *     questions: Task[], details?: string[], end?: () => void}}} figure  besides what `frame` takes:
+ *   `traits`, of the state; `lines` of the sentence on the present state (0: the stage has it); `start`, what the figure
+ *   is made of. `view` says all that is to be seen now; `folded`, what stands in the details above their text; `told`,
+ *   what a screen reader hears of it, if that is more than the words
  */
-export const figure = ({ traits, lines = 2, start, ...template }) => ({
+export const figure = ({ traits, lines = 2, start, invite, ...template }) => ({
   render({ model: widget, el }) {
-    const around = frame(el, { says: [], ...template });
     const state = store(widget, traits, () => draw());
-    const words = around.words(lines);
+    const around = frame(el, { says: [], ...template, invite: typeof invite === "function" ? invite(state) : invite });
+    const words = lines ? around.words(lines) : null;
+    const box = document.createElement("div"); // in the details
     let own = null;
 
     function draw() {
-      const { says, words: said, stage, controls = null, told = `${plain(says)}. ${plain(said)}` } = own.view();
+      const { says, words: said, stage, controls = null, folded, told = `${plain(says)}. ${plain(said)}` } = own.view();
       render(stage, around.stage);
       render(controls, around.controls);
       render(<Said of={says} />, around.title);
-      render(<Said of={said} />, words);
-      around.tell(told);
+      around.rest(() => {
+        if (words) render(<Said of={said} />, words);
+        if (folded) unfold(folded);
+        around.tell(told);
+      });
+    }
+
+    function unfold(more = null) {
+      const notes = own.details.slice(1).map((text) => (
+        <p key={text} class="te-note">
+          {text}
+        </p>
+      ));
+      render([more, notes], box);
     }
     own = start(state, { root: around.root, widget, draw: () => own && draw() });
     draw();
     around.ask(own.questions);
-    const [summary, ...paragraphs] = own.details;
-    const folded = around.details(summary);
-    render(
-      paragraphs.map((text) => (
-        <p key={text} class="te-note">
-          {text}
-        </p>
-      )),
-      folded.appendChild(document.createElement("div")),
-    );
+    if (own.details) around.details(own.details[0]).append(box);
+    if (own.details && !box.childElementCount) unfold();
     return () => {
       own.end?.();
       state.dispose();
@@ -115,9 +133,12 @@ export function Slider({ label, min, max, step = 1, value, show = String, onInpu
   );
 }
 
-/** An on/off switch. @param {{label: string, value: boolean, onChange: (on: boolean) => void}} props */
-export const Toggle = ({ label, value, onChange }) => (
-  <label class="te-toggle">
+/**
+ * An on/off switch.
+ * @param {{label: any, kind?: string, value: boolean, more?: any, onChange: (on: boolean) => void}} props  `more`, attributes
+ */
+export const Toggle = ({ label, kind = "", value, more = {}, onChange }) => (
+  <label class={`te-toggle${kind && ` ${kind}`}`} {...more}>
     <input type="checkbox" {...KEYS} checked={value} onChange={(event) => onChange(event.currentTarget.checked)} />
     <span>{label}</span>
   </label>
@@ -125,10 +146,11 @@ export const Toggle = ({ label, value, onChange }) => (
 
 /**
  * One choice out of a few, as buttons in a row. One Tab stop; arrow keys choose.
- * @param {{label: string, kind?: string, value: any, onChange: (value: any) => void,
- *   options: {value: any, text: string, label?: string, kind?: string}[]}} props
+ * @param {{label: string, kind?: string, style?: any, value: any, onChange: (value: any) => void,
+ *   options: {value: any, text: any, label?: string, kind?: string, more?: any}[]}} props  `text`: or what is drawn in its
+ *   place; `more`, attributes
  */
-export function Choice({ label, kind = "", value, options, onChange }) {
+export function Choice({ label, kind = "", style = undefined, value, options, onChange }) {
   const box = useRef(null);
   const at = options.findIndex((option) => option.value === value);
   function move(event, i) {
@@ -139,7 +161,7 @@ export function Choice({ label, kind = "", value, options, onChange }) {
     box.current.children[next].focus();
   }
   return (
-    <div role="radiogroup" aria-label={label} class={`te-choices ${kind}`} ref={box}>
+    <div role="radiogroup" aria-label={label} class={`te-choices ${kind}`} style={style} ref={box}>
       {options.map((option, i) => (
         <button
           key={option.value}
@@ -151,9 +173,10 @@ export function Choice({ label, kind = "", value, options, onChange }) {
           aria-checked={i === at}
           tabindex={i === Math.max(0, at) ? 0 : -1}
           data-value={option.value}
+          {...option.more}
           onClick={() => onChange(option.value)}
           onKeyDown={(event) => move(event, i)}>
-          {cut(option.text)}
+          {typeof option.text === "string" ? cut(option.text) : option.text}
         </button>
       ))}
     </div>
@@ -196,30 +219,261 @@ export function useAppearing(isLater) {
 
 /**
  * A control of the core that is not drawn by Preact, the line for a sentence.
- * @param {{make: () => any, update: (control: any) => void}} props  `make`, once; `update`, at every draw
+ * @param {{make: () => any, update: (control: any) => void, children?: any}} props  `make`, once; `update`, at every draw;
+ *   `children` stand behind it, in its box
  */
-export function Kept({ make, update }) {
+export function Kept({ make, update, children = null }) {
   const box = useRef(null);
   const control = useMemo(make, []);
-  useLayoutEffect(() => box.current.append(...control.element.children), []);
+  useLayoutEffect(() => box.current.prepend(...control.element.children), []);
   useLayoutEffect(() => update(control));
-  return <div ref={box} class={control.element.className} />;
+  return (
+    <div ref={box} class={control.element.className}>
+      {children}
+    </div>
+  );
 }
 
 /**
  * A drop-down list.
- * @param {{label: string, value: string, options: {value: string, label: string}[], onChange: (value: string) => void}}
- *   props
+ * @param {{label: string, value: string | null, options: {value: string, label: string}[],
+ *   onChange: (value: string) => void}} props  `value`: null, if none is chosen
  */
-export const Select = ({ label, value, options, onChange }) => (
-  <label class="te-select">
-    <span>{label}</span>
-    <select aria-label={label} {...KEYS} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
-      {options.map((option) => (
-        <option key={option.value} value={option.value}>
-          {option.label}
-        </option>
-      ))}
-    </select>
-  </label>
+export function Select({ label, value, options, onChange }) {
+  const list = useRef(null);
+  const at = options.findIndex((option) => option.value === value);
+  useLayoutEffect(() => {
+    if (list.current.selectedIndex !== at) list.current.selectedIndex = at; // "" may be an option, and is read off none
+  });
+  return (
+    <label class="te-select">
+      <span>{label}</span>
+      <select aria-label={label} {...KEYS} ref={list} onChange={(event) => onChange(event.currentTarget.value)}>
+        {options.map((option) => (
+          <option key={option.value} value={option.value}>
+            {option.label}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** A token in a picture; its title tells a word that was cut off. @param {{of: string, kind?: string}} props */
+export const Word = ({ of, kind = "te-word" }) => (
+  <span class={`${kind}${special(of)}`} title={readable(of)}>
+    {cut(readable(of))}
+  </span>
 );
+
+/** The lines between words; those of the marked one are strong. */
+function Lines({ paths, weights, marked }) {
+  return (
+    <svg class="te-link-lines" viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true" focusable="false">
+      {paths.map((row, i) =>
+        row.map((d, j) => (
+          <path
+            key={j}
+            class={`te-link-line te-glide${i === marked && weights[i][j] >= VISIBLE ? " te-link-chosen" : ""}`}
+            d={d}
+            vector-effect="non-scaling-stroke"
+            style={lineStyle(weights[i][j], i === marked)}
+          />
+        )),
+      )}
+    </svg>
+  );
+}
+
+/**
+ * Two rows of words with lines between them: the marked word's lines strong, all others faint. Give it a key of its words.
+ * @param {{parts: {queries: string[], keys: string[], above: string, below: string}, weights: number[][],
+ *   chosen: number, marked?: number, kinds?: {queries?: string, keys?: string}, more?: any[],
+ *   onChoose: (query: number) => void, onHover?: (query: number | null) => void, onKey: (key: number) => void}} props
+ *   words that look, below; words looked at, above; and what the rows are called; `kinds`, classes of the rows; `more`,
+ *   attributes of the words below; `onKey`: a word above was clicked
+ */
+export function Links({ parts, weights, chosen, marked = chosen, kinds = {}, more = [], onChoose, onHover, onKey }) {
+  const { queries, keys, above, below } = parts;
+  const paths = useMemo(() => pathsOf(queries, keys), []);
+  return (
+    <div class="te-link">
+      {above && <div class="te-label">{cut(above)}</div>}
+      <div class={`te-link-keys${kinds.keys ?? ""}`} aria-hidden="true" style={rowStyle(keys)}>
+        {keys.map((word, j) => (
+          // biome-ignore lint/a11y: for the mouse alone; a screen reader passes over it, and the words below take keys
+          <span
+            key={j}
+            class={`te-link-key${weights[marked][j] >= SEEN ? " te-link-seen" : ""}`}
+            onClick={() => onKey(j)}>
+            <span class="te-share">{weights[marked][j] >= VISIBLE ? format(weights[marked][j]) : "\u00a0"}</span>
+            <Word of={word} />
+          </span>
+        ))}
+      </div>
+      <Lines paths={paths} weights={weights} marked={marked} />
+      <Choice
+        label={below}
+        kind={`te-link-queries${kinds.queries ?? ""}`}
+        style={rowStyle(queries)}
+        value={chosen}
+        onChange={onChoose}
+        options={queries.map((word, i) => ({
+          value: i,
+          text: <Word of={word} />,
+          kind: i === marked && i !== chosen ? "te-link-hovered" : "",
+          more: {
+            ...more[i],
+            onPointerEnter: (event) => event.pointerType === "mouse" && onHover?.(i),
+            onPointerLeave: () => onHover?.(null),
+          },
+        }))}
+      />
+      <div class="te-label">{cut(below)}</div>
+    </div>
+  );
+}
+
+const Header = ({ role, word, kind = "", more = {} }) => (
+  <div role={role} class={`te-header${kind}`} title={readable(word)} {...more}>
+    <span>{cut(readable(word))}</span>
+  </div>
+);
+
+/**
+ * A cell of a matrix: its whole value, what is printed, what a screen reader hears; `was`: what was printed before the last
+ * change, or null; `kind`, more classes.
+ * @typedef {{value: number, text: string, label: string, isHatched?: boolean, was?: string | null, kind?: string}} Cell
+ */
+
+/**
+ * @param {{cell: Cell, i: number, j: number, mark: string, isSelected?: boolean, rgb: RGB | null,
+ *   draw: (text: string) => any, onEnter: (event: any) => void}} props
+ */
+const MatrixCell = ({ cell, i, j, mark, isSelected, rgb, draw, onEnter }) => {
+  const { value, text, label, isHatched, was = null, kind = "" } = cell;
+  return (
+    <div
+      role="gridcell"
+      class={`te-cell${isHatched ? " te-blocked" : ""}${rgb ? " te-coloured" : ""}${mark}${kind}${was === null ? "" : " te-changed"}`}
+      {...KEYS}
+      tabindex={-1}
+      data-row={i}
+      data-column={j}
+      data-value={value}
+      aria-label={label}
+      aria-selected={isSelected}
+      title={was === null ? undefined : `was ${was}`}
+      style={rgb ? { background: css(rgb), color: inkOn(rgb) } : {}}
+      onPointerEnter={onEnter}>
+      {isHatched ? "" : draw(text)}
+    </div>
+  );
+};
+
+/**
+ * A matrix that can be read and walked through cell by cell: one Tab stop, in the marked row, then arrow keys, Home, End.
+ * Give it a key of its words.
+ * @param {{name: string, label: string, kind?: string, rows: string[], columns: string[], cells: Cell[][],
+ *   colour: (value: number) => RGB, row: number, column?: number | null, corner?: string,
+ *   headers?: {kind?: string, more?: any}[], draw?: (text: string) => any,
+ *   onSelect: (row: number, column: number) => void, onHover?: (row: number | null) => void}} props  `rows`, `columns`:
+ *   tokens; `row`: the marked one, or with `column` the selected cell's; `headers`, classes and attributes of the rows';
+ *   `draw`, a cell's text; `onSelect`: a cell was clicked or reached by key
+ */
+export function Matrix({
+  name,
+  label,
+  kind = "",
+  rows,
+  columns,
+  cells,
+  row,
+  column = null,
+  onSelect,
+  onHover,
+  ...more
+}) {
+  const { colour, corner = "", headers = [], draw = (text) => text } = more;
+  const box = useRef(null);
+  const cellAt = (i, j) => box.current.querySelector(`[data-row="${i}"][data-column="${j}"]`);
+  const stop = () => box.current.querySelector(".te-cell[tabindex='0']");
+  function stopAt(cell) {
+    stop()?.setAttribute("tabindex", "-1");
+    cell.setAttribute("tabindex", "0");
+  }
+  useLayoutEffect(() => {
+    if (!focusedIn(box.current)) stopAt(cellAt(row, column ?? stop()?.dataset.column ?? 0));
+  }, [row, column]);
+  const placeOf = ({ dataset }) => (dataset.row === undefined ? null : [Number(dataset.row), Number(dataset.column)]);
+  function move(event) {
+    const at = event.ctrlKey || event.metaKey || event.altKey ? null : placeOf(event.target);
+    const to = at && neighbour(event.key, at[0], at[1], rows.length, columns.length);
+    if (!to) return;
+    event.preventDefault();
+    cellAt(...to).focus();
+  }
+  function select({ target }) {
+    const at = placeOf(target);
+    if (!at) return;
+    stopAt(target);
+    onSelect(at[0], at[1]);
+  }
+  const hasChanged = cells.some((line) => line.some(({ was = null }) => was !== null));
+  const isCell = column !== null; // that is marked, in place of a row
+  return (
+    <div
+      role="grid"
+      aria-label={label}
+      class={`te-grid te-with-rows ${kind}${hasChanged ? " te-has-changed" : ""}`}
+      data-matrix={name}
+      style={{ "--columns": columns.length }}
+      ref={box}
+      onKeyDown={move}
+      onFocusIn={select}
+      onPointerLeave={() => onHover?.(null)}>
+      <div role="row" class="te-row te-columns">
+        <div role="gridcell" class="te-header">
+          {corner}
+        </div>
+        {columns.map((word, j) => (
+          <Header key={j} role="columnheader" word={word} />
+        ))}
+      </div>
+      {cells.map((line, i) => (
+        <div key={i} role="row" class="te-row">
+          <Header
+            role="rowheader"
+            word={rows[i]}
+            kind={`${i === row && !isCell ? " te-marked" : ""}${headers[i]?.kind ?? ""}`}
+            more={headers[i]?.more}
+          />
+          {line.map((cell, j) => (
+            <MatrixCell
+              key={j}
+              cell={cell}
+              i={i}
+              j={j}
+              mark={i !== row ? "" : !isCell ? " te-in-row" : j === column ? " te-selected" : ""}
+              isSelected={isCell ? i === row && j === column : undefined}
+              rgb={cell.isHatched ? null : colour(cell.value)}
+              draw={draw}
+              onEnter={(event) => event.pointerType === "mouse" && onHover?.(i)}
+            />
+          ))}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+/** The children of an element, known by their keys, glide to where another order puts them. @param {string} order */
+export function useGliding(order) {
+  const [box, was] = [useRef(null), useRef(order)];
+  const isOther = was.current !== order;
+  was.current = order;
+  const focused = isOther ? focusedIn(box.current) : null;
+  if (isOther) glide([...box.current.children], () => {}); // where they stand now; in the next frame they are elsewhere
+  useLayoutEffect(() => focused?.focus()); // who is moved loses it
+  return box;
+}
