@@ -1,11 +1,11 @@
-// The plane in which the states of a word differ most: principal components, and the picture of them.
-import { dot, fill, mapMatrix, matmul, meanOf, sumOf, svg, transpose } from "../core.js";
+// The plane in which the states of a word differ most: principal components, and where all stands. Nothing here draws.
+import { dot, mapMatrix, matmul, meanOf, sumOf, transpose } from "../core/math.js";
 
-const [WIDE, HIGH, EDGE] = [340, 206, 30]; // the plane in pixels; no point is nearer to its edge
+export const [WIDE, HIGH, EDGE] = [340, 206, 30]; // the plane in pixels; no point is nearer to its edge
 const ROOM = 24; // more on the right, for labels
 const CLOSEST = 5; // a plane shows at least this distance, so that small differences look small
 const LINE = 15; // height of a label
-const [DISC, RING] = [8, 4]; // radius of a compared point, and of another
+export const [DISC, RING] = [8, 4]; // radius of a compared point, and of another
 
 const lengthOf = (row) => Math.hypot(...row);
 
@@ -24,16 +24,13 @@ function principal(matrix) {
 }
 
 /**
- * The plane in which the states of a word (these occurrences, at every level) differ most: principal components of the
+ * The plane in which the states of a word (at every level, of each occurrence) differ most: principal components of the
  * states, each less the mean of its level. `shares`: their part of the variance; `of(state, level)` is [x, y].
+ * @param {number[][][]} states
  */
-export function planeOf(vectors, found) {
-  const means = [];
-  const rows = vectors.levels.flatMap((_, level) => {
-    const states = found.map((where) => vectors.at(where, level));
-    means[level] = transpose(states).map(meanOf);
-    return states.map((state) => state.map((value, i) => value - means[level][i]));
-  });
+export function planeOf(states) {
+  const means = states.map((row) => transpose(row).map(meanOf));
+  const rows = states.flatMap((row, level) => row.map((state) => state.map((value, i) => value - means[level][i])));
   let gram = rows.map((a) => rows.map((b) => dot(a, b)));
   const all = sumOf(gram.map((row, i) => row[i])) || 1;
   const axes = [0, 1].map(() => {
@@ -62,7 +59,7 @@ export function planeOf(vectors, found) {
 }
 
 /** A function from the plane to pixels, the same for all levels. */
-function scaleOf({ at }) {
+function scaleOf(at) {
   const [xs, ys] = transpose(at.flat());
   const ends = [xs, ys].map((values) => [Math.min(...values), Math.max(...values)]);
   const [spanX, spanY] = ends.map(([low, high]) => Math.max(high - low, CLOSEST));
@@ -118,7 +115,7 @@ function labelPlaces(points, names, chosen, ways) {
   return places;
 }
 
-const between = (from, to, share) => from.map((value, i) => value + (to[i] - value) * share);
+export const between = (from, to, share) => from.map((value, i) => value + (to[i] - value) * share);
 
 /** Compared ones show their words, and which others lie under them; of others that coincide the first says all. */
 function labelsOf(points, names, numbers, chosen) {
@@ -134,77 +131,15 @@ function labelsOf(points, names, numbers, chosen) {
   });
 }
 
-/** The plane: a point for every occurrence, with the way that the two compared ones have come. */
-export function pictureOf(onChoose) {
-  const layer = svg("g", {});
-  const element = svg("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, class: "te-ctx-plane", role: "img" }, layer);
-  let points = [];
-  let trails = [];
-  let ways = [];
-  let labels = [];
-  let compared = [];
-  return {
-    element,
-    build(plane, found) {
-      const toPixels = scaleOf(plane);
-      ways = plane.at.map((states) => states.map(toPixels));
-      points = found.map((_, i) => {
-        const [dots, text] = [svg("circle", { r: 7 }), svg("text", { class: "te-ctx-label" })];
-        return { dots, text, group: svg("g", { class: "te-ctx-point", on: { click: () => onChoose(i) } }, dots, text) };
-      });
-      trails = [0, 1].map((i) => svg("path", { class: `te-ctx-trail te-ctx-${i ? "second" : "first"}` }));
-      const [x, y] = ways[0][0];
-      fill(
-        layer,
-        svg("circle", { cx: x, cy: y, r: 12, class: "te-ctx-start" }),
-        svg("text", { x, y: y - 16, class: "te-ctx-label te-ctx-from" }, "start"),
-        svg(
-          "text",
-          { x: WIDE / 2, y: HIGH - 6, class: "te-ctx-axes" },
-          "near means alike; no axis has a meaning of its own",
-        ),
-        ...trails,
-        ...points.map(({ group }) => group),
-      );
-    },
-    /** Which points are compared, and what stands beside each. */
-    show(plane, level, chosen, words, numbers, label) {
-      element.setAttribute("aria-label", label);
-      element.dataset.level = level;
-      const names = ways.map((points) => labelsOf(points, words, numbers, chosen));
-      points.forEach(({ dots, text, group }, i) => {
-        const role = ["first", "second"][chosen.indexOf(i)] ?? "other";
-        group.setAttribute("class", `te-ctx-point te-ctx-${role}`);
-        [group.dataset.x, group.dataset.y] = plane.at[level][i];
-        fill(text, names[level][i]);
-        dots.setAttribute("r", role === "other" ? RING : DISC);
-      });
-      compared = chosen;
-      labels = ways.map((states, at) => labelPlaces(states, names[at], chosen, ways.slice(0, at + 1)));
-      chosen.forEach((i) => points[i] && layer.append(points[i].group));
-      trails.forEach((trail, i) => (trail.dataset.of = chosen[i]));
-    },
-    /** The name of a point that is not compared. */
-    hint: (i, on) => points[i]?.group.classList.toggle("te-ctx-hint", on),
-    /** Everything at the moment `t`: 1.5 is half of the way from level 1 to level 2. */
-    move(t) {
-      const [from, to] = [Math.floor(t), Math.ceil(t)];
-      const now = (steps, i) => between(steps[from][i], steps[to][i], t - from);
-      const discs = compared.map((i) => now(ways, i));
-      points.forEach(({ dots, text, group }, i) => {
-        const [[x, y], [left, top]] = [now(ways, i), now(labels, i)];
-        dots.setAttribute("cx", x);
-        dots.setAttribute("cy", y);
-        text.setAttribute("x", left);
-        text.setAttribute("y", top + 4.5);
-        const under = discs.some((disc) => Math.hypot(disc[0] - x, disc[1] - y) < DISC + RING);
-        group.toggleAttribute("data-under", under && !compared.includes(i));
-      });
-      trails.forEach((trail) => {
-        const i = Number(trail.dataset.of);
-        const past = i >= 0 ? [...ways.slice(0, from + 1).map((step) => step[i]), now(ways, i)] : [];
-        trail.setAttribute("d", past.map((point, step) => `${step ? "L" : "M"}${point.join(" ")}`).join(""));
-      });
-    },
-  };
+/** These points at every level, in pixels. @param {number[][][]} at */
+export function waysOf(at) {
+  const toPixels = scaleOf(at);
+  return at.map((states) => states.map(toPixels));
+}
+
+/** What stands beside each point at every level, and where, if these are compared. */
+export function labelled(ways, texts, numbers, chosen) {
+  const names = ways.map((points) => labelsOf(points, texts, numbers, chosen));
+  const labels = ways.map((points, at) => labelPlaces(points, names[at], chosen, ways.slice(0, at + 1)));
+  return { names, labels };
 }
