@@ -178,12 +178,17 @@ def numbers(tmp_path_factory):
     rows = torch.randn(5, 4, generator=torch.Generator().manual_seed(0)) * 3
     math = {"rows": rows.tolist(), "weights": rows.softmax(dim=-1).tolist(), "product": (rows @ rows.T).tolist()}
     path = tmp_path_factory.mktemp("torch") / "numbers.json"
-    found = {"math": math, "nextWord": next_word(), "induction": induction(), "families": families()}
-    found |= {"translator": translator()}
-    found |= {"headAtlas": head_atlas()}
-    found |= {"attentionMap": attention_map()}
-    found |= {"residualStreams": residual_streams()}
-    found |= {"contextExplorer": context_explorer()}
+    found = {
+        "math": math,
+        "nextWord": next_word(),
+        "induction": induction(),
+        "families": families(),
+        "translator": translator(),
+        "headAtlas": head_atlas(),
+        "attentionMap": attention_map(),
+        "residualStreams": residual_streams(),
+        "contextExplorer": context_explorer(),
+    }
     path.write_text(json.dumps(found), encoding="utf-8")
     return path
 

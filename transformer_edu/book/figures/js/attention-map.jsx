@@ -1,6 +1,6 @@
 import * as engine from "../../engine/js/engine.js";
 import * as derived from "./attention-map.derive.js";
-import { Choice, figure, Kept, Links, Matrix, Said, Select, Toggle } from "./core/view.jsx";
+import { asPieces, Choice, figure, Kept, Links, Matrix, Said, Select, Toggle } from "./core/view.jsx";
 import { cividis, cut, modelOf, named, sentenceLine } from "./core.js";
 
 const { areAlike, byWeight, derive, isChanged, KINDS, layersWith, mapName, roadOf, SHARED } = derived;
@@ -263,10 +263,7 @@ function start(state, { root, widget, draw }) {
     const { words, wrong } = line.read(state.sentence);
     const answer = wrong ? null : answerTo(words, state.heads, state.blocked);
     const isOpened = state.sentence === first.sentence && !isChanged(state);
-    const instead = running.instead(
-      wrong?.map((one) => (one.nodeType ? { exact: one.textContent } : one)),
-      !isOpened,
-    );
+    const instead = asPieces(running.instead(wrong, !isOpened));
     const whole = answer && answerTo(words, {}, []);
     const known = answer ? { answer, whole } : { answer: now?.answer ?? opened(), whole: now?.whole ?? opened() };
     const more = { isOpened, isReady: Boolean(running.model), isWrong: Boolean(wrong), instead, hovered, taken };

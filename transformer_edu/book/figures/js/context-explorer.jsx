@@ -1,7 +1,7 @@
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import * as engine from "../../engine/js/engine.js";
 import { compare, derive, everyView, memory, NEAR, pairOf, textOf } from "./context-explorer.derive.js";
-import { Choice, figure, Kept } from "./core/view.jsx";
+import { asPieces, Choice, figure, Kept } from "./core/view.jsx";
 import { asToken, cut, div, diverging, format, matrixGrid, modelOf, player, sentenceLine } from "./core.js";
 import { Plane } from "./parts/plane.jsx";
 
@@ -182,14 +182,12 @@ function start(state, { root, widget, draw }) {
       if (answer) goTo(answer);
     });
 
-  const asPiece = (one) => (one instanceof Node ? { exact: one.textContent } : one);
-
   function view() {
     const { words, wrong } = line.read(state.other);
     const isOpened = state.other === begun.other && state.pair.join() === begun.pair.join();
     const instead = (why) => running.instead(why, !isOpened);
     const isUnfolded = Boolean(running.model && root.querySelector(".te-details")?.open);
-    const read = { words, wrong: wrong?.map(asPiece) };
+    const read = { words, wrong: asPieces(wrong) };
     now = derive(state, { known, read, isOpened, instead, isUnfolded, before: now });
     const update = () => line.update(state.other, Boolean(now.wrong), isOpened);
     return {

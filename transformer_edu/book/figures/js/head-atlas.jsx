@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import * as engine from "../../engine/js/engine.js";
-import { Button, Choice, figure, Kept, Said, Select, useGliding } from "./core/view.jsx";
+import { asPieces, Button, Choice, figure, Kept, Said, Select, useGliding } from "./core/view.jsx";
 import { afterFrame, cividis, cut, eachCell, KEYS, matrixGrid, modelOf, reducedMotion, sentenceLine } from "./core.js";
 import * as derived from "./head-atlas.derive.js";
 
@@ -280,8 +280,7 @@ function start(state, around) {
   function view() {
     const { wrong } = line.read(state.sentence);
     const isOpened = state.sentence === opened.sentence && keyOf([], state.heads) === keyOf([], opened.heads);
-    const asPiece = (one) => (one instanceof Node ? { exact: one.textContent } : one);
-    const instead = running.instead(wrong?.map(asPiece), !isOpened);
+    const instead = asPieces(running.instead(wrong, !isOpened));
     now = derive(state, { names: first.names, answer: work.answerTo(state), instead, before: now });
     if (!instead) work.measure();
     const update = () => line.update(state.sentence, Boolean(wrong), isOpened);

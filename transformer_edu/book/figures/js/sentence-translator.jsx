@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import * as engine from "../../engine/js/engine.js";
-import { Button, Choice, figure, Kept, Said, Toggle, Word } from "./core/view.jsx";
+import { asPieces, Button, Choice, figure, Kept, Said, Toggle, Word } from "./core/view.jsx";
 import { appear, asToken, cut, format, KEYS, modelOf, named, plural, sentenceLine, VISIBLE } from "./core.js";
 import * as derived from "./sentence-translator.derive.js";
 
@@ -213,7 +213,7 @@ function lineOf(state, { opened, onType, onAgain }) {
   });
   function read() {
     const { words, wrong } = line.read(state.sentence);
-    return { words, wrong: wrong?.map((one) => (one instanceof Node ? { exact: one.textContent } : one)) };
+    return { words, wrong: asPieces(wrong) };
   }
   return { line, read };
 }

@@ -39,6 +39,10 @@ function Marked({ piece }) {
 /** A sentence for the page. @param {{of: Piece[]}} props */
 export const Said = ({ of }) => of.map((piece, i) => <Marked key={i} piece={piece} />);
 
+/** What the line for a sentence says of it, as pieces; null if it says nothing. @param {Words | null} words */
+export const asPieces = (words) =>
+  words?.map((one) => (one instanceof Node ? { exact: one.textContent } : String(one))) ?? null;
+
 /**
  * A figure for anywidget and for the published page.
  * @param {{name: string, label: string, invite: Words | ((state: any) => Words), rest?: number, traits: string[],
@@ -371,6 +375,35 @@ const MatrixCell = ({ cell, i, j, mark, isSelected, rgb, draw, onEnter }) => {
   );
 };
 
+/** A row of a matrix, drawn again only where something of it is another. `isCell`: a cell is marked in place of a row. */
+function MatrixRow({ i, word, header, line, isMarked, column, isCell, colour, draw, onHover }) {
+  const mark = isMarked && !isCell;
+  const row = () => (
+    <div role="row" class="te-row">
+      <Header
+        role="rowheader"
+        word={word}
+        kind={`${mark ? " te-marked" : ""}${header?.kind ?? ""}`}
+        more={header?.more}
+      />
+      {line.map((cell, j) => (
+        <MatrixCell
+          key={j}
+          cell={cell}
+          i={i}
+          j={j}
+          mark={mark ? " te-in-row" : j === column ? " te-selected" : ""}
+          isSelected={isCell ? j === column : undefined}
+          rgb={cell.isHatched ? null : colour(cell.value)}
+          draw={draw}
+          onEnter={(event) => event.pointerType === "mouse" && onHover?.(i)}
+        />
+      ))}
+    </div>
+  );
+  return useMemo(row, [i, word, header, line, isMarked, column, isCell, colour, draw, onHover]);
+}
+
 /**
  * A matrix that can be read and walked through cell by cell: one Tab stop, in the marked row, then arrow keys, Home, End.
  * Give it a key of its words.
@@ -441,27 +474,14 @@ export function Matrix({
         ))}
       </div>
       {cells.map((line, i) => (
-        <div key={i} role="row" class="te-row">
-          <Header
-            role="rowheader"
-            word={rows[i]}
-            kind={`${i === row && !isCell ? " te-marked" : ""}${headers[i]?.kind ?? ""}`}
-            more={headers[i]?.more}
-          />
-          {line.map((cell, j) => (
-            <MatrixCell
-              key={j}
-              cell={cell}
-              i={i}
-              j={j}
-              mark={i !== row ? "" : !isCell ? " te-in-row" : j === column ? " te-selected" : ""}
-              isSelected={isCell ? i === row && j === column : undefined}
-              rgb={cell.isHatched ? null : colour(cell.value)}
-              draw={draw}
-              onEnter={(event) => event.pointerType === "mouse" && onHover?.(i)}
-            />
-          ))}
-        </div>
+        <MatrixRow
+          key={i}
+          {...{ i, line, colour, draw, isCell, onHover }}
+          word={rows[i]}
+          header={headers[i]}
+          isMarked={i === row}
+          column={i === row ? column : null}
+        />
       ))}
     </div>
   );
