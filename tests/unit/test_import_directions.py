@@ -91,3 +91,9 @@ def test_no_room_is_larger_than_its_ceiling(root):
         room = "." if len(parts) == 1 else "/".join(parts[: 2 if parts[0] == "book" and len(parts) > 2 else 1])
         sizes[room] = sizes.get(room, 0) + len(path.read_text(encoding="utf-8").splitlines())
     assert {room: size for room, size in sizes.items() if size > CEILINGS.get(room, 0)} == {}
+
+
+def test_each_family_is_a_file_of_at_most_120_lines(root):
+    families = set((root / "transformer_edu" / "models").glob("*.py"))
+    long = {path.name for path in families if len(path.read_text(encoding="utf-8").splitlines()) > 120}
+    assert long == {"hugging_face.py"}  # the names and shapes of five formats

@@ -26,8 +26,7 @@ class GPTConfig:
         vocab_size: tokens that it reads and writes.
         d_model, num_heads, d_ff, num_layers, dropout: those of the paper's layers.
         max_len: longest text in tokens; rows of the table of positions.
-        activation: between the two matrices of the feed-forward part.
-        eps: of the norms.
+        activation, eps: between the two matrices of the feed-forward part; of the norms.
         pad_id: the id that fills short texts up; None: no id does.
     """
 

@@ -31,8 +31,7 @@ class T5Config:
         tied: whether reading and writing share one table.
         divided: whether vectors are divided by √d_model before they are scored.
         num_buckets, max_distance: distances that have a bias of their own, and where all further ones share one.
-        max_len: longest answer in tokens; the model itself has no limit.
-        eps: of the norms.
+        max_len, eps: longest answer in tokens (the model itself has no limit); of the norms.
         pad_id: the id that fills short texts up, and that every answer begins with.
     """
 
