@@ -39,6 +39,11 @@ SETTINGS = [
 ]
 
 
+def in_text(content):
+    """A file's bytes as JSON can hold them."""
+    return base64.b64encode(content).decode()
+
+
 def next_word():
     """A recorded text, and at three of its places all logits and what each setting leaves in."""
     model, tokenizer = read_page_file(shipped_file("stories"))
@@ -98,7 +103,7 @@ def head_atlas():
         entropies = [attention_entropy(rows, may[name]).item() for name, rows in maps.items()]
         distances = [attention_distance(rows).item() for rows in maps.values()]
         atlases.append(found | {"measures": {"entropies": entropies, "distances": distances}})
-    return {"file": base64.b64encode(shipped_file("grammar")).decode(), "atlases": atlases}
+    return {"file": in_text(shipped_file("grammar")), "atlases": atlases}
 
 
 def translator():
@@ -108,7 +113,7 @@ def translator():
     begun = [plain["steps"][0]["id"], plain["steps"][1]["best"][1][0]]
     broken = [answered(languages, FOXES, taken, search) for taken in (["order"], list(PARTS)) for search in SEARCHES]
     answers = [plain, answered(languages, FOXES, begun=begun), answered(languages, FOXES, search="beam"), *broken]
-    own, file = SentenceTranslator(shipped="grammar").state(), base64.b64encode(shipped_file("grammar")).decode()
+    own, file = SentenceTranslator(shipped="grammar").state(), in_text(shipped_file("grammar"))
     return {"opened": SentenceTranslator().state(), "own": own, "answers": answers, "file": file}
 
 
@@ -132,7 +137,7 @@ def attention_map():
             found |= {"written": [french.word(index) for index in ids[1:]]}
             found |= {"best": logits.softmax(dim=-1).topk(5).values.tolist()}
             answers.append({"words": words.split(), "changes": changes} | found)
-    return {"file": base64.b64encode(shipped_file("grammar")).decode(), "answers": answers}
+    return {"file": in_text(shipped_file("grammar")), "answers": answers}
 
 
 def residual_streams():
@@ -147,8 +152,9 @@ def residual_streams():
         places = figure.recorded["places"]
         silents = ["", *(place.replace("after_", "") for place in (places[1], places[-2]))]
         streams = [stream(*model, one.split(), silent) for one in sentences for silent in silents]
-        file = base64.b64encode(figure._content).decode()
-        found.append({"file": file, "opened": figure.recorded, "pre": figure.pre, "streams": streams})
+        found.append(
+            {"file": in_text(figure._content), "opened": figure.recorded, "pre": figure.pre, "streams": streams}
+        )
     return found
 
 
@@ -168,8 +174,8 @@ def context_explorer():
         sign = u.gather(0, u.abs().argmax(dim=0)[None]).sign().T  # the largest part of an axis counts as positive
         shares = (sizes**2 / (sizes**2).sum())[:2]
         planes[word] = {"points": (centred @ (sign * v)[:2].T).tolist(), "shares": shares.tolist()}
-    file = base64.b64encode(shipped_file("grammar")).decode()
     vectors = [x.tolist() for x in vectors]
+    file = in_text(shipped_file("grammar"))
     return {"opened": ContextExplorer().state(), "file": file, "vectors": vectors, "planes": planes}
 
 

@@ -1,9 +1,7 @@
-import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Choice, figure, Kept } from "./core/view.jsx";
-import { afterFrame, appear, cut, fly, KEYS, neighbour, reducedMotion, sentenceLine, snapshot } from "./core.js";
+import { useLayoutEffect, useMemo, useState } from "preact/hooks";
+import { Choice, classes, figure, Kept, useWalking } from "./core/view.jsx";
+import { afterFrame, appear, cut, fly, KEYS, reducedMotion, sentenceLine, snapshot } from "./core.js";
 import { derive, FAMILIES, factsOf, keyOf, labelsOf, MOST, titleOf, told } from "./family-map.derive.js";
-
-const classes = (...names) => names.filter(Boolean).join(" ");
 
 /** A word or a mark in the table's head or at its side; null: this pass has no such place. */
 const Header = ({ role, of, kind = "" }) => (
@@ -20,27 +18,12 @@ const Header = ({ role, of, kind = "" }) => (
 /** Who sees whom, in a table that is walked through cell by cell; Tab leads to the row that is asked for the word. */
 function Table({ now, spoken, root }) {
   const labels = useMemo(() => labelsOf(spoken), [spoken]);
-  const box = useRef(null);
-  const cellAt = (i, j) => box.current.querySelector(`[data-row="${i}"][data-column="${j}"]`);
-  function move(event) {
-    const { row, column } = event.target.dataset;
-    if (row === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
-    const to = neighbour(event.key, Number(row), Number(column), now.count, now.count);
-    if (!to) return;
-    event.preventDefault();
-    cellAt(...to).focus();
-  }
-  const stop = () => box.current.querySelector(".te-cell[tabindex='0']");
-  function stopAt(cell) {
-    stop()?.setAttribute("tabindex", "-1");
-    cell.setAttribute("tabindex", "0");
-  }
+  const walking = useWalking({ rows: now.count, columns: now.count, row: now.asked });
   useLayoutEffect(() => {
-    const column = stop()?.dataset.column ?? 0;
-    if (!box.current.contains(box.current.getRootNode().activeElement)) stopAt(cellAt(now.asked, column));
     if (now.isFirst) return;
-    box.current.querySelectorAll("[data-fresh]").forEach((node) => afterFrame(() => appear(node)));
-    fly(root, root.querySelector(".te-family-group + * [aria-checked=true]"), box.current.querySelector(".te-asked"));
+    const { current: box } = walking.ref;
+    box.querySelectorAll("[data-fresh]").forEach((node) => afterFrame(() => appear(node)));
+    fly(root, root.querySelector(".te-family-group + * [aria-checked=true]"), box.querySelector(".te-asked"));
   }, [now]);
   return (
     <div
@@ -49,9 +32,7 @@ function Table({ now, spoken, root }) {
       class={classes("te-grid te-with-rows", now.cells.flat().some((one) => one.isChanged) && "te-has-changed")}
       data-matrix="mask"
       style={{ "--columns": now.count }}
-      ref={box}
-      onKeyDown={move}
-      onFocusIn={({ target }) => target instanceof Element && target.matches(".te-cell") && stopAt(target)}>
+      {...walking}>
       <div role="row" class="te-row te-columns">
         <div role="gridcell" class="te-header">
           reads

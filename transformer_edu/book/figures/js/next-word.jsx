@@ -1,6 +1,6 @@
 import { useLayoutEffect, useState } from "preact/hooks";
 import * as engine from "../../engine/js/engine.js";
-import { Button, figure, Slider, useAppearing, useRoving } from "./core/view.jsx";
+import { Button, classes, figure, Slider, useAppearing, useRoving } from "./core/view.jsx";
 import { afterFrame, cut, format, KEYS, modelOf, plain, plural, readable, special } from "./core.js";
 import * as derived from "./next-word.derive.js";
 
@@ -29,7 +29,6 @@ function* nextToken(engine, model, { beginning, written, wantsNames }) {
   };
 }
 
-const classes = (...names) => names.filter(Boolean).join(" ");
 const dress = ({ gap, unseen, token }) =>
   classes(gap && "te-next-gap", unseen && "te-next-unseen", special(token).trim());
 

@@ -1,11 +1,10 @@
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import * as engine from "../../engine/js/engine.js";
-import { figure, Kept, Matrix, Said, Select, Word } from "./core/view.jsx";
+import { asPieces, figure, Kept, Matrix, Said, Select, Word } from "./core/view.jsx";
 import { afterFrame, cividis, css, cut, modelOf, named, plural, reducedMotion, sentenceLine } from "./core.js";
 import { changedIn, derive, inWords, memory, sublayerOf, turnOf } from "./residual-stream.derive.js";
 
 const MANY = 3; // times as much as stood there
-const asPiece = (one) => (one instanceof Node ? { exact: one.textContent } : one);
 const shown = (word) => <Word of={word} kind="te-stream-cell" />;
 
 /** On a phone: how many words stand beyond the right edge of a box. */
@@ -185,7 +184,7 @@ function start(state, { root, widget, draw }) {
   function view() {
     const read = line.read(state.sentence);
     const isOpened = state.sentence === opened.sentence && state.silent === opened.silent;
-    const instead = running.instead(read.wrong, !isOpened)?.map(asPiece);
+    const instead = asPieces(running.instead(read.wrong, !isOpened));
     const stream = streamNow(read);
     if (stream) now = derive(state, { stream, instead }, now);
     const silence = (

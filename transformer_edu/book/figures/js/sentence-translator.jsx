@@ -1,13 +1,12 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import * as engine from "../../engine/js/engine.js";
-import { asPieces, Button, Choice, figure, Kept, Said, Toggle, Word } from "./core/view.jsx";
+import { asPieces, Button, Choice, classes, figure, Kept, Said, Toggle, Word } from "./core/view.jsx";
 import { appear, asToken, cut, format, KEYS, modelOf, named, plural, sentenceLine, VISIBLE } from "./core.js";
 import * as derived from "./sentence-translator.derive.js";
 
 const { derive, fileOf, isFree, keyOf, LEAST_SURE, LIMITS, requested, textOf } = derived;
 const LOADED = { "aria-label": "Loading the model", "aria-valuemin": 0, "aria-valuemax": 100 };
 
-const classes = (...names) => names.filter(Boolean).join(" ");
 /** Of a control without an answer, while the model is not there. */
 const marked = (waits) => (waits ? { kind: "te-trans-waits", more: { title: "needs the model" } } : {});
 

@@ -39,6 +39,9 @@ function Marked({ piece }) {
 /** A sentence for the page. @param {{of: Piece[]}} props */
 export const Said = ({ of }) => of.map((piece, i) => <Marked key={i} piece={piece} />);
 
+/** Classes for an element, of names that may be missing. @param {any[]} names */
+export const classes = (...names) => names.filter(Boolean).join(" ");
+
 /** What the line for a sentence says of it, as pieces; null if it says nothing. @param {Words | null} words */
 export const asPieces = (words) =>
   words?.map((one) => (one instanceof Node ? { exact: one.textContent } : String(one))) ?? null;
@@ -405,6 +408,40 @@ function MatrixRow({ i, word, header, line, isMarked, column, isCell, colour, dr
 }
 
 /**
+ * For the element around the cells of a table: one Tab stop, in the marked row, then arrow keys, Home, End.
+ * @param {{rows: number, columns: number, row: number, column?: number | null,
+ *   onSelect?: (row: number, column: number) => void}} table  how many there are; the marked row, or cell; `onSelect`: a
+ *   cell was clicked or reached by key
+ */
+export function useWalking({ rows, columns, row, column = null, onSelect }) {
+  const box = useRef(null);
+  const cellAt = (i, j) => box.current.querySelector(`[data-row="${i}"][data-column="${j}"]`);
+  const stop = () => box.current.querySelector(".te-cell[tabindex='0']");
+  function stopAt(cell) {
+    stop()?.setAttribute("tabindex", "-1");
+    cell.setAttribute("tabindex", "0");
+  }
+  useLayoutEffect(() => {
+    if (!focusedIn(box.current)) stopAt(cellAt(row, column ?? stop()?.dataset.column ?? 0));
+  }, [row, column]);
+  const placeOf = ({ dataset }) => (dataset.row === undefined ? null : [Number(dataset.row), Number(dataset.column)]);
+  function onKeyDown(event) {
+    const at = event.ctrlKey || event.metaKey || event.altKey ? null : placeOf(event.target);
+    const to = at && neighbour(event.key, at[0], at[1], rows, columns);
+    if (!to) return;
+    event.preventDefault();
+    cellAt(...to).focus();
+  }
+  function onFocusIn({ target }) {
+    const at = placeOf(target);
+    if (!at) return;
+    stopAt(target);
+    onSelect?.(at[0], at[1]);
+  }
+  return { ref: box, onKeyDown, onFocusIn };
+}
+
+/**
  * A matrix that can be read and walked through cell by cell: one Tab stop, in the marked row, then arrow keys, Home, End.
  * Give it a key of its words.
  * @param {{name: string, label: string, kind?: string, rows: string[], columns: string[], cells: Cell[][],
@@ -428,30 +465,7 @@ export function Matrix({
   ...more
 }) {
   const { colour, corner = "", headers = [], draw = (text) => text } = more;
-  const box = useRef(null);
-  const cellAt = (i, j) => box.current.querySelector(`[data-row="${i}"][data-column="${j}"]`);
-  const stop = () => box.current.querySelector(".te-cell[tabindex='0']");
-  function stopAt(cell) {
-    stop()?.setAttribute("tabindex", "-1");
-    cell.setAttribute("tabindex", "0");
-  }
-  useLayoutEffect(() => {
-    if (!focusedIn(box.current)) stopAt(cellAt(row, column ?? stop()?.dataset.column ?? 0));
-  }, [row, column]);
-  const placeOf = ({ dataset }) => (dataset.row === undefined ? null : [Number(dataset.row), Number(dataset.column)]);
-  function move(event) {
-    const at = event.ctrlKey || event.metaKey || event.altKey ? null : placeOf(event.target);
-    const to = at && neighbour(event.key, at[0], at[1], rows.length, columns.length);
-    if (!to) return;
-    event.preventDefault();
-    cellAt(...to).focus();
-  }
-  function select({ target }) {
-    const at = placeOf(target);
-    if (!at) return;
-    stopAt(target);
-    onSelect(at[0], at[1]);
-  }
+  const walking = useWalking({ rows: rows.length, columns: columns.length, row, column, onSelect });
   const hasChanged = cells.some((line) => line.some(({ was = null }) => was !== null));
   const isCell = column !== null; // that is marked, in place of a row
   return (
@@ -461,9 +475,7 @@ export function Matrix({
       class={`te-grid te-with-rows ${kind}${hasChanged ? " te-has-changed" : ""}`}
       data-matrix={name}
       style={{ "--columns": columns.length }}
-      ref={box}
-      onKeyDown={move}
-      onFocusIn={select}
+      {...walking}
       onPointerLeave={() => onHover?.(null)}>
       <div role="row" class="te-row te-columns">
         <div role="gridcell" class="te-header">
