@@ -6,7 +6,7 @@ import { plain } from "../../transformer_edu/book/figures/js/core/format.js";
 import { close, torch } from "./numbers.js";
 
 const { attentionOf, derive } = derived;
-const { file, answers } = torch.attentionMap;
+const { file, answers } = torch;
 const model = engine.readModel(Uint8Array.from(Buffer.from(file, "base64")), undefined);
 const MOST = 12;
 const WORDS = answers[0].words;

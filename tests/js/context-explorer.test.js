@@ -5,7 +5,7 @@ import * as derived from "../../transformer_edu/book/figures/js/context-explorer
 import { plain } from "../../transformer_edu/book/figures/js/core/format.js";
 import { close, torch } from "./numbers.js";
 
-const { opened, file, vectors, planes } = torch.contextExplorer;
+const { opened, file, vectors, planes } = torch;
 const model = engine.readModel(Uint8Array.from(atob(file), (one) => one.charCodeAt(0)));
 const words = (text) => text.split(" ");
 const [sentence, , dog, cats, , object] = [opened.sentence, opened.other, ...opened.also];

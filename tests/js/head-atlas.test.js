@@ -5,7 +5,7 @@ import { plain } from "../../transformer_edu/book/figures/js/core/format.js";
 import * as derived from "../../transformer_edu/book/figures/js/head-atlas.derive.js";
 import { close, torch } from "./numbers.js";
 
-const { file, atlases } = torch.headAtlas;
+const { file, atlases } = torch;
 const model = engine.readModel(Uint8Array.from(atob(file), (one) => one.charCodeAt(0)));
 const [first, changed] = atlases;
 const { names } = first;

@@ -4,12 +4,12 @@ import { plain } from "../../transformer_edu/book/figures/js/core/format.js";
 import { derive, lettersOf, readCopier, refusal, run } from "../../transformer_edu/book/figures/js/induction.derive.js";
 import { close, torch } from "./numbers.js";
 
-const model = readCopier(torch.induction.weights);
+const model = readCopier(torch.weights);
 const shown = (text, more = {}, before = null) =>
   derive({ text, token: lettersOf(text).length - 1, without: [], ...more }, { model, before });
 
 test("every head and every probability is torch's, with and without the heads", () => {
-  for (const { letters, without, p, maps } of torch.induction.passes) {
+  for (const { letters, without, p, maps } of torch.passes) {
     const found = run(model, [...letters], without);
     close(found.p, p, letters);
     close(found.maps, maps, letters);

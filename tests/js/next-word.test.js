@@ -5,7 +5,7 @@ import { plain } from "../../transformer_edu/book/figures/js/core/format.js";
 import * as derived from "../../transformer_edu/book/figures/js/next-word.derive.js";
 import { close, torch } from "./numbers.js";
 
-const { recorded, places } = torch.nextWord;
+const { recorded, places } = torch;
 const stored = { ...recorded, ...derived.filtersOf(recorded.settings) };
 const usual = { beginning: recorded.beginning, written: recorded.written.map(([id]) => id), ...recorded.settings };
 const known = derived.memory(stored);

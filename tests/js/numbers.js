@@ -1,4 +1,4 @@
-// What torch computed, for tests of what a page computes: tests/unit/test_javascript.py writes it.
+// What torch computed, for tests of what a page computes: `numbers` of tests/unit/test_NAME.py.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 

@@ -6,7 +6,7 @@ import { changedIn, derive, memory, turnOf } from "../../transformer_edu/book/fi
 import { close, torch } from "./numbers.js";
 
 const MEASURES = ["wrote", "kept", "left"];
-const [grammar, own] = torch.residualStreams.map(({ file, ...more }) => ({
+const [grammar, own] = torch.map(({ file, ...more }) => ({
   ...more,
   model: engine.readModel(Uint8Array.from(Buffer.from(file, "base64")), undefined),
 }));

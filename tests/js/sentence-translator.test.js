@@ -5,7 +5,7 @@ import { plain } from "../../transformer_edu/book/figures/js/core/format.js";
 import * as derived from "../../transformer_edu/book/figures/js/sentence-translator.derive.js";
 import { close, torch } from "./numbers.js";
 
-const { opened, own, answers, file } = torch.translator;
+const { opened, own, answers, file } = torch;
 const model = engine.readModel(Uint8Array.from(Buffer.from(file, "base64")));
 const around = { answers: derived.answersOf(opened.recorded), news: null, stage: "asked", before: null };
 const words = opened.sentence.split(" ");

@@ -1,5 +1,7 @@
 """The attention map as a Python object: a model, tensors, and what it takes for attention weights."""
 
+import base64
+
 import pytest
 import torch
 
@@ -10,8 +12,32 @@ from transformer_edu.book.figures import AttentionMap
 from transformer_edu.book.figures.attention_weights import first_crossing, mean_row
 from transformer_edu.data.vocabulary import BOS_ID, EOS_ID
 from transformer_edu.decoding.greedy import greedy_search
+from transformer_edu.inspect.changes import changed
 
 SOURCE, TARGET = ["the", "cat"], ["le", "chat", "<eos>"]
+
+
+def numbers():
+    """The grammar model's file, and where it looks in two sentences, as trained and with heads and looks taken away."""
+    model, (english, french) = read_page_file(shipped_file("grammar"))
+    answers = []
+    for words in ("the small black cat does not sleep", "these foxes want a hat"):
+        for changes in (
+            {},
+            {"heads": {"decoder.1.cross.2": "off", "encoder.0.self.0": "uniform"}},
+            {"heads": {f"decoder.1.cross.{head}": "off" for head in range(4)}},
+            {"blocked": [("decoder.cross", 1, 1), ("encoder.self", 2, 0)]},
+        ):
+            source, ids = torch.tensor([english.encode(words)]), [BOS_ID]
+            with changed(model, **changes), record_attention(model) as maps, torch.no_grad():
+                while ids[-1] != EOS_ID and len(ids) < 13:
+                    logits = model(source, torch.tensor([ids]))[0]
+                    ids.append(int(logits[-1].argmax()))
+            found = {"maps": {name: weights[0].tolist() for name, weights in maps.items()}}
+            found |= {"written": [french.word(index) for index in ids[1:]]}
+            found |= {"best": logits.softmax(dim=-1).topk(5).values.tolist()}
+            answers.append({"words": words.split(), "changes": changes} | found)
+    return {"file": base64.b64encode(shipped_file("grammar")).decode(), "answers": answers}
 
 
 def random_weights(*shape):

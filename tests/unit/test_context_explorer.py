@@ -1,11 +1,16 @@
 """The context explorer as a Python object: which word it compares, what it opens with, and its words."""
 
+import base64
+from types import SimpleNamespace
+
 import pytest
 import torch
 
 from transformer_edu import RUNNING_SENTENCE, build_transformer, pretrained
+from transformer_edu.book.engine.page_file import read_page_file
+from transformer_edu.book.engine.shipped import shipped_file
 from transformer_edu.book.figures import ContextExplorer
-from transformer_edu.book.figures.context_explorer_data import SENTENCES, shared_pairs
+from transformer_edu.book.figures.context_explorer_data import SENTENCES, shared_pairs, vectors_of
 
 EXAMPLE = {"sentence": SENTENCES[3], "other": SENTENCES[4], "also": [SENTENCES[0]], "word": "black", "level": 2}
 BAD = [
@@ -19,6 +24,27 @@ SAYS = [
     ({}, "embedding 1.000, + position 1.000, layer 1 0.9"),
     (EXAMPLE, "The vectors of “black”", "word 3 of “the small black cats do not sleep” and word 2 of"),
 ]
+
+
+def numbers():
+    """Its state at first, the model's file, all vectors in some sentences, and three words' planes with the points."""
+    model, vocabularies = read_page_file(shipped_file("grammar"))
+    opened = SimpleNamespace(model=model, vocabularies=vocabularies)
+    sentences = [words.split() for words in (*SENTENCES, "my small mice sing")]
+    vectors = [vectors_of(opened, words) for words in sentences]
+    planes = {}
+    for word in ("the", "small", "not"):
+        pairs = zip(sentences[:-1], vectors[:-1], strict=True)
+        states = [x[:, place] for words, x in pairs for place, one in enumerate(words) if one == word]
+        x = torch.stack(states, dim=1).double()
+        centred = x - x.mean(dim=1, keepdim=True)
+        u, sizes, v = torch.linalg.svd(centred.flatten(0, 1), full_matrices=False)
+        sign = u.gather(0, u.abs().argmax(dim=0)[None]).sign().T  # the largest part of an axis counts as positive
+        shares = (sizes**2 / (sizes**2).sum())[:2]
+        planes[word] = {"points": (centred @ (sign * v)[:2].T).tolist(), "shares": shares.tolist()}
+    vectors = [x.tolist() for x in vectors]
+    file = base64.b64encode(shipped_file("grammar")).decode()
+    return {"opened": ContextExplorer().state(), "file": file, "vectors": vectors, "planes": planes}
 
 
 def test_a_word_can_be_named_or_placed():

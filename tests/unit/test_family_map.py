@@ -22,6 +22,19 @@ SAYS = [
 ]
 
 
+def numbers():
+    """Each family's pass over sentences of one to ten words, for each of their words."""
+    passes = []
+    for count in (1, 2, 7, 10):
+        words = [f"w{i}" for i in range(count)]
+        for family in FAMILIES:
+            for place in range(count):
+                found = vars(pass_of(words, family, place))
+                found["mask"] = found["mask"].int().tolist()
+                passes.append({"words": words, "family": family, "place": place} | found)
+    return passes
+
+
 def test_one_wall_makes_all_masks():
     assert torch.equal(walled(6, 0), causal_mask(6))
     assert torch.equal(walled(6, 1), causal_mask(6)), "a wall behind the first word makes a GPT"

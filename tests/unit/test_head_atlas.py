@@ -1,5 +1,7 @@
 """The head atlas as a Python object: maps, measures and effects of all heads, and models of one's own."""
 
+import base64
+
 import pytest
 import torch
 
@@ -10,6 +12,7 @@ from transformer_edu.book.figures import HeadAtlas
 from transformer_edu.book.figures.head_atlas_data import REDUNDANT, SENTENCE, atlas
 from transformer_edu.data.vocabulary import Vocabulary
 from transformer_edu.inspect.head_effects import head_effects
+from transformer_edu.inspect.heads import attention_distance, attention_entropy, keys_allowed
 
 OFF = dict.fromkeys(REDUNDANT, "off")
 EXAMPLE = {
@@ -29,6 +32,25 @@ SAYS = [
     ({}, SENTENCE, "24 small maps", "cross-attention, layer 2, head 2", "mes petites tortues blanches dorment"),
     ({"heads": OFF, "sort": "importance"}, "Changed: ", "mes petits tortues", "in the order of importance"),
 ]
+
+
+def numbers():
+    """The grammar model's file, and all of its heads at work on three sentences, some of them changed."""
+    scenes = [
+        (SENTENCE, {}),
+        ("my cow sees the red house", {REDUNDANT[0]: "off", "decoder.0.self.0": "uniform"}),
+        (SENTENCE, dict.fromkeys(REDUNDANT, "off")),
+    ]
+    model, vocabularies = read_page_file(shipped_file("grammar"))
+    atlases = []
+    for sentence, heads in scenes:
+        found = atlas(model, vocabularies, sentence.split(), heads)
+        maps = {name: torch.tensor(rows) for name, rows in found["maps"].items()}
+        may = {name: keys_allowed(name.rpartition(".")[0], rows.shape[-1]) for name, rows in maps.items()}
+        entropies = [attention_entropy(rows, may[name]).item() for name, rows in maps.items()]
+        distances = [attention_distance(rows).item() for rows in maps.values()]
+        atlases.append(found | {"measures": {"entropies": entropies, "distances": distances}})
+    return {"file": base64.b64encode(shipped_file("grammar")).decode(), "atlases": atlases}
 
 
 @pytest.fixture(scope="module")

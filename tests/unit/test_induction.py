@@ -8,6 +8,7 @@ import torch
 from transformer_edu.book.experiments.copier import load_copier
 from transformer_edu.book.experiments.induction import LETTERS
 from transformer_edu.book.figures import Induction
+from transformer_edu.book.figures.induction_data import copier_on, weights_of_copier
 
 EXAMPLE = {"text": "abcde abc", "token": 6, "without": [0]}
 BAD = [
@@ -22,6 +23,17 @@ SAYS = [
     ({"without": [0, 1]}, "without the head of layer 1 and of layer 2"),
     ({"token": 0}, "after letter 1, m."),
 ]
+
+
+def numbers():
+    """The copier's probabilities and weights on three rows of letters, with and without its heads."""
+    passes = []
+    for letters in ("mrxdtmrx", "aa", "abcdefghijklmnopqrstuvwx"):
+        for without in ([], [0], [1], [0, 1]):
+            p, maps = copier_on(letters, without)
+            found = {"p": p.tolist(), "maps": [weights.tolist() for weights in maps]}
+            passes.append({"letters": letters, "without": without} | found)
+    return {"weights": weights_of_copier(), "passes": passes}
 
 
 def test_alt_text_says_the_models_numbers():

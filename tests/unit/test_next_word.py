@@ -5,6 +5,7 @@ import torch
 
 from tests.stories import small_stories
 from transformer_edu.book.engine.page_file import page_file, read_page_file
+from transformer_edu.book.engine.shipped import shipped_file
 from transformer_edu.book.figures import NextWord
 from transformer_edu.book.figures.next_word_data import (
     STORED,
@@ -34,6 +35,35 @@ SAYS = [
     ({}, "A text: Once upon a time, there was a little.", "At temperature 0.8 and top-p 0.95", "Drawn from here"),
     ({"beginning": "", "temperature": 2}, "A text: .", "At temperature 2 "),
 ]
+
+
+SETTINGS = [
+    Settings(),
+    Settings(temperature=1.0, top_p=1.0),
+    Settings(temperature=2.0, top_k=7, top_p=1.0),
+    Settings(temperature=0.3, top_p=0.4),
+    Settings(min_p=0.1, top_p=1.0),
+    Settings(temperature=1.4, top_k=40, top_p=0.9, min_p=0.02),
+]
+
+
+def numbers():
+    """A recorded text, and at three of its places all logits and what each setting leaves in."""
+    model, tokenizer = read_page_file(shipped_file("stories"))
+    recorded = recorded_text(shipped_file("stories"), "Once upon a time", Settings())
+    start = [BOS_ID, *tokenizer.encode("Once upon a time")]
+    places = []
+    for place in (0, 3, 9):
+        logits = next_logits(model, [*start, *(one for one, _ in recorded["written"][:place])])
+        values, ids = logits.sort(descending=True, stable=True)
+        possible = values.isfinite()
+        left = []
+        for settings in SETTINGS:
+            shares = settings.left_in(logits)
+            kept = int((shares > 0).sum())
+            left.append({"settings": vars(settings), "kept": kept, "shares": shares[ids[:12]].tolist()})
+        places.append({"ids": ids[possible].tolist(), "logits": values[possible].tolist(), "left": left})
+    return {"recorded": recorded, "places": places}
 
 
 @pytest.fixture(scope="module")

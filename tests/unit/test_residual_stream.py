@@ -1,5 +1,7 @@
 """The residual stream as a Python object: what is read at each place, and how much each sub-layer writes."""
 
+import base64
+
 import pytest
 import torch
 
@@ -25,6 +27,29 @@ SAYS = [
     ({"silent": "decoder.1.cross"}, "Without layer 2's cross-attention"),
     ({"place": 0, "token": 7}, "After word and position, for the end: "),
 ]
+
+
+def numbers():
+    """The grammar's model, one with its norms before the sub-layers, and what stands at all places of their streams."""
+    torch.manual_seed(0)
+    words = Vocabulary(["a", "b", "c"]), Vocabulary(["x", "y"])
+    pre = build_transformer(7, 6, d_model=8, num_heads=2, d_ff=8, num_layers=1, max_len=9, norm="pre")
+    figures = [ResidualStream(), ResidualStream("b c a", model=pre, vocabularies=words)]
+    found = []
+    for figure, sentences in zip(figures, (("my cow sees the red house", "this hen sleeps"), ("b c a",)), strict=True):
+        model = read_page_file(figure._content)
+        places = figure.recorded["places"]
+        silents = ["", *(place.replace("after_", "") for place in (places[1], places[-2]))]
+        streams = [stream(*model, one.split(), silent) for one in sentences for silent in silents]
+        found.append(
+            {
+                "file": base64.b64encode(figure._content).decode(),
+                "opened": figure.recorded,
+                "pre": figure.pre,
+                "streams": streams,
+            }
+        )
+    return found
 
 
 def test_the_last_place_is_what_the_model_says():

@@ -1,5 +1,6 @@
 """The sentence translator as a Python object: the answers it opens with, and models of one's own."""
 
+import base64
 import math
 
 import pytest
@@ -8,8 +9,8 @@ import torch
 from transformer_edu import build_transformer
 from transformer_edu.book.engine.shipped import shipped_file
 from transformer_edu.book.figures import SentenceTranslator
-from transformer_edu.book.figures.sentence_translator import RAIN
-from transformer_edu.book.figures.sentence_translator_data import answered, languages_of
+from transformer_edu.book.figures.sentence_translator import FOXES, RAIN
+from transformer_edu.book.figures.sentence_translator_data import PARTS, SEARCHES, answered, languages_of
 from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.data.vocabulary import BOS_ID, EOS_ID, Vocabulary
 from transformer_edu.decoding.beam import beam_search
@@ -36,6 +37,17 @@ SAYS = [
     ({"sentence": DOG, "taken": ["order"]}, "A gentleman waits for his dog", "Without word order."),
     ({"shipped": "grammar", "taken": ["order"]}, "un chapeau veut un chapeau"),
 ]
+
+
+def numbers():
+    """The state that the translator opens with, and answers of the grammar's model, whose file and state these are."""
+    languages = languages_of(shipped_file("grammar"))
+    plain = answered(languages, FOXES)
+    begun = [plain["steps"][0]["id"], plain["steps"][1]["best"][1][0]]
+    broken = [answered(languages, FOXES, taken, search) for taken in (["order"], list(PARTS)) for search in SEARCHES]
+    answers = [plain, answered(languages, FOXES, begun=begun), answered(languages, FOXES, search="beam"), *broken]
+    own, file = SentenceTranslator(shipped="grammar").state(), base64.b64encode(shipped_file("grammar")).decode()
+    return {"opened": SentenceTranslator().state(), "own": own, "answers": answers, "file": file}
 
 
 def test_answers_are_those_of_the_pages_weights():
