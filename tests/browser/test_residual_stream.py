@@ -10,7 +10,7 @@ from transformer_edu import build_transformer
 from transformer_edu.book.engine.page_file import read_page_file
 from transformer_edu.book.engine.shipped import shipped_file
 from transformer_edu.book.figures import ResidualStream
-from transformer_edu.book.figures.residual_stream_data import stream
+from transformer_edu.book.figures.residual_stream import stream
 from transformer_edu.data.vocabulary import Vocabulary
 
 LINE = "English sentence"

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from transformer_edu import causal_mask
-from transformer_edu.book.figures.family_map_data import FAMILIES, GAP, SENTENCE, pass_of, walled
+from transformer_edu.book.figures.family_map import FAMILIES, GAP, SENTENCE, pass_of, walled
 
 EXAMPLE = {"family": "t5", "words": ["a", "cat", "sleeps"], "place": 2}
 BAD = [
@@ -20,6 +20,28 @@ SAYS = [
     ({"family": "t5"}, "It reads the small black [X] not sleep start [X] cat does. The place that is asked for cat"),
     ({"family": "prefix"}, "34 of 49 pairs can be seen, and 4 of 7 places are trained"),
 ]
+SCENES = {
+    "what stands on both sides is counted": [
+        "28 of 49 … 7 of 7 … 3 words before it and 0 after it",
+        "> radio BERT",
+        "49 of 49 … 1 of 7 … 3 words before it and 3 after it",
+        "~ BERT: each place sees both sides",
+        "> radio not",
+        "5 words before it and 1 after it",
+        "> radio T5; radio cat",
+        "70 of 100 … 4 of 10 … 3 words before it and 2 after it",
+        "> radio prefix",
+        "34 of 49 … 4 of 7 … 3 words before it and 0 after it",
+    ],
+    "one word is enough": [
+        {"family": "t5", "words": ["cat"]},
+        "cat",
+        "> radio GPT",
+        "1 of 1",
+        "> radio BERT",
+        "1 of 1",
+    ],
+}
 
 
 def numbers():

@@ -28,7 +28,7 @@ OWN = {name: import_module(f"tests.unit.test_{name.replace('-', '_')}") for name
 
 
 def arguments(name):
-    parameters = inspect.signature(Figure.registry[name].__init__).parameters.values()
+    parameters = inspect.signature(Figure.registry[name]).parameters.values()
     return [one.name for one in parameters if one.name != "self" and one.kind is not one.VAR_KEYWORD]
 
 

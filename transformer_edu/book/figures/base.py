@@ -5,12 +5,13 @@ that its HTML carries. See `transformer_edu.book.figures.assets` for how the mod
 """
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import anywidget
 import traitlets
 
-from transformer_edu.book.figures import assets
+from transformer_edu.book.figures import assets, fields
 from transformer_edu.support.files import write_atomically
 
 SPOKEN = {"<bos>": "start", "<eos>": "the end", "<unk>": "an unknown word"}
@@ -18,9 +19,9 @@ INHERITED_TRAITS = frozenset(anywidget.AnyWidget.class_trait_names())
 
 
 class Figure(anywidget.AnyWidget):
-    """Subclass it with a `figure_name` (its module is js/NAME.js), traits of plain JSON tagged `sync=True`, `alt_text`.
+    """Subclass it with a `figure_name` (its view is js/NAME.jsx), fields (see `fields`) and `alt_text`.
 
-    The constructor of a subclass takes its traits by name and raises ValueError or TypeError for what it cannot show.
+    The fields are its arguments; it raises ValueError or TypeError for what it cannot show.
     """
 
     figure_name: ClassVar[str] = ""
@@ -34,8 +35,21 @@ class Figure(anywidget.AnyWidget):
             cls._css = assets.stylesheet(name)
             Figure.registry[name] = cls
         super().__init_subclass__(**kwargs)
+        if "__init__" not in cls.__dict__ and (declared := fields.fields_of(cls)):
+            cls.__signature__ = fields.signature(declared)
 
-    def __init__(self, **state: Any) -> None:
+    def __init__(self, *args: Any, **given: Any) -> None:
+        declared = fields.fields_of(type(self))
+        if declared:
+            arguments = fields.signature(declared).bind(*args, **given)
+            arguments.apply_defaults()
+            self._opened(fields.filled(declared, arguments.arguments))
+        else:
+            self._opened(SimpleNamespace(**given))
+
+    def _opened(self, so: SimpleNamespace) -> None:
+        """Begin with these values of all traits; the others of `so` are not kept."""
+        state = {name: value for name, value in vars(so).items() if name in self.trait_names(sync=True)}
         try:
             super().__init__(**state)
         except traitlets.TraitError as error:

@@ -1,14 +1,17 @@
 """Which mask makes which family: GPT, BERT, T5 and the prefix model on one sentence."""
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
-import traitlets
-
 from transformer_edu.book.figures.base import Figure
-from transformer_edu.book.figures.family_map_data import FAMILIES, MOST, SENTENCE, pass_of
-from transformer_edu.book.figures.inputs import check_index, check_words
-from transformer_edu.support.validation import check_choice
+from transformer_edu.book.figures.fields import choice, index, words
+from transformer_edu.masks import causal_mask
+from transformer_edu.support.shapes import Bool, Tensor
+
+FAMILIES = {"gpt": "GPT", "bert": "BERT", "t5": "T5", "prefix": "prefix"}
+MOST = 10  # words
+GAP = 2  # words of T5's gap, if there are so many
+SENTENCE = ("the", "small", "black", "cat", "does", "not", "sleep")
 
 
 class FamilyMap(Figure):
@@ -25,15 +28,9 @@ class FamilyMap(Figure):
 
     figure_name: ClassVar[str] = "family-map"
 
-    words = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    family = traitlets.Unicode().tag(sync=True)
-    place = traitlets.Int().tag(sync=True)
-
-    def __init__(self, family: str = "gpt", words: Sequence[str] = SENTENCE, place: int | None = None) -> None:
-        check_choice("family", family, tuple(FAMILIES))
-        words = check_words("words", words, 1, MOST)
-        place = min(3, len(words) - 1) if place is None else check_index("place", place, len(words))
-        super().__init__(family=family, words=words, place=place)
+    family = choice("gpt", FAMILIES)
+    words = words(SENTENCE, 1, MOST)
+    place = index(lambda so: min(3, len(so.words) - 1), lambda so: len(so.words))
 
     def alt_text(self) -> str:
         """The family, what the chosen word's row sees, how many pairs are seen and places trained."""
@@ -45,3 +42,43 @@ class FamilyMap(Figure):
             f"place that is asked for {self.words[self.place]} sees {', '.join(seen)}. {int(found.mask.sum())} of "
             f"{found.mask.numel()} pairs can be seen, and {trained} of {len(found.inputs)} places are trained."
         )
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One pass of a family over a sentence.
+
+    Args:
+        inputs: what is read; "start", "[mask]", "[X]" and "end" are marks.
+        targets: what each place is asked for, or None.
+        mask: True where the row's place may see the column's.
+        asked: the row that is asked for the chosen word.
+    """
+
+    inputs: list[str]
+    targets: list[str | None]
+    mask: Bool[Tensor, "seq seq"]
+    asked: int
+
+
+def pass_of(words: list[str], family: str, place: int) -> Pass:
+    """The pass in which the word at `place` is hidden (BERT), or begins what is written."""
+    count = len(words)
+    if family == "bert":
+        hidden = [word if at == place else None for at, word in enumerate(words)]
+        return Pass([*words[:place], "[mask]", *words[place + 1 :]], list(hidden), walled(count, count), place)
+    if family == "t5":
+        source = [*words[:place], "[X]", *words[place + GAP :]]
+        answer = ["[X]", *words[place : place + GAP], "end"]
+        inputs, targets = [*source, "start", *answer[:-1]], [*[None] * len(source), *answer]
+        return Pass(inputs, targets, walled(len(inputs), len(source)), len(source) + 1)
+    wall = place + 1 if family == "prefix" else 1
+    asked = [word if at >= wall - 1 else None for at, word in enumerate(words)]
+    return Pass(["start", *words[:-1]], list(asked), walled(count, wall), place)
+
+
+def walled(size: int, wall: int) -> Bool[Tensor, "seq seq"]:
+    """The first `wall` places see each other, the others what came before them."""
+    mask = causal_mask(size)
+    mask[:wall, :wall] = True
+    return mask

@@ -1,5 +1,6 @@
 """The base class of figures that run a model in the reader's browser."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import traitlets
@@ -18,16 +19,22 @@ class ModelFigure(Figure):
     On a published page the file of a shipped model lies beside the page's scripts, and that of any other model inside
     the figure's HTML; in a live notebook the kernel sends it.
 
-    Args:
-        content, name: what `file_of` gives; both empty for a figure that shows what was recorded and runs no model.
-        **state: the other traits.
+    One of its fields sets `so.content` and `so.name`, what `file_of` gives; both are empty for a figure that shows what
+    was recorded and runs no model.
     """
 
     model_file = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, content: bytes, name: str, **state: Any) -> None:
-        self._content = content
-        super().__init__(model_file=description(content, name) if content else {}, **state)
+    def __init__(self, *args: Any, **given: Any) -> None:
+        if args and isinstance(args[0], bytes):
+            self._opened(SimpleNamespace(content=args[0], name=args[1], **given))
+        else:
+            super().__init__(*args, **given)
+
+    def _opened(self, so: SimpleNamespace) -> None:
+        self._content = so.content
+        so.model_file = description(so.content, so.name) if so.content else {}
+        super()._opened(so)
         self.on_msg(self._send_weights)
 
     def _send_weights(self, _: Any, content: dict[str, Any], buffers: Any) -> None:

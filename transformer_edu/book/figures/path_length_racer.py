@@ -3,11 +3,8 @@
 import math
 from typing import ClassVar
 
-import traitlets
-
 from transformer_edu.book.figures.base import Figure
-from transformer_edu.book.figures.inputs import check_one_of, check_range
-from transformer_edu.support.validation import check_boolean
+from transformer_edu.book.figures.fields import one_of, switch, whole
 
 FEWEST, MOST = 4, 64
 SIZES = (32, 64, 128, 256, 512, 1024)
@@ -28,16 +25,10 @@ class PathLengthRacer(Figure):
 
     figure_name: ClassVar[str] = "path-length-racer"
 
-    n = traitlets.Int().tag(sync=True)
-    d = traitlets.Int().tag(sync=True)
-    dilated = traitlets.Bool().tag(sync=True)
-    step = traitlets.Int().tag(sync=True)
-
-    def __init__(self, n: int = 16, d: int = 64, *, dilated: bool = False, step: int | None = None) -> None:
-        n = check_range("n", n, FEWEST, MOST)
-        check_one_of("d", d, SIZES)
-        check_boolean("dilated", dilated)
-        super().__init__(n=n, d=d, dilated=dilated, step=n // 2 if step is None else check_range("step", step, 0, n))
+    n = whole(16, FEWEST, MOST)
+    d = one_of(64, SIZES)
+    dilated = switch(False)
+    step = whole(lambda so: so.n // 2, 0, lambda so: so.n)
 
     def alt_text(self) -> str:
         """Who has arrived, and what a layer costs."""

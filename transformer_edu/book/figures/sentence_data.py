@@ -2,14 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import torch
+import traitlets
 
 from transformer_edu.book.engine.page_file import read_page_file
 from transformer_edu.book.engine.shipped import GRAMMAR
+from transformer_edu.book.figures.fields import argument, field, made
 from transformer_edu.book.figures.inputs import check_sentence
-from transformer_edu.book.figures.model_figure import file_of
+from transformer_edu.book.figures.model_figure import ModelFigure, file_of
+from transformer_edu.data.examples import RUNNING_SENTENCE
 from transformer_edu.data.lexicon import ADJECTIVES, DETERMINERS, NOUNS, VERBS
 from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.data.vocabulary import BOS_ID, EOS_ID, SPECIALS, Vocabulary
@@ -64,6 +68,29 @@ def opening(
     plain = sentence.lower().strip().removesuffix(".") if isinstance(sentence, str) else sentence
     words = check_sentence("sentence", plain, words_of[0], most)
     return Opening(content, name, rounded, words_of, words, {"kinds": kinds_of(words_of[0]), "most": most})
+
+
+class SentenceFigure(ModelFigure):
+    """A model's figure with a line to type a sentence in: its first field is a `sentence_field` (sets `so.opened`).
+
+    Args:
+        model, vocabularies: a model of one's own with its two vocabularies, in place of the shipped one.
+    """
+
+    model = argument()
+    vocabularies = argument()
+    line = made(traitlets.Dict(), lambda so: so.opened.line)
+
+
+def sentence_field(default: str = RUNNING_SENTENCE, most: int = MOST) -> Any:
+    """At most so many words that the model knows."""
+
+    def opened(_: str, sentence: Any, so: SimpleNamespace) -> str:
+        so.opened = opening(sentence, so.model, so.vocabularies, most)
+        so.content, so.name = so.opened.content, so.opened.name
+        return so.opened.sentence
+
+    return field(traitlets.Unicode(), default, opened)
 
 
 def translate(
