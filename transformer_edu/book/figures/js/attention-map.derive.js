@@ -1,6 +1,7 @@
 // Where a model looks while it reads or writes a sentence: the weights, what stands beside them, and what is said of
 // them. Nothing here draws.
 import * as engine from "../../engine/js/engine.js";
+import { keepMarked } from "./core/cells.js";
 import { format, plain, plural, readable, VISIBLE } from "./core/format.js";
 import { mapMatrix, sumOf } from "./core/math.js";
 
@@ -161,7 +162,6 @@ export function goneFrom(words, before) {
 
 /** The cells, row by row; what cannot be looked at is hatched. `was`: what is printed no more, until the next change. */
 function cellsOf({ queries, keys, weights, here, attention }, before) {
-  /** @type {any[][]} */
   const cells = mapMatrix(weights, (value, i, j) => {
     const isBlocked = here.some(([query, key]) => query === i && key === j);
     const isLater = attention === "decoder self" && j > i && value === 0;
@@ -170,15 +170,7 @@ function cellsOf({ queries, keys, weights, here, attention }, before) {
     const label = `row ${readable(queries[i])}, column ${readable(keys[j])}: ${why || format(value)}`;
     return { value, text, label, isHatched: why !== "" };
   });
-  if (!before) return cells.map((line) => line.map((cell) => ({ ...cell, was: null })));
-  const others = cells.flatMap((line, i) => line.filter(({ text }, j) => text !== before[i][j].text));
-  const marked = new Set(2 * others.length > queries.length * keys.length ? [] : others); // most: none would stand out
-  return cells.map((line, i) =>
-    line.map((cell, j) => {
-      const { text, was } = before[i][j];
-      return { ...cell, was: others.length ? (marked.has(cell) ? text || "near 0" : null) : was };
-    }),
-  );
+  return keepMarked(cells, before);
 }
 
 /** The look of which the switch speaks: the chosen word's at the one clicked, or blocked, or looked at most. */

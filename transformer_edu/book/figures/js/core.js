@@ -1,7 +1,4 @@
-// Everything that the figures share. A figure's module begins with one line
-//   import { h, store } from "./core.js";
-// The files are joined into one text before they are run, because a module loaded from a Blob
-// address cannot import a relative path. Order matters: a file uses only those above it.
+// Everything that the older figures share; one that is derived and viewed imports the file that it needs.
 
 export * from "./core/cells.js";
 export * from "./core/colour.js";

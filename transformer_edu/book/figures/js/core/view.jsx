@@ -5,7 +5,7 @@ import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { css, inkOn } from "./colour.js";
 import { nextIndex, uniqueId } from "./controls.js";
 import { cut, focusedIn, KEYS } from "./dom.js";
-import { format, plain, readable, special, VISIBLE } from "./format.js";
+import { format, parseNumber, plain, readable, short, special, VISIBLE } from "./format.js";
 import { frame } from "./frame.js";
 import { neighbour } from "./grid.js";
 import { lineStyle, pathsOf, rowStyle, SEEN } from "./links.js";
@@ -349,88 +349,149 @@ const Header = ({ role, word, kind = "", more = {} }) => (
 
 /**
  * A cell of a matrix: its whole value, what is printed, what a screen reader hears; `was`: what was printed before the last
- * change, or null; `kind`, more classes.
- * @typedef {{value: number, text: string, label: string, isHatched?: boolean, was?: string | null, kind?: string}} Cell
+ * change, or null; `kind`, more classes; `more`, attributes.
+ * @typedef {{value: number, text: string, label: string, isHatched?: boolean, was?: string | null, kind?: string,
+ *   more?: any}} Cell
+ * @typedef {{row?: number | null, column?: number | null, cell?: [number, number] | null}} Marks  what is marked of a table
  */
+
+/** A number to type in. Up and Down leave it, Left and Right at the ends of its text. Escape takes back what was typed. */
+function NumberField({ value, label, onEdit }) {
+  const input = useRef(null);
+  const before = useRef("");
+  useLayoutEffect(() => {
+    if (focusedIn(input.current) !== input.current || parseNumber(input.current.value) !== value)
+      input.current.value = short(value);
+  });
+  function commit() {
+    const typed = parseNumber(input.current.value);
+    if (typed === null) input.current.setAttribute("aria-invalid", "true");
+    else input.current.removeAttribute("aria-invalid");
+    if (typed !== null) onEdit(typed);
+  }
+  function takeBack() {
+    input.current.value = before.current;
+    commit();
+  }
+  function onKeyDown(event) {
+    const { selectionStart: from, selectionEnd: to, value: text } = input.current;
+    if (event.key === "Escape") takeBack();
+    const isAll = from === 0 && to === text.length;
+    const isInside = event.key === "ArrowLeft" ? to > 0 : event.key === "ArrowRight" ? from < text.length : false;
+    if (["Home", "End"].includes(event.key) || (isInside && !isAll)) event.stopPropagation(); // it moves in the text
+  }
+  return (
+    <input
+      ref={input}
+      type="text"
+      inputmode="decimal"
+      autocomplete="off"
+      class="te-field"
+      {...KEYS}
+      tabindex={-1}
+      aria-label={label}
+      onFocus={() => {
+        before.current = input.current.value;
+        input.current.select();
+      }}
+      onInput={commit}
+      onBlur={() => parseNumber(input.current.value) === null && takeBack()}
+      onKeyDown={onKeyDown}
+    />
+  );
+}
 
 /**
  * @param {{cell: Cell, i: number, j: number, mark: string, isSelected?: boolean, rgb: RGB | null,
- *   draw: (text: string) => any, onEnter: (event: any) => void}} props
+ *   draw: (text: string) => any, onEnter: (event: any) => void, onEdit?: (i: number, j: number, value: number) => void}} props
  */
-const MatrixCell = ({ cell, i, j, mark, isSelected, rgb, draw, onEnter }) => {
-  const { value, text, label, isHatched, was = null, kind = "" } = cell;
+const MatrixCell = ({ cell, i, j, mark, isSelected, rgb, draw, onEnter, onEdit }) => {
+  const { value, text, label, isHatched, was = null, kind = "", more } = cell;
+  const own = onEdit ? {} : { ...KEYS, tabindex: -1, "aria-label": label };
   return (
     <div
       role="gridcell"
       class={`te-cell${isHatched ? " te-blocked" : ""}${rgb ? " te-coloured" : ""}${mark}${kind}${was === null ? "" : " te-changed"}`}
-      {...KEYS}
-      tabindex={-1}
+      {...own}
       data-row={i}
       data-column={j}
       data-value={value}
-      aria-label={label}
       aria-selected={isSelected}
       title={was === null ? undefined : `was ${was}`}
       style={rgb ? { background: css(rgb), color: inkOn(rgb) } : {}}
+      {...more}
       onPointerEnter={onEnter}>
-      {isHatched ? "" : draw(text)}
+      {onEdit ? (
+        <NumberField value={value} label={label} onEdit={(typed) => onEdit(i, j, typed)} />
+      ) : isHatched ? (
+        ""
+      ) : (
+        draw(text)
+      )}
     </div>
   );
 };
 
-/** A row of a matrix, drawn again only where something of it is another. `isCell`: a cell is marked in place of a row. */
-function MatrixRow({ i, word, header, line, isMarked, column, isCell, colour, draw, onHover }) {
-  const mark = isMarked && !isCell;
+/** A row of a matrix, drawn again only where something of it is another. `isCell`: one cell of the table is selected. */
+function MatrixRow({ i, word, header, line, isMarked, column, selected, isCell, colour, draw, onHover, onEdit }) {
+  const markOf = (j) =>
+    `${isMarked ? " te-in-row" : ""}${j === column ? " te-in-column" : ""}${j === selected ? " te-selected" : ""}`;
   const row = () => (
     <div role="row" class="te-row">
-      <Header
-        role="rowheader"
-        word={word}
-        kind={`${mark ? " te-marked" : ""}${header?.kind ?? ""}`}
-        more={header?.more}
-      />
+      {word !== null && (
+        <Header
+          role="rowheader"
+          word={word}
+          kind={`${isMarked ? " te-marked" : ""}${header?.kind ?? ""}`}
+          more={header?.more}
+        />
+      )}
       {line.map((cell, j) => (
         <MatrixCell
           key={j}
-          cell={cell}
-          i={i}
-          j={j}
-          mark={mark ? " te-in-row" : j === column ? " te-selected" : ""}
-          isSelected={isCell ? j === column : undefined}
-          rgb={cell.isHatched ? null : colour(cell.value)}
-          draw={draw}
+          {...{ cell, i, j, draw, onEdit }}
+          mark={markOf(j)}
+          isSelected={isCell ? j === selected : undefined}
+          rgb={cell.isHatched || !colour ? null : colour(cell.value)}
           onEnter={(event) => event.pointerType === "mouse" && onHover?.(i)}
         />
       ))}
     </div>
   );
-  return useMemo(row, [i, word, header, line, isMarked, column, isCell, colour, draw, onHover]);
+  const parts = [i, word, header, line, isMarked, column, selected, isCell, colour, draw, onHover, onEdit];
+  return useMemo(row, parts);
 }
 
 /**
  * For the element around the cells of a table: one Tab stop, in the marked row, then arrow keys, Home, End.
- * @param {{rows: number, columns: number, row: number, column?: number | null,
+ * @param {{rows: number, columns: number, row: number | null, column?: number | null,
  *   onSelect?: (row: number, column: number) => void}} table  how many there are; the marked row, or cell; `onSelect`: a
  *   cell was clicked or reached by key
  */
 export function useWalking({ rows, columns, row, column = null, onSelect }) {
   const box = useRef(null);
   const cellAt = (i, j) => box.current.querySelector(`[data-row="${i}"][data-column="${j}"]`);
-  const stop = () => box.current.querySelector(".te-cell[tabindex='0']");
-  function stopAt(cell) {
+  const targetIn = (cell) => cell.querySelector("input") ?? cell; // of a cell to type in, the field
+  const stop = () => box.current.querySelector(":is(.te-cell, .te-field)[tabindex='0']");
+  function stopAt(target) {
     stop()?.setAttribute("tabindex", "-1");
-    cell.setAttribute("tabindex", "0");
+    target.setAttribute("tabindex", "0");
   }
   useLayoutEffect(() => {
-    if (!focusedIn(box.current)) stopAt(cellAt(row, column ?? stop()?.dataset.column ?? 0));
+    const before = stop()?.closest("[data-row]").dataset;
+    if (!focusedIn(box.current)) stopAt(targetIn(cellAt(row ?? before?.row ?? 0, column ?? before?.column ?? 0)));
   }, [row, column]);
-  const placeOf = ({ dataset }) => (dataset.row === undefined ? null : [Number(dataset.row), Number(dataset.column)]);
+  const placeOf = (target) => {
+    const { row, column } = target.closest("[data-row]")?.dataset ?? {};
+    return row === undefined ? null : [Number(row), Number(column)];
+  };
   function onKeyDown(event) {
     const at = event.ctrlKey || event.metaKey || event.altKey ? null : placeOf(event.target);
-    const to = at && neighbour(event.key, at[0], at[1], rows, columns);
+    const key = event.key === "Enter" && event.target.matches("input") ? "ArrowDown" : event.key;
+    const to = at && neighbour(key, at[0], at[1], rows, columns);
     if (!to) return;
     event.preventDefault();
-    cellAt(...to).focus();
+    targetIn(cellAt(...to)).focus();
   }
   function onFocusIn({ target }) {
     const at = placeOf(target);
@@ -442,62 +503,68 @@ export function useWalking({ rows, columns, row, column = null, onSelect }) {
 }
 
 /**
- * A matrix that can be read and walked through cell by cell: one Tab stop, in the marked row, then arrow keys, Home, End.
+ * A matrix that can be read and walked through cell by cell: one Tab stop, at what is marked, then arrow keys, Home, End.
  * Give it a key of its words.
  * @param {{name: string, label: string, kind?: string, rows: string[], columns: string[], cells: Cell[][],
- *   colour: (value: number) => RGB, row: number, column?: number | null, corner?: string,
- *   headers?: {kind?: string, more?: any}[], draw?: (text: string) => any,
- *   onSelect: (row: number, column: number) => void, onHover?: (row: number | null) => void}} props  `rows`, `columns`:
- *   tokens; `row`: the marked one, or with `column` the selected cell's; `headers`, classes and attributes of the rows';
- *   `draw`, a cell's text; `onSelect`: a cell was clicked or reached by key
+ *   showRows?: boolean, showColumns?: boolean, colour?: (value: number) => RGB, row?: number | null,
+ *   column?: number | null, marks?: Marks, corner?: string, headers?: {kind?: string, more?: any}[],
+ *   draw?: (text: string) => any, onSelect?: (row: number, column: number) => void,
+ *   onHover?: (row: number | null) => void, onEdit?: (row: number, column: number, value: number) => void}} props
+ *   `rows`, `columns`: tokens, printed unless told otherwise; `row`: the marked one, or with `column` the selected cell's;
+ *   `marks`: several of them; `headers`, classes and attributes of the rows'; `draw`, a cell's text; `onSelect`: a cell was
+ *   clicked or reached by key; `onEdit`: cells are fields for numbers
  */
-export function Matrix({
-  name,
-  label,
-  kind = "",
-  rows,
-  columns,
-  cells,
-  row,
-  column = null,
-  onSelect,
-  onHover,
-  ...more
-}) {
-  const { colour, corner = "", headers = [], draw = (text) => text } = more;
-  const walking = useWalking({ rows: rows.length, columns: columns.length, row, column, onSelect });
+export function Matrix({ name, label, kind = "", rows, columns, cells, row = null, column = null, ...more }) {
+  const { showRows = true, showColumns = true, colour, corner = "", headers = [], onSelect, onHover, onEdit } = more;
+  const { draw = plainly, marks = column === null ? { row } : { cell: [row, column] } } = more;
+  const at = { row: marks.cell?.[0] ?? marks.row ?? null, column: marks.cell?.[1] ?? marks.column ?? null };
+  const walking = useWalking({ rows: rows.length, columns: columns.length, ...at, onSelect });
   const hasChanged = cells.some((line) => line.some(({ was = null }) => was !== null));
-  const isCell = column !== null; // that is marked, in place of a row
+  const looks = classes(
+    "te-grid",
+    onEdit && "te-editable",
+    showRows && "te-with-rows",
+    kind,
+    hasChanged && "te-has-changed",
+  );
   return (
     <div
       role="grid"
       aria-label={label}
-      class={`te-grid te-with-rows ${kind}${hasChanged ? " te-has-changed" : ""}`}
+      class={looks}
       data-matrix={name}
       style={{ "--columns": columns.length }}
       {...walking}
       onPointerLeave={() => onHover?.(null)}>
-      <div role="row" class="te-row te-columns">
-        <div role="gridcell" class="te-header">
-          {corner}
+      {showColumns && (
+        <div role="row" class="te-row te-columns">
+          {showRows && (
+            <div role="gridcell" class="te-header">
+              {corner}
+            </div>
+          )}
+          {columns.map((word, j) => (
+            <Header key={j} role="columnheader" word={word} kind={j === marks.column ? " te-marked" : ""} />
+          ))}
         </div>
-        {columns.map((word, j) => (
-          <Header key={j} role="columnheader" word={word} />
-        ))}
-      </div>
+      )}
       {cells.map((line, i) => (
         <MatrixRow
           key={i}
-          {...{ i, line, colour, draw, isCell, onHover }}
-          word={rows[i]}
+          {...{ i, line, colour, draw, onHover, onEdit }}
+          word={showRows ? rows[i] : null}
           header={headers[i]}
-          isMarked={i === row}
-          column={i === row ? column : null}
+          isMarked={i === marks.row}
+          column={marks.column ?? null}
+          selected={i === marks.cell?.[0] ? marks.cell[1] : null}
+          isCell={Boolean(marks.cell)}
         />
       ))}
     </div>
   );
 }
+
+const plainly = (text) => text;
 
 /** The children of an element, known by their keys, glide to where another order puts them. @param {string} order */
 export function useGliding(order) {
