@@ -2,7 +2,8 @@
 //
 //     node tools/bundle.js FOLDER
 //
-// writes FOLDER/NAME.js for each figure, a module without imports, and FOLDER/engine.js, statements that make `engine`.
+// writes FOLDER/NAME.js for each figure, a module without imports, so too FOLDER/picture.js, which a figure loads when a
+// reader wants a picture of it; and FOLDER/engine.js, statements that make `engine`.
 // tools/javascript.py calls it when a source has changed.
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -57,10 +58,10 @@ const text = await engineText();
 const plugins = [engineAsText(text, Object.keys(await import(ENGINE)))];
 const figures = readdirSync(FIGURES).filter((file) => /^[\w-]+\.jsx?$/.test(file) && !SHARED.includes(file));
 await Promise.all(
-  figures.map(async (file) => {
+  [...figures, "picture/picture.js"].map(async (file) => {
     const figure = { ...OPTIONS, entryPoints: [join(FIGURES, file)], plugins, metafile: true };
     const { outputFiles, metafile } = await build(figure);
-    const name = basename(file, file.endsWith("x") ? ".jsx" : ".js");
+    const name = basename(file).replace(/\.jsx?$/, "");
     writeFileSync(join(folder, `${name}.js`), notices(metafile).join("") + outputFiles[0].text);
   }),
 );

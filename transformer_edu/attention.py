@@ -14,6 +14,7 @@ from transformer_edu.support.shapes import Float, Mask, Tensor, Vectors
 from transformer_edu.support.validation import check_vectors
 
 Rotate = Callable[[Tensor, int], Tensor]  # (batch, heads, seq, d_head) and the first row's position -> the same shape
+Weights = Float[Tensor, "*batch q_len k_len"]
 
 
 def scaled_dot_product_attention(
@@ -24,32 +25,33 @@ def scaled_dot_product_attention(
     dropout_p: float = 0.0,
     need_weights: bool = True,
     score_bias: Float[Tensor, "..."] | None = None,
-) -> tuple[Float[Tensor, "*batch q_len d_value"], Float[Tensor, "*batch q_len k_len"] | None]:
+) -> tuple[Float[Tensor, "*batch q_len d_value"], Weights | None]:
     """softmax(QKᵀ / √d_head) V (paper, equation 1).
 
     Args:
         query, key, value: (batch, heads, len, d_head); any leading dimensions work.
-        mask: boolean, True = may attend, broadcastable to (batch, heads, q_len, k_len). A query that may attend
-            to nothing gets zero weights and a zero output.
+        mask: boolean, True = may attend, broadcastable to (batch, heads, q_len, k_len).
+            A query that may attend to nothing gets zero weights and a zero output.
         dropout_p: probability of dropping a weight; applies whenever it is above 0.
-        need_weights: False uses PyTorch's fused kernel, which never writes the weights down.
-        score_bias: added to the scores before the softmax, broadcastable like the mask (T5, ALiBi).
+        need_weights: False uses PyTorch's fused kernel, which never writes them down.
+        score_bias: added to the scores before the softmax, broadcastable like the
+            mask (T5, ALiBi).
 
     Returns:
-        The output (batch, heads, q_len, d_head) and the weights before dropout (batch, heads, q_len, k_len),
-        or None in place of the weights when they are not needed.
+        The output (batch, heads, q_len, d_head) and the weights before dropout
+        (batch, heads, q_len, k_len), or None in their place when they are not needed.
     """
     check_attention(query, key, value, mask, dropout_p, score_bias)
     if not need_weights:
         return fused_attention(query, key, value, mask, dropout_p, score_bias), None
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])  # (batch, heads, q_len, k_len)
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
     if score_bias is not None:
         scores = scores + score_bias
     if mask is not None:
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
     weights = torch.softmax(scores, dim=-1)
     if mask is not None:
-        weights = weights.masked_fill(~mask, 0.0)  # only matters for a query with nowhere to look
+        weights = weights.masked_fill(~mask, 0.0)  # for a query with nowhere to look
     return F.dropout(weights, dropout_p) @ value, weights
 
 
@@ -124,9 +126,14 @@ class MultiHeadAttention(nn.Module):
         return self.attend_in_heads(self.queries(query, offset), *keys_values, mask, score_bias)
 
     def attend_in_heads(
-        self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, score_bias: Tensor | None = None
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        mask: Tensor | None,
+        score_bias: Tensor | None = None,
     ) -> Tensor:
-        """All heads at once, (batch, heads, len, d_head) each, merged and projected to (batch, q_len, d_model)."""
+        """All heads at once, (batch, heads, len, d_head) each, then merged, projected."""
         k, v = self.for_each_query(k), self.for_each_query(v)
         dropout_p = self.dropout if self.training else 0.0
         recorder = self.recorder

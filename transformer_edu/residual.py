@@ -29,7 +29,7 @@ class ResidualConnection(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Vectors, sublayer: Callable[[Tensor], Tensor]) -> Vectors:
-        """Run `sublayer`, a function (batch, seq, d_model) -> (batch, seq, d_model), inside the connection around x."""
+        """Run `sublayer`, (batch, seq, d_model) to the same, inside the connection."""
         if self.pre:
             return x + self.dropout(sublayer(self.norm(x)))
         return self.norm(x + self.dropout(sublayer(x)))

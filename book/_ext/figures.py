@@ -92,7 +92,7 @@ def write_assets(app: Sphinx) -> None:
     folder = Path(app.outdir) / "_static"
     folder.mkdir(parents=True, exist_ok=True)
     names = assets.figure_names()
-    scripts = {f"figure-{name}.js": assets.figure_script(name) for name in names}
+    scripts = {f"figure-{name}.js": assets.figure_script(name) for name in [*names, assets.PICTURE]}
     styles = {f"figure-{name}.css": assets.own_styles(name) for name in names}
     shared = {"figures.css": assets.shared_styles(), "figures.js": assets.host_script()}
     for name, text in (shared | styles | scripts).items():

@@ -8,7 +8,7 @@ from tests.browser.test_engine import greedily
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, record_attention
 from transformer_edu.book.engine.page_file import read_page_file
 from transformer_edu.book.engine.shipped import shipped_file
-from transformer_edu.book.figures.attention_map_data import attention_of
+from transformer_edu.book.figures.attention_map import attention_of
 from transformer_edu.book.figures.sentence_data import opening
 from transformer_edu.inspect.changes import changed
 

@@ -8,7 +8,7 @@ from transformer_edu import RUNNING_SENTENCE
 from transformer_edu.book.engine.page_file import read_page_file
 from transformer_edu.book.engine.shipped import shipped_file
 from transformer_edu.book.figures import ContextExplorer
-from transformer_edu.book.figures.context_explorer_data import SENTENCES
+from transformer_edu.book.figures.context_explorer import SENTENCES
 
 MODEL, (ENGLISH, _) = read_page_file(shipped_file("grammar"))
 COW = "the small black cow does not sleep"

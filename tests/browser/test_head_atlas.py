@@ -10,7 +10,7 @@ from transformer_edu import build_transformer
 from transformer_edu.book.engine.page_file import read_page_file
 from transformer_edu.book.engine.shipped import shipped_file
 from transformer_edu.book.figures import HeadAtlas
-from transformer_edu.book.figures.head_atlas_data import REDUNDANT, atlas
+from transformer_edu.book.figures.head_atlas import REDUNDANT, atlas
 from transformer_edu.data.vocabulary import Vocabulary
 from transformer_edu.inspect.heads import attention_distance, attention_entropy
 from transformer_edu.masks import causal_mask

@@ -6,7 +6,7 @@ from tests.browser.figure_page import act, close, number, numbers, play
 from tests.browser.keyboard import focused, tab_to
 from transformer_edu.book.experiments.induction import LETTERS
 from transformer_edu.book.figures import Induction
-from transformer_edu.book.figures.induction_data import copier_on, last_time
+from transformer_edu.book.figures.induction import copier_on, last_time
 
 
 def assert_agrees(page, letters, token, without=()):

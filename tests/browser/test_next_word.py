@@ -12,7 +12,7 @@ from tests.browser.keyboard import focused, tab_to
 from transformer_edu.book.engine.page_file import read_page_file
 from transformer_edu.book.engine.shipped import shipped_file
 from transformer_edu.book.figures import NextWord
-from transformer_edu.book.figures.next_word_data import STORED, Settings, next_logits, recorded_text
+from transformer_edu.book.figures.next_word import STORED, Settings, next_logits, recorded_text
 from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.data.vocabulary import BOS_ID, EOS_ID
 from transformer_edu.models import GPT, GPTConfig

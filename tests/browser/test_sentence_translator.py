@@ -12,7 +12,7 @@ from tests.browser.figure_page import DAMAGE, act, number, numbers, play
 from transformer_edu import build_transformer
 from transformer_edu.book.engine.shipped import shipped_file
 from transformer_edu.book.figures import SentenceTranslator
-from transformer_edu.book.figures.sentence_translator_data import PARTS, answered, languages_of
+from transformer_edu.book.figures.sentence_translator import PARTS, answered, languages_of
 from transformer_edu.data.tokenizer import Tokenizer
 
 LINE = ".te-sentence-input"

@@ -10,7 +10,7 @@ from transformer_edu import RUNNING_SENTENCE, build_transformer, pretrained
 from transformer_edu.book.engine.page_file import read_page_file
 from transformer_edu.book.engine.shipped import shipped_file
 from transformer_edu.book.figures import ContextExplorer
-from transformer_edu.book.figures.context_explorer_data import SENTENCES, shared_pairs, vectors_of
+from transformer_edu.book.figures.context_explorer import SENTENCES, shared_pairs, vectors_of
 
 EXAMPLE = {"sentence": SENTENCES[3], "other": SENTENCES[4], "also": [SENTENCES[0]], "word": "black", "level": 2}
 BAD = [

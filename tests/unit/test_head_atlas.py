@@ -9,7 +9,7 @@ from transformer_edu import build_transformer
 from transformer_edu.book.engine.page_file import read_page_file
 from transformer_edu.book.engine.shipped import shipped_file
 from transformer_edu.book.figures import HeadAtlas
-from transformer_edu.book.figures.head_atlas_data import REDUNDANT, SENTENCE, atlas
+from transformer_edu.book.figures.head_atlas import REDUNDANT, SENTENCE, atlas
 from transformer_edu.data.vocabulary import Vocabulary
 from transformer_edu.inspect.head_effects import head_effects
 from transformer_edu.inspect.heads import attention_distance, attention_entropy, keys_allowed

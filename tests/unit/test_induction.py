@@ -8,7 +8,7 @@ import torch
 from transformer_edu.book.experiments.copier import load_copier
 from transformer_edu.book.experiments.induction import LETTERS
 from transformer_edu.book.figures import Induction
-from transformer_edu.book.figures.induction_data import copier_on, weights_of_copier
+from transformer_edu.book.figures.induction import copier_on, weights_of_copier
 
 EXAMPLE = {"text": "abcde abc", "token": 6, "without": [0]}
 BAD = [

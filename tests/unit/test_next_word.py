@@ -7,7 +7,7 @@ from tests.stories import small_stories
 from transformer_edu.book.engine.page_file import page_file, read_page_file
 from transformer_edu.book.engine.shipped import shipped_file
 from transformer_edu.book.figures import NextWord
-from transformer_edu.book.figures.next_word_data import (
+from transformer_edu.book.figures.next_word import (
     STORED,
     Settings,
     luck_at,

@@ -9,8 +9,7 @@ import torch
 from transformer_edu import build_transformer
 from transformer_edu.book.engine.shipped import shipped_file
 from transformer_edu.book.figures import SentenceTranslator
-from transformer_edu.book.figures.sentence_translator import FOXES, RAIN
-from transformer_edu.book.figures.sentence_translator_data import PARTS, SEARCHES, answered, languages_of
+from transformer_edu.book.figures.sentence_translator import FOXES, PARTS, RAIN, SEARCHES, answered, languages_of
 from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.data.vocabulary import BOS_ID, EOS_ID, Vocabulary
 from transformer_edu.decoding.beam import beam_search

@@ -23,6 +23,7 @@ from transformer_edu.book.engine.weights import KNOWN, weight_scripts
 FOLDER = Path(__file__).parent
 PNG_END = b"IEND\xaeB`\x82"
 PHONE = "height on a phone"  # the text in a still that says how high the figure is there, in CSS pixels
+PICTURE = "picture"
 BEHIND = '<script type="application/json" data-behind>'  # of a figure that can be opened in another one's place
 MODELS = re.compile(r'data-model="([\w -]+)"')  # names of the shipped models that a figure runs
 
@@ -74,9 +75,15 @@ def host_script() -> str:
     return _read("js/host.js")
 
 
+def picture_source() -> str:
+    """The module that makes a picture of a figure, loaded when a reader asks for one."""
+    return bundled(PICTURE)
+
+
 def figure_script(name: str) -> str:
-    """A classic script that hands a figure's module, as text, to the host script."""
-    return f"(window.transformerFigures ??= {{}})[{script_json(name)}] = {script_json(module_source(name))};\n"
+    """A classic script that hands a figure's module, or that of PICTURE, as text to the host script."""
+    text = picture_source() if name == PICTURE else module_source(name)
+    return f"(window.transformerFigures ??= {{}})[{script_json(name)}] = {script_json(text)};\n"
 
 
 def script_json(value: object) -> str:
@@ -153,7 +160,8 @@ def standalone_page(*figures: str, title: str = "Figure") -> str:
     names = sorted({name for html in figures for name in re.findall(r'data-(?:widget|opens)="([\w-]+)"', html)})
     models = sorted({name for html in figures for found in re.findall(MODELS, html) for name in found.split()})
     weights = [text for name in models if name in KNOWN for text in weight_scripts(KNOWN[name]).values()]
-    scripts = "".join(f"<script>{text}</script>\n" for text in [*weights, *map(figure_script, names), host_script()])
+    modules = map(figure_script, [*names, PICTURE])
+    scripts = "".join(f"<script>{text}</script>\n" for text in [*weights, *modules, host_script()])
     return (
         f'<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{escape(title)}</title>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

@@ -54,6 +54,12 @@ class Figure(anywidget.AnyWidget):
             super().__init__(**state)
         except traitlets.TraitError as error:
             raise TypeError(f"each argument must have the type of its trait, but {error}") from error
+        self.on_msg(self._answer)
+
+    def _answer(self, _: Any, content: dict[str, Any], buffers: Any) -> None:
+        """What a module asks of the kernel."""
+        if content.get("ask") == "picture":
+            self.send({"picture": assets.picture_source()})
 
     def alt_text(self) -> str:
         """What the figure shows in its present state, in words, for whoever cannot see it."""

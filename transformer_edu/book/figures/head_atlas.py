@@ -1,25 +1,99 @@
 """An atlas of a model's heads: all maps side by side for the reader's sentence, and what is lost without a head."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import torch
 import traitlets
 
 from transformer_edu.book.figures.base import spoken
-from transformer_edu.book.figures.head_atlas_data import SENTENCE, atlas, check_heads
-from transformer_edu.book.figures.model_figure import ModelFigure
-from transformer_edu.book.figures.sentence_data import opening
-from transformer_edu.data.vocabulary import Vocabulary
+from transformer_edu.book.figures.fields import choice, field, made
+from transformer_edu.book.figures.sentence_data import SentenceFigure, sentence_field, translate
+from transformer_edu.data.vocabulary import BOS_ID, EOS_ID, PAD_ID, Vocabulary
+from transformer_edu.decoding.greedy import greedy_search
+from transformer_edu.inspect.changes import KINDS, Changes, changed
 from transformer_edu.inspect.heads import attention_distance, attention_entropy, head_names, keys_allowed
+from transformer_edu.inspect.record import record_attention
+from transformer_edu.support.shapes import Int, Tensor
 from transformer_edu.support.validation import check_choice
 from transformer_edu.transformer import Transformer
 
+WRITTEN = 14  # words of the model's translation that are looked at
+DECIMALS = 4
+# Either of two heads tells the model that "small" belongs to a feminine noun: one may go, both may not.
+SENTENCE = "my small white turtles sleep"
+REDUNDANT = ("encoder.1.self.0", "decoder.1.cross.1")
+
+
+def check_heads(heads: Any, names: list[str]) -> dict[str, str]:
+    """Which heads are changed, and how: each a head of the model, each "off" or "uniform"."""
+    if not isinstance(heads, Mapping):
+        raise TypeError(f"heads must be a dict from names of heads to 'off' or 'uniform', got {heads!r}")
+    for name, how in heads.items():
+        check_choice("heads", name, tuple(names))
+        check_choice(f"heads[{name!r}]", how, KINDS)
+    return dict(heads)
+
+
+@torch.no_grad()
+def atlas(
+    model: Transformer, vocabularies: tuple[Vocabulary, Vocabulary], words: list[str], heads: Mapping[str, str]
+) -> dict[str, Any]:
+    """All heads of a model at work on one sentence, some of them changed.
+
+    The model translates alone, without changes; then it is given its own translation word by word, with the changes.
+
+    Args:
+        model, vocabularies: of words.
+        words: the sentence.
+        heads: "off" or "uniform" for heads that are changed.
+
+    Returns:
+        `names` of all heads. `written`: the translation with its end, at most 14 words. `then`: what it writes with
+        the changes. `maps` of each head by its name, (written or source, keys). `effects`, head by head: by how much
+        the mean −ln p of a written word is higher with this head off than with it on, the others as they are, in
+        nats. `breaks`: whether a word of the translation is not the likeliest any more with this head off.
+    """
+    source, ids = translate(model, vocabularies, words, WRITTEN)
+    names = head_names(model)
+    with changed(model, Changes(heads=heads)), record_attention(model) as maps:
+        then = greedy_search(model, source, BOS_ID, EOS_ID)
+        maps.clear()
+        model(source, ids[:, :-1])
+    without = {name: _lost(model, source, ids, {**heads, name: "off"}) for name in names}
+    present = _lost(model, source, ids, heads)
+    with_it = {name: _lost(model, source, ids, {n: how for n, how in heads.items() if n != name}) for name in heads}
+    rows = {f"{name}.{head}": one.tolist() for name, part in maps.items() for head, one in enumerate(part[0])}
+    return {
+        "source": words,
+        "heads": dict(heads),
+        "written": [vocabularies[1].word(index) for index in ids[0, 1:].tolist()],
+        "then": [vocabularies[1].word(index) for index in then[0, 1:].tolist()],
+        "names": names,
+        "maps": {name: [[round(weight, DECIMALS) for weight in row] for row in rows[name]] for name in names},
+        "effects": [round(without[name][0] - with_it.get(name, present)[0], 6) for name in names],
+        "breaks": [without[name][1] for name in names],
+    }
+
+
+def _lost(
+    model: Transformer, source: Int[Tensor, "1 src"], ids: Int[Tensor, "1 tgt"], heads: Mapping[str, str]
+) -> tuple[float, bool]:
+    """The mean −ln p of the words in `ids`, and whether another word is likelier than one of them."""
+    with changed(model, Changes(heads=heads)):
+        logits = model(source, ids[:, :-1])[0]  # (tgt - 1, vocab)
+    nexts = ids[0, 1:]
+    loss = torch.nn.functional.cross_entropy(logits, nexts)
+    logits[:, [PAD_ID, BOS_ID]] = -torch.inf  # what is never written
+    return loss.item(), bool((logits.argmax(dim=-1) != nexts).any())
+
+
 ORDERS = {"place": "their place", "entropy": "entropy", "distance": "distance", "importance": "importance"}
-KINDS = {"encoder.self": "encoder", "decoder.self": "decoder", "decoder.cross": "cross-attention"}
+PLACES = {"encoder.self": "encoder", "decoder.self": "decoder", "decoder.cross": "cross-attention"}
 
 
-class HeadAtlas(ModelFigure):
+class HeadAtlas(SentenceFigure):
     """All heads of all layers at work on the reader's sentence; any of them can be switched off in the page.
 
     Args:
@@ -27,7 +101,7 @@ class HeadAtlas(ModelFigure):
         heads: which heads are changed and how: {"encoder.1.self.0": "off"}, or "uniform".
         chosen: the head that is drawn large; None is the one without which the model loses most.
         sort: the order of the small maps: "place", "entropy", "distance" or "importance".
-        model, vocabularies: a model of one's own with its two vocabularies, in place of the shipped one.
+        model, vocabularies: as of every `SentenceFigure`.
 
     Raises:
         TypeError, ValueError: the sentence has an unknown word, is empty or too long; a head has another name.
@@ -35,41 +109,11 @@ class HeadAtlas(ModelFigure):
 
     figure_name: ClassVar[str] = "head-atlas"
 
-    sentence = traitlets.Unicode().tag(sync=True)
-    heads = traitlets.Dict().tag(sync=True)
-    chosen = traitlets.Unicode().tag(sync=True)
-    sort = traitlets.Unicode().tag(sync=True)
-    recorded = traitlets.Dict().tag(sync=True)
-    line = traitlets.Dict().tag(sync=True)
-
-    def __init__(
-        self,
-        sentence: str = SENTENCE,
-        heads: Mapping[str, str] | None = None,
-        chosen: str | None = None,
-        sort: str = "place",
-        *,
-        model: Transformer | None = None,
-        vocabularies: tuple[Vocabulary, Vocabulary] | None = None,
-    ) -> None:
-        opened = opening(sentence, model, vocabularies)
-        names = head_names(opened.model)
-        check_choice("sort", sort, tuple(ORDERS))
-        if chosen is not None:
-            check_choice("chosen", chosen, tuple(names))
-        changes = check_heads(heads if heads is not None else {}, names)
-        recorded = atlas(opened.model, opened.vocabularies, opened.words, changes)
-        effects = recorded["effects"]
-        super().__init__(
-            opened.content,
-            opened.name,
-            sentence=opened.sentence,
-            heads=changes,
-            chosen=names[effects.index(max(effects))] if chosen is None else chosen,
-            sort=sort,
-            recorded=recorded,
-            line=opened.line,
-        )
+    sentence = sentence_field(SENTENCE)
+    heads = field(traitlets.Dict(), lambda so: {}, lambda _, given, so: check_heads(given, head_names(so.opened.model)))
+    recorded = made(traitlets.Dict(), lambda so: _recorded(so))
+    chosen = choice(lambda so: _costliest(so.recorded), lambda so: so.recorded["names"])
+    sort = choice("place", ORDERS)
 
     def alt_text(self) -> str:
         """How many maps there are, in which order, and the three numbers of the chosen head."""
@@ -84,8 +128,17 @@ class HeadAtlas(ModelFigure):
         then = " ".join(spoken(word) for word in self.recorded["then"] if word != "<eos>")
         return (
             f"A line to type an English sentence in: {self.sentence}. Below it {len(names)} small maps of attention "
-            f"weights, one for each head, in the order of {ORDERS[self.sort]}. Large: {KINDS[f'{side}.{kind}']}, layer "
-            f"{int(layer) + 1}, head {int(head) + 1}: entropy {entropy:.2f} of the most it could have, distance "
+            f"weights, one for each head, in the order of {ORDERS[self.sort]}. Large: {PLACES[f'{side}.{kind}']}, "
+            f"layer {int(layer) + 1}, head {int(head) + 1}: entropy {entropy:.2f} of the most it could have, distance "
             f"{distance:.2f} tokens, importance {self.recorded['effects'][at]:.4f} nats. "
             f"{f'Changed: {off}. ' if off else ''}The model writes: {then}."
         )
+
+
+def _recorded(so: SimpleNamespace) -> dict[str, Any]:
+    return atlas(so.opened.model, so.opened.vocabularies, so.opened.words, so.heads)
+
+
+def _costliest(recorded: dict[str, Any]) -> str:
+    """The head without which the model loses most."""
+    return str(max(zip(recorded["effects"], recorded["names"], strict=True), key=lambda pair: pair[0])[1])

@@ -35,9 +35,9 @@ class ModelFigure(Figure):
         self._content = so.content
         so.model_file = description(so.content, so.name) if so.content else {}
         super()._opened(so)
-        self.on_msg(self._send_weights)
 
-    def _send_weights(self, _: Any, content: dict[str, Any], buffers: Any) -> None:
+    def _answer(self, _: Any, content: dict[str, Any], buffers: Any) -> None:
+        super()._answer(_, content, buffers)
         if content.get("ask") == "weights":
             self.send({"weights": self.model_file["sha256"]}, buffers=[self._content])
 

@@ -80,6 +80,53 @@
     return module.render({ model: standIn(state), el });
   }
 
+  const text = (value) => JSON.stringify(value);
+
+  /** The address of a figure in its present state: `#figure-NAME-1-STATE`, the place among those of its name. */
+  function addressOf(figure, state, first) {
+    const changed = Object.fromEntries(Object.entries(state).filter(([key, value]) => text(value) !== first[key]));
+    const bytes = new TextEncoder().encode(text(changed));
+    const packed = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+    const safe = packed.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+    return `${location.href.split("#")[0]}#${placeOf(figure)}${safe}`;
+  }
+
+  function placeOf(figure) {
+    const name = figure.dataset.widget;
+    const alike = [...document.querySelectorAll(`[data-widget="${name}"]`)];
+    return `figure-${name}-${alike.indexOf(figure) + 1}-`;
+  }
+
+  /** What the page's address says of a figure, or null. Whoever wrote it: only what fits the figure's own state. */
+  function addressed(figure, state, address) {
+    const place = placeOf(figure);
+    if (!address.startsWith(`#${place}`)) return null;
+    try {
+      const packed = address
+        .slice(place.length + 1)
+        .replaceAll("-", "+")
+        .replaceAll("_", "/");
+      const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+      const given = Object.entries(JSON.parse(new TextDecoder().decode(bytes)));
+      const kind = (value) => (Array.isArray(value) ? "list" : value === null ? "null" : typeof value);
+      const fits = ([key, value]) =>
+        Object.hasOwn(state, key) && kind(value) === kind(state[key]) && key !== "model_file";
+      return Object.fromEntries(given.filter(fits));
+    } catch {
+      return null;
+    }
+  }
+
+  /** The module that makes pictures, for who asks for one. */
+  async function picture() {
+    if (!("picture" in sources)) {
+      const address = new URL("figure-picture.js", here || document.baseURI);
+      address.search = new URL(here || document.baseURI).search;
+      await run(address.href);
+    }
+    return load("picture");
+  }
+
   /** What a module expects of an anywidget model, with nobody at the other end. */
   function standIn(state, behind = {}) {
     const listeners = new Map();
@@ -111,18 +158,28 @@
     return { behind: { state, open: (el) => open(name, state, el) } };
   }
 
-  async function show(figure) {
+  async function show(figure, address = location.hash) {
     const el = document.createElement("div");
     el.className = "te-live";
     el.hidden = true;
     figure.append(el);
     try {
-      const state = JSON.parse(figure.querySelector('script[type="application/json"]').textContent);
+      const stored = figure.querySelector('script[type="application/json"]').textContent;
+      const state = JSON.parse(stored);
+      const first = Object.fromEntries(Object.entries(state).map(([key, value]) => [key, text(value)]));
       const module = await load(figure.dataset.widget);
-      const model = standIn(state, behindOf(figure));
+      const own = { first: JSON.parse(stored), address: () => addressOf(figure, state, first), picture };
+      const model = standIn(state, { ...own, ...behindOf(figure) });
       await module.initialize?.({ model });
       await module.render({ model, el });
       el.hidden = false;
+      const follow = async (to) => {
+        if (await goTo(figure, model, addressed(figure, state, to))) return;
+        el.remove();
+        await show(figure, "");
+      };
+      await follow(address);
+      window.addEventListener("hashchange", () => el.isConnected && void follow(location.hash));
       figure.querySelectorAll(".te-still").forEach((still) => (still.hidden = true));
       figure.dataset.ready = "true";
     } catch (error) {
@@ -131,6 +188,20 @@
       figure.dataset.ready = "failed";
       console.error(`The figure "${figure.dataset.widget}" could not be shown; its picture stays.`, error);
     }
+  }
+
+  /** Bring a figure to the state of which the page's address speaks; whether it can be drawn. */
+  async function goTo(figure, model, changes) {
+    if (!changes) return true;
+    let refused = null;
+    model.refuse = (error) => (refused = error);
+    figure.scrollIntoView({ block: "center" });
+    figure.querySelector(".te-root").dispatchEvent(new PointerEvent("pointerdown")); // as a reader's touch: a model loads
+    Object.entries({ ...model.first, ...changes }).forEach(([key, value]) => model.set(key, value));
+    await null; // by then it is drawn
+    model.refuse = null;
+    if (refused) console.info("The figure cannot be shown as the page's address says.", refused);
+    return !refused;
   }
 
   const start = () => document.querySelectorAll("[data-widget]").forEach((figure) => void show(figure));

@@ -1,6 +1,7 @@
 import { button, setOff } from "./controls.js";
 import { announcer, bold, div, fill, h, mount, paragraph, reducedMotion, span } from "./dom.js";
 import { afterFrame, appear } from "./motion.js";
+import { shareMenu } from "./share.js";
 
 /** @typedef {(Node | string | number)[]} Words */
 
@@ -71,6 +72,8 @@ export function frame(el, { name, label, says, invite, rest }) {
       told = text;
       look();
     },
+    /** A link to the present state, and pictures. @param {any} widget */
+    share: (widget) => shareMenu({ root, name, widget, announce }),
     /** What few readers need, folded. @param {string} summary @param {...(Node | string)} nodes */
     details(summary, ...nodes) {
       const box = h("details", { class: "te-details" }, h("summary", {}, summary), ...nodes);

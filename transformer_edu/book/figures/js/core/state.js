@@ -5,7 +5,8 @@
  * const state = store(model, ["tokens", "step"], draw);   state.step;   state.set({ step: 3 });   return state.dispose;
  *
  * @template {string} N
- * @param {{get: Function, set: Function, on: Function, off?: Function, save_changes?: Function}} model
+ * @param {{get: Function, set: Function, on: Function, off?: Function, save_changes?: Function,
+ *   refuse?: (error: Error) => void}} model
  * @param {readonly N[]} names @param {() => void} onChange
  */
 export function store(model, names, onChange) {
@@ -16,7 +17,12 @@ export function store(model, names, onChange) {
     queued = true;
     queueMicrotask(() => {
       queued = false;
-      onChange();
+      try {
+        onChange();
+      } catch (error) {
+        if (!model.refuse) throw error;
+        model.refuse(error); // the host takes the change back
+      }
     });
   };
   const state = {

@@ -90,6 +90,7 @@ export const figure = ({ traits, lines = 2, start, invite, ...template }) => ({
     around.ask(own.questions);
     if (own.details) around.details(own.details[0]).append(box);
     if (own.details && !box.childElementCount) unfold();
+    around.share(widget);
     return () => {
       own.end?.();
       state.dispose();

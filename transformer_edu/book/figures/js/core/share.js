@@ -1,0 +1,71 @@
+import { button } from "./controls.js";
+import { div, h, KEYS } from "./dom.js";
+
+/**
+ * What a reader can take along, folded: a link to the present state (on a published page), a picture of it.
+ * @param {{root: HTMLElement, name: string, widget: any, announce: (text: string) => void}} figure
+ */
+export function shareMenu({ root, name, widget, announce }) {
+  const told = h("p", { class: "te-note" });
+  const say = (text) => {
+    told.textContent = text;
+    announce(text);
+  };
+  const trying = (action, failed) => async () => {
+    try {
+      say(await action());
+    } catch (error) {
+      say(`${failed} (${error.message}).`);
+    }
+  };
+  const saved = (kind) => async () => {
+    const make = await (widget.picture ?? pictureFromKernel)(widget);
+    const link = h("a", { href: await make(root, kind), download: `${name}.${kind}` });
+    link.click();
+    return `${name}.${kind} is saved.`;
+  };
+  const taken = (kind) => button(kind.toUpperCase(), trying(saved(kind), "The picture could not be made"));
+  const link =
+    widget.address &&
+    button(
+      "Link",
+      trying(() => copied(widget.address()), "The link could not be copied"),
+    );
+  const buttons = div("te-group", link || null, taken("png"), taken("svg"));
+  const summary = h("summary", { ...KEYS, "aria-label": "Share this figure as it stands" }, "Share");
+  const menu = h("details", { class: "te-share" }, summary, div("te-share-menu", buttons, told));
+  menu.addEventListener("keydown", ({ key }) => {
+    if (key !== "Escape") return;
+    menu.open = false;
+    summary.focus();
+  });
+  menu.addEventListener("toggle", () => (told.textContent = ""));
+  root.append(menu);
+}
+
+async function copied(address) {
+  history.replaceState(null, "", address);
+  await navigator.clipboard?.writeText(address);
+  return navigator.clipboard ? "The link is copied." : "The link stands in the address bar.";
+}
+
+const PATIENCE = 20_000; // milliseconds for a kernel to answer
+
+/** The module that makes pictures, sent by the kernel as text. @returns {Promise<(root: Element, kind: string) => any>} */
+function pictureFromKernel(widget) {
+  return new Promise((resolve, reject) => {
+    const done = (settle) => {
+      clearTimeout(timer);
+      widget.off("msg:custom", heard);
+      settle();
+    };
+    const heard = ({ picture }) => {
+      if (!picture) return;
+      const address = URL.createObjectURL(new Blob([picture], { type: "text/javascript" }));
+      done(() => resolve(import(address).then((module) => module.default)));
+    };
+    const timer = setTimeout(() => done(() => reject(new Error("the kernel does not answer: run the cell"))), PATIENCE);
+    widget.on("msg:custom", heard);
+    widget.send({ ask: "picture" });
+  });
+}
