@@ -15,6 +15,7 @@ from transformer_edu.support.validation import check_vectors
 
 Rotate = Callable[[Tensor, int], Tensor]  # (batch, heads, seq, d_head) and the first row's position -> the same shape
 Weights = Float[Tensor, "*batch q_len k_len"]
+AttentionFunction = Callable[..., tuple[Tensor, Tensor | None]]  # `scaled_dot_product_attention`, or another
 
 
 def scaled_dot_product_attention(
@@ -65,6 +66,8 @@ class MultiHeadAttention(nn.Module):
         bias: whether the four projections have one.
         num_kv_heads: heads of keys and values, each shared by a group of queries; None: as many as queries have.
         rotate: turns queries and keys (batch, heads, seq, d_head) by their positions, counted from an offset.
+        d_head: length of a head's vectors, if it is not d_model / num_heads.
+        function: what maps queries, keys and values to outputs, where it is another than the paper's.
 
     Setting `recorder` to a function makes each forward pass hand it the weights (see `record_attention`).
     """
@@ -78,20 +81,23 @@ class MultiHeadAttention(nn.Module):
         *,
         num_kv_heads: int | None = None,
         rotate: Rotate | None = None,
+        d_head: int | None = None,
+        function: AttentionFunction = scaled_dot_product_attention,
     ) -> None:
         super().__init__()
         kv_heads = num_heads if num_kv_heads is None else num_kv_heads
-        check_heads(d_model, num_heads, dropout, bias, kv_heads)
+        check_heads(d_model, num_heads, dropout, bias, kv_heads, d_head)
         self.d_model = d_model
         self.num_heads = num_heads
         self.num_kv_heads = kv_heads
-        self.d_head = d_model // num_heads
+        self.d_head = d_model // num_heads if d_head is None else d_head
         self.dropout = dropout
         self.rotate = rotate
-        self.query_projection = nn.Linear(d_model, d_model, bias=bias)
+        self.function = function
+        self.query_projection = nn.Linear(d_model, num_heads * self.d_head, bias=bias)
         self.key_projection = nn.Linear(d_model, kv_heads * self.d_head, bias=bias)
         self.value_projection = nn.Linear(d_model, kv_heads * self.d_head, bias=bias)
-        self.output_projection = nn.Linear(d_model, d_model, bias=bias)
+        self.output_projection = nn.Linear(num_heads * self.d_head, d_model, bias=bias)
         self.recorder: Callable[[Tensor], None] | None = None
 
     def forward(
@@ -137,7 +143,7 @@ class MultiHeadAttention(nn.Module):
         k, v = self.for_each_query(k), self.for_each_query(v)
         dropout_p = self.dropout if self.training else 0.0
         recorder = self.recorder
-        heads, weights = scaled_dot_product_attention(q, k, v, mask, dropout_p, recorder is not None, score_bias)
+        heads, weights = self.function(q, k, v, mask, dropout_p, recorder is not None, score_bias)
         if recorder is not None and weights is not None:
             recorder(weights)
         return self.output_projection(self.merge_heads(heads))

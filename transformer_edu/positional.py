@@ -43,7 +43,11 @@ class SinusoidalTable(nn.Module):
 
     def __init__(self, d_model: int, max_len: int) -> None:
         super().__init__()
-        self.register_buffer("table", sinusoidal_table(max_len, d_model), persistent=False)
+        self.register_buffer("table", self.rows(max_len, d_model), persistent=False)
+
+    def rows(self, max_len: int, d_model: int) -> Float[Tensor, "max_len d_model"]:
+        """The table, from its formula."""
+        return sinusoidal_table(max_len, d_model)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> nn.Module:
         """All that moves or casts a module comes through here; `to_empty` would leave a table of anything at all."""
@@ -51,7 +55,7 @@ class SinusoidalTable(nn.Module):
         super()._apply(fn, recurse)
         if self.table is not before:
             with torch.device("cpu"):
-                self.table = sinusoidal_table(*before.shape).to(self.table)
+                self.table = self.rows(*before.shape).to(self.table)
         return self
 
 

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from transformer_edu.models.bert import BERT, BERTConfig
 from transformer_edu.models.gpt import GPT, GPTConfig
+from transformer_edu.models.llama import Llama, LlamaConfig
 from transformer_edu.models.marian import Marian, MarianConfig
 from transformer_edu.models.t5 import T5, T5Config
 from transformer_edu.models.vit import ViT, ViTConfig
@@ -47,7 +48,7 @@ class Family:
 
 
 def from_hugging_face(place: str | Path) -> nn.Module:
-    """A GPT-2, BERT, T5, Marian or ViT with its weights, in evaluation mode.
+    """A GPT-2, Llama, Mistral, Qwen 3, Gemma 3, OLMo 2, BERT, T5, Marian or ViT with its weights, in evaluation mode.
 
     Args:
         place: a folder with config.json and model.safetensors; or a model's name on the hub, which is asked for the
@@ -195,6 +196,47 @@ def _vit(c: Config) -> ViTConfig:
     )  # fmt: skip
 
 
+def _llama(c: Config) -> LlamaConfig:
+    _must(c, attention_bias=False, mlp_bias=False, attn_logit_softcapping=None, final_logit_softcapping=None)
+    kind = c["model_type"]
+    is_gemma, d_head = kind == "gemma3_text", c.get("head_dim") or c["hidden_size"] // c["num_attention_heads"]
+    turns = c.get("rope_parameters") or {"rope_theta": c.get("rope_theta", 10_000.0), **(c.get("rope_scaling") or {})}
+    every = turns.get("full_attention", turns)
+    name = every.get("rope_type", every.get("type", "default")).replace("default", "")
+    return LlamaConfig(
+        c["vocab_size"], c["hidden_size"], c["num_attention_heads"], c["num_key_value_heads"], d_head,
+        c["intermediate_size"], c["num_hidden_layers"], c["max_position_embeddings"], c["rms_norm_eps"],
+        every["rope_theta"], name, every.get("factor", 1.0),
+        every.get("original_max_position_embeddings") or c["max_position_embeddings"],
+        {"gemma3_text": "both", "olmo2": "after"}.get(kind, "before"),
+        {"gemma3_text": "head", "qwen3": "head", "olmo2": "all"}.get(kind, ""), *_windows(c),
+        turns.get("sliding_attention", {}).get("rope_theta", c.get("rope_local_base_freq", every["rope_theta"])),
+        _activation(c, "hidden_activation" if is_gemma else "hidden_act"),
+        c.get("tie_word_embeddings", is_gemma), is_gemma, c.get("pad_token_id"),
+    )  # fmt: skip
+
+
+def _windows(c: Config) -> tuple[int, int]:
+    """The tokens that a layer sees, and which layers see all: each of this number, 0 none."""
+    window, kinds = c.get("sliding_window"), c.get("layer_types")
+    if not window or c.get("use_sliding_window") is False or c["model_type"] in ("llama", "olmo2"):
+        return 0, 0
+    if kinds is None:
+        return window, c.get("sliding_window_pattern", 0)
+    full = [i + 1 for i, kind in enumerate(kinds) if kind == "full_attention"]
+    every = full[0] if full else 0
+    if full != ([*range(every, len(kinds) + 1, every)] if every else []):
+        raise ValueError(f"layer_types must have full_attention at each n-th layer, got it at {full} of {len(kinds)}")
+    return (0, 0) if every == 1 else (window, every)
+
+
+def _one_more(weights: dict[str, Tensor], config: LlamaConfig) -> None:
+    """Gemma's norms multiply by 1 + γ."""
+    for name in weights:
+        if name.endswith(("before.weight", "after.weight", "_norm.weight")):
+            weights[name] = weights[name] + 1
+
+
 def _turned(weights: dict[str, Tensor], config: Any) -> None:
     """GPT-2's matrices lie the other way round, (inputs, outputs); its positions are a table here."""
     weights["positional_encoding.table"] = weights.pop("position_embedding.weight")
@@ -284,6 +326,30 @@ def _gpt2_names(prefix: str) -> dict[str, str | tuple[str, ...]]:
     }
 
 
+def _llama_names(first: str, second: str, **more: str) -> dict[str, str | tuple[str, ...]]:
+    """`first` and `second`: theirs of the norms of attention and feed-forward part; `more`: of further ones."""
+    theirs, ours = "model.layers.#", "decoder.layers.#"
+    roles = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "output": "o_proj"}
+    norms = {"self_attention_residual.before": first, "feed_forward_residual.before": second}
+    norms |= {name.replace("__", "."): one for name, one in more.items()}
+    return {
+        **_attention(f"{theirs}.self_attn", f"{ours}.self_attention", **roles),
+        **{
+            f"{theirs}.self_attn.{c}_norm": f"{ours}.self_attention.{c_}_norm"
+            for c, c_ in (("q", "query"), ("k", "key"))
+        },
+        **{f"{theirs}.mlp.{a}_proj": f"{ours}.feed_forward.{b}" for a, b in GATE.items()},
+        **{f"{theirs}.{name}": f"{ours}.{place}" for place, name in norms.items() if name},
+        "model.embed_tokens": "embedding",
+        "model.norm": "decoder.final_norm",
+        "lm_head": "projection.linear",
+    }
+
+
+GATE = {"gate": "gate", "up": "expand", "down": "contract"}
+LLAMA_NAMES = _llama_names("input_layernorm", "post_attention_layernorm")
+AFTER = {"feed_forward_residual__after": "post_feedforward_layernorm"}
+AFTER |= {"self_attention_residual__after": "post_attention_layernorm"}
 BERT_NAMES: dict[str, str | tuple[str, ...]] = {
     "bert.embeddings.word_embeddings": "embedding",
     "bert.embeddings.position_embeddings": "position_embedding",
@@ -320,6 +386,10 @@ SAME = (r".*embed_tokens\.weight", r"lm_head\.weight", r".*embed_positions\.weig
 FAMILIES = {
     "gpt2": Family(GPT, _gpt2, {**_gpt2_names("transformer."), **_gpt2_names("")},
                    (r"lm_head\.weight", r".*\.attn\.(masked_)?bias"), _turned),
+    **{name: Family(Llama, _llama, LLAMA_NAMES) for name in ("llama", "mistral", "qwen3")},
+    "gemma3_text": Family(Llama, _llama, _llama_names("input_layernorm", "pre_feedforward_layernorm", **AFTER), (),
+                          _one_more),
+    "olmo2": Family(Llama, _llama, _llama_names("", "", **AFTER)),
     "bert": Family(BERT, _bert, BERT_NAMES,
                    (r"bert\.pooler\..*", r"cls\.seq_relationship\..*", r"cls\.predictions\.decoder\..*",
                     r".*position_ids")),

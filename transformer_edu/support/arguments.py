@@ -115,10 +115,13 @@ def check_attention(query: Any, key: Any, value: Any, mask: Any, dropout_p: Any,
     check_probability("dropout_p", dropout_p)
 
 
-def check_heads(d_model: Any, num_heads: Any, dropout: Any, bias: Any, num_kv_heads: Any) -> None:
+def check_heads(d_model: Any, num_heads: Any, dropout: Any, bias: Any, num_kv_heads: Any, d_head: Any = None) -> None:
     """Raise unless a multi-head attention can be built of these."""
     check_sizes(d_model=d_model, num_heads=num_heads, num_kv_heads=num_kv_heads)
-    check_divisible("d_model", d_model, "num_heads", num_heads)
+    if d_head is None:
+        check_divisible("d_model", d_model, "num_heads", num_heads)
+    else:
+        check_sizes(d_head=d_head)
     check_divisible("num_heads", num_heads, "num_kv_heads", num_kv_heads)
     check_probability("dropout", dropout)
     check_boolean("bias", bias)
@@ -182,7 +185,8 @@ def check_stack(config: Any) -> None:
         if hasattr(config, name):
             check_positive_integer(name, getattr(config, name))
     check_sizes(d_model=config.d_model, num_heads=config.num_heads, d_ff=config.d_ff, num_layers=config.num_layers)
-    check_divisible("d_model", config.d_model, "num_heads", config.num_heads)
+    if not hasattr(config, "d_head"):
+        check_divisible("d_model", config.d_model, "num_heads", config.num_heads)
     check_probability("dropout", config.dropout)
     check_number("eps", getattr(config, "eps", 1e-5))
     pad_id = getattr(config, "pad_id", None)
