@@ -168,13 +168,6 @@ SCENES = {
         "> radio book",
         "Here attention holds the largest share",
     ),
-    "path-length-racer: how far, and what is news": (
-        widgets.PathLengthRacer,
-        "> slider steps = 2",
-        "~ After 2 steps: attention arrived at step 1, the convolutions are at token 3, the recurrent layer is at 2",
-        "> slider tokens, n = 64; click .te-details summary; combobox size of a vector, d = 32",
-        "~ Attention pays 4.00 times the multiply-adds of this recurrent layer, 1.00 times an LSTM’s",
-    ),
     "position-explorer: a smaller base makes the slow columns fast": (
         widgets.PositionExplorer,
         "one turn in 19,869",

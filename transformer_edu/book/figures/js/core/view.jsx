@@ -1,15 +1,15 @@
 // Figures as derive and view: `derive` makes all that is drawn out of the state, a view draws it, and nothing else is
 // remembered. Preact changes only what is another than before.
 import { render } from "preact";
-import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { css, inkOn } from "./colour.js";
 import { nextIndex, uniqueId } from "./controls.js";
-import { cut, focusedIn, KEYS } from "./dom.js";
+import { cut, focusedIn, KEYS, reducedMotion } from "./dom.js";
 import { format, parseNumber, plain, readable, short, special, VISIBLE } from "./format.js";
 import { frame } from "./frame.js";
 import { neighbour } from "./grid.js";
 import { lineStyle, pathsOf, rowStyle, SEEN } from "./links.js";
-import { appear, glide } from "./motion.js";
+import { appear, DURATION, glide, gliding } from "./motion.js";
 import { store } from "./state.js";
 
 /** @import { Task, Words } from "./frame.js" */
@@ -576,4 +576,13 @@ export function useGliding(order) {
   if (isOther) glide([...box.current.children], () => {}); // where they stand now; in the next frame they are elsewhere
   useLayoutEffect(() => focused?.focus()); // who is moved loses it
   return box;
+}
+
+/** A number on its way to where it is sent, for a drawing. @param {number} to @param {number}[duration] */
+export function useGlidingTo(to, duration = DURATION) {
+  const [now, go] = useState(to);
+  const movement = useMemo(() => gliding(([t]) => go(t), duration), []);
+  useLayoutEffect(() => movement.to([to]), [to]);
+  useLayoutEffect(() => movement.stop, []);
+  return reducedMotion() ? to : now;
 }

@@ -1,18 +1,9 @@
 // The picture of the plane in which the states of a word differ most.
-import { useLayoutEffect, useMemo, useState } from "preact/hooks";
-import { cut, gliding, reducedMotion } from "../core.js";
+import { useGlidingTo } from "../core/view.jsx";
+import { cut } from "../core.js";
 import { between, DISC, HIGH, RING, WIDE } from "./plane.js";
 
 const ROLES = ["first", "second"];
-
-/** A level that glides to where it is sent: 1.5 is half of the way from level 1 to level 2. @param {number} level */
-function useGlidingLevel(level) {
-  const [now, go] = useState(level);
-  const movement = useMemo(() => gliding(([t]) => go(t), 400), []);
-  useLayoutEffect(() => movement.to([level]), [level]);
-  useLayoutEffect(() => movement.stop, []);
-  return reducedMotion() ? level : now;
-}
 
 /** The way that a compared point has come. */
 const Trail = ({ of, role, points }) => (
@@ -29,7 +20,7 @@ const Trail = ({ of, role, points }) => (
  *   `hinted`: points that stand out
  */
 export function Plane({ picture: { scene, names, labels, chosen }, level, label, hinted, onChoose }) {
-  const t = useGlidingLevel(level);
+  const t = useGlidingTo(level, 400); // 1.5 is half of the way from level 1 to level 2
   const { ways, at } = scene;
   const [from, to] = [Math.floor(t), Math.ceil(t)];
   const now = (steps, i) => between(steps[from][i], steps[to][i], t - from);
