@@ -5,8 +5,9 @@ from typing import Any, ClassVar
 
 import traitlets
 
+from transformer_edu.book.figures import fields
 from transformer_edu.book.figures.base import Figure
-from transformer_edu.book.figures.inputs import check_range, check_text
+from transformer_edu.book.figures.inputs import check_text
 from transformer_edu.data.byte_pairs import Pair, apply_merges, learn_merges
 
 TEXT = "old cat older cats old cat older cats small cat smaller cats smallest cat old older smaller smaller"
@@ -28,17 +29,9 @@ class MergeStepper(Figure):
 
     figure_name: ClassVar[str] = "merge-stepper"
 
-    text = traitlets.Unicode().tag(sync=True)
-    step = traitlets.Int().tag(sync=True)
-    new_word = traitlets.Unicode().tag(sync=True)
-
-    def __init__(self, text: str = TEXT, *, step: int | None = None, new_word: str = NEW_WORD) -> None:
-        merges = _merges_of(_check_text(text))
-        super().__init__(
-            text=text,
-            step=min(6, len(merges)) if step is None else check_range("step", step, 0, len(merges)),
-            new_word=check_text("new_word", new_word, 0, LONGEST_NEW_WORD),
-        )
+    text = fields.field(traitlets.Unicode(), TEXT, lambda name, text, so: _checked(name, text))
+    step = fields.whole(lambda so: min(6, len(_merges_of(so.text))), 0, lambda so: len(_merges_of(so.text)))
+    new_word = fields.text(NEW_WORD, 0, LONGEST_NEW_WORD)
 
     def alt_text(self) -> str:
         """The merges made so far, how long the text is in symbols, and how the new word is cut."""
@@ -64,9 +57,9 @@ def _merges_of(text: str) -> list[Pair]:
     return learn_merges(Counter(text.split()), len(text) + MOST_CHARACTERS)
 
 
-def _check_text(value: Any) -> str:
-    text = check_text("text", value, 1, MOST_CHARACTERS)
+def _checked(name: str, value: Any) -> str:
+    text = check_text(name, value, 1, MOST_CHARACTERS)
     different = len(set(text.split()))
     if not 1 <= different <= MOST_WORDS:
-        raise ValueError(f"text must have 1 to {MOST_WORDS} different words, got {different}: {text!r}")
+        raise ValueError(f"{name} must have 1 to {MOST_WORDS} different words, got {different}: {text!r}")
     return text

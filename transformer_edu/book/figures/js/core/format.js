@@ -75,9 +75,9 @@ export const VISIBLE = 0.005;
 
 /**
  * A piece of a sentence: text; a token, as it is shown or exactly as it is; a number with its whole value, and of what it
- * is the measure; in bold or italics; or pieces that stay on one line.
+ * is the measure; in bold or italics; or pieces that stay on one line. `kind`: more classes of a token.
  * @typedef {string | {token?: string, exact?: string, bold?: string, italic?: string, number?: number, text?: string,
- *   measure?: string} | Piece[]} Piece
+ *   measure?: string, kind?: string} | Piece[]} Piece
  */
 
 /** @param {Piece} piece */

@@ -33,7 +33,7 @@ function Marked({ piece }) {
         {piece.text}
       </b>
     );
-  return <b class={`te-token${piece.token === undefined ? "" : special(piece.token)}`}>{cut(plain([piece]))}</b>;
+  return <b class={`te-token${special(piece.token ?? "")}${piece.kind ?? ""}`}>{cut(plain([piece]))}</b>;
 }
 
 /** A sentence for the page. @param {{of: Piece[]}} props */
@@ -567,13 +567,16 @@ export function Matrix({ name, label, kind = "", rows, columns, cells, row = nul
 
 const plainly = (text) => text;
 
-/** The children of an element, known by their keys, glide to where another order puts them. @param {string} order */
-export function useGliding(order) {
+/**
+ * What stands in an element, its children or what a selector names, known by its keys, glides to where another order puts it.
+ * @param {string} order @param {string}[selector]
+ */
+export function useGliding(order, selector = ":scope > *") {
   const [box, was] = [useRef(null), useRef(order)];
   const isOther = was.current !== order;
   was.current = order;
   const focused = isOther ? focusedIn(box.current) : null;
-  if (isOther) glide([...box.current.children], () => {}); // where they stand now; in the next frame they are elsewhere
+  if (isOther) glide([...box.current.querySelectorAll(selector)], () => {}); // from where they stand now
   useLayoutEffect(() => focused?.focus()); // who is moved loses it
   return box;
 }
