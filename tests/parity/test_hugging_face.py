@@ -1,6 +1,7 @@
-"""The same weights give the same logits, and gradients, as in Hugging Face's transformers, for five families."""
+"""The same weights give the same logits, and gradients, as in Hugging Face's transformers, for ten families."""
 
 import json
+import re
 
 import pytest
 import torch
@@ -24,6 +25,12 @@ BERT = {"vocab_size": 11, "max_position_embeddings": 16, "pad_token_id": 1}
 T5 = {"vocab_size": 11, "pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1}
 MARIAN = {"vocab_size": 11, "max_position_embeddings": 16, "pad_token_id": 1, "eos_token_id": 2,
           "forced_eos_token_id": 2, "decoder_start_token_id": 1, "scale_embedding": True}  # fmt: skip
+
+LLAMA = {"vocab_size": 11, "hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 3, "head_dim": 6,
+         "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 64, "pad_token_id": 1,
+         "eos_token_id": 2, "bos_token_id": 3}  # fmt: skip
+TRAINED = {"original_max_position_embeddings": 4}
+LOCAL, FULL = "sliding_attention", "full_attention"
 
 
 def gpt2(d_model, heads, layers, **more):
@@ -50,6 +57,16 @@ def marian(d_model, heads, layers, **more):
     return transformers.MarianMTModel(config), (IDS, TARGET), {"attention_mask": MASK}
 
 
+def llama(kind, **more):
+    """A model of Llama's family: `kind` is what transformers calls it."""
+    config = getattr(transformers, f"{kind}{'Text' if kind == 'Gemma3' else ''}Config")
+    return getattr(transformers, f"{kind}ForCausalLM")(config(**LLAMA | more)), (IDS,), {"attention_mask": MASK}
+
+
+def turning(kind, **more):
+    return {"rope_parameters": {"rope_type": kind, "rope_theta": 10_000.0, "factor": 4.0, **more}}
+
+
 def vit(d_model, heads, layers, **more):
     pixels = {"image_size": 12, "patch_size": 4, "num_labels": 5}
     config = transformers.ViTConfig(hidden_size=d_model, num_attention_heads=heads, num_hidden_layers=layers,
@@ -67,6 +84,16 @@ CASES = {
     "T5, few buckets": lambda: t5(16, 2, 1, relative_attention_num_buckets=8, relative_attention_max_distance=5),
     "Marian": lambda: marian(16, 4, 2),
     "Marian, odd sizes": lambda: marian(18, 3, 3, activation_function="relu"),
+    "Llama": lambda: llama("Llama"),
+    "Llama, one key head, heads of another size": lambda: llama("Llama", num_key_value_heads=1, head_dim=10),
+    "Llama 3.1": lambda: llama("Llama", **turning("llama3", low_freq_factor=1.0, high_freq_factor=4.0, **TRAINED)),
+    "Llama, YaRN": lambda: llama("Llama", **turning("yarn", **TRAINED)),
+    "Llama, squeezed": lambda: llama("Llama", **turning("linear")),
+    "Mistral, with a window": lambda: llama("Mistral", sliding_window=2),
+    "Mistral, without": lambda: llama("Mistral", sliding_window=None),
+    "Qwen 3": lambda: llama("Qwen3", head_dim=10, tie_word_embeddings=True),
+    "Gemma 3": lambda: llama("Gemma3", query_pre_attn_scalar=6, sliding_window=2, layer_types=[LOCAL, FULL, LOCAL]),
+    "OLMo 2": lambda: llama("Olmo2"),
     "ViT": lambda: vit(16, 4, 2),
     "ViT, odd sizes": lambda: vit(15, 5, 3, hidden_act="relu"),
 }
@@ -100,6 +127,7 @@ def seen(logits):
 def test_the_same_weights_give_the_same_logits_and_the_same_gradient_of_the_embeddings(name, tmp_path):
     torch.manual_seed(0)
     theirs, inputs, named = CASES[name]()
+    theirs.set_attn_implementation("eager")
     shaken(theirs).save_pretrained(tmp_path)
     ours = from_hugging_face(tmp_path)
     expected, found = logits_of(theirs, inputs, named), ours(*inputs)
@@ -111,6 +139,34 @@ def test_the_same_weights_give_the_same_logits_and_the_same_gradient_of_the_embe
     grad = first.grad if first.is_leaf else table.projection.weight.grad.flatten(1)
     mine = ours.patch_embedding if name[0] == "V" else getattr(ours.embedding, "lookup", ours.embedding)
     torch.testing.assert_close(mine.weight.grad, grad, rtol=1e-4, atol=1e-4)
+
+
+LATER = [name for name in CASES if re.match("Llama|Mistral|Qwen|Gemma|OLMo", name)]
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_padding_may_stand_on_either_side_and_a_cache_changes_nothing(name, tmp_path):
+    torch.manual_seed(0)
+    theirs = shaken(CASES[name]()[0])
+    theirs.save_pretrained(tmp_path)
+    ours, text = from_hugging_face(tmp_path), torch.tensor([[8, 3, 9, 5, 4, 7]])
+    padded = torch.nn.functional.pad(text, (3, 0), value=1), torch.nn.functional.pad(text, (0, 3), value=1)
+    with torch.no_grad():
+        alone = ours(text)
+        for ids in padded:
+            torch.testing.assert_close(ours(ids)[ids != 1], alone[0], rtol=1e-4, atol=1e-4)
+        cache = ours.start_cache()
+        steps = [ours(text[:, :2], cache), *(ours(text[:, i : i + 1], cache) for i in range(2, 6))]
+        torch.testing.assert_close(torch.cat(steps, dim=1), alone, rtol=1e-4, atol=1e-4)
+
+
+def test_layers_that_no_setting_describes_are_refused(tmp_path):
+    irregular = llama("Gemma3", sliding_window=2, layer_types=[LOCAL, FULL, FULL])[0]
+    irregular.save_pretrained(tmp_path)
+    with pytest.raises(
+        ValueError, match=r"layer_types must have full_attention at each n-th layer, got it at \[2, 3\]"
+    ):
+        from_hugging_face(tmp_path)
 
 
 def sentences(count):
@@ -213,7 +269,7 @@ def test_no_weight_is_left_out_or_missing_in_silence(folder, change, says):
 @pytest.mark.parametrize(
     ("setting", "says"),
     [
-        ({"model_type": "llama"}, "model_type must be one of gpt2, bert, t5, marian, vit, got 'llama'"),
+        ({"model_type": "mamba"}, "model_type must be one of gpt2, llama, .*vit, got 'mamba'"),
         ({"activation_function": "mish"}, "activation_function must be one of .*, got 'mish'"),
         ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx must be False, got True"),
     ],

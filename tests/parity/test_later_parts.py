@@ -5,7 +5,20 @@ import torch
 import torch.nn.functional as F
 
 from transformer_edu import MultiHeadAttention, causal_mask, checks, record_attention, scaled_dot_product_attention
-from transformer_edu.parts import GatedFeedForward, RotaryPositions
+from transformer_edu.parts import (
+    BiasedAttention,
+    GatedFeedForward,
+    InnerNorms,
+    LinearBiases,
+    NormedAttention,
+    RMSNorm,
+    RotaryPositions,
+    SinkAttention,
+    capped_attention,
+    window_mask,
+    windowed,
+)
+from transformer_edu.parts.rotary import halves_of, ntk, speeds_of
 
 PAIRS = ["neighbours", "halves"]
 
@@ -79,3 +92,107 @@ def test_a_bias_reaches_the_recorder_and_changes_nothing_else():
         recorded = attention.attend(x, attention.keys_values(x), score_bias=bias)
     torch.testing.assert_close(plain, recorded)
     assert maps["attention"][..., 0].min() > 0.999
+
+
+def test_halves_are_neighbours_in_another_order():
+    neighbours, halves, x = RotaryPositions(8, 20), RotaryPositions(8, 20, "halves"), torch.randn(2, 3, 5, 8)
+    order = halves_of(8)
+    torch.testing.assert_close(halves(x[..., order], 3), neighbours(x, 3)[..., order])
+    rows = torch.nn.Linear(6, 8, bias=False)  # weights made for neighbours, in a model that turns halves
+    h = torch.randn(2, 3, 5, 6)
+    torch.testing.assert_close(halves(h @ rows.weight[order].T), neighbours(rows(h))[..., order])
+    assert (halves(x) - neighbours(x)).abs().max() > 0.1, "mixed without the permutation, they differ"
+
+
+def test_an_ntk_scaling_is_a_larger_base():
+    factor, d_head = 4.0, 16
+    larger = speeds_of(d_head, 10_000.0 * factor ** (d_head / (d_head - 2)))
+    torch.testing.assert_close(ntk(factor)(speeds_of(d_head, 10_000.0)), larger)
+    torch.testing.assert_close(speeds_of(d_head, 10_000.0)[-1] / factor, larger[-1])
+
+
+def test_a_table_that_is_moved_is_made_of_the_same_formula_again():
+    rotary = RotaryPositions(8, 20, base=500.0, scaling=ntk(2.0), gain=1.5)
+    table = rotary.table.clone()
+    torch.testing.assert_close(rotary.double().float().table, table)
+    torch.testing.assert_close(rotary.to_empty(device="cpu").table, table)
+
+
+@pytest.mark.parametrize("heads", [1, 4, 6, 8, 12])
+def test_linear_biases_are_those_of_transformers_bloom(heads):
+    from transformers.models.bloom.modeling_bloom import build_alibi_tensor
+
+    alibi = build_alibi_tensor(torch.ones(1, 7, dtype=torch.long), heads, torch.float32).view(heads, 7)
+    found = LinearBiases(heads)(1, 7, offset=6)[
+        0, :, 0
+    ]  # Bloom adds slope * place: it differs by a constant
+    torch.testing.assert_close(found - found[:, :1], alibi - alibi[:, :1])
+
+
+def test_linear_biases_go_on_where_a_cache_ends():
+    attention, x = BiasedAttention(16, 4, positions=LinearBiases(4)), torch.randn(2, 6, 16)
+    whole = attention(x, x, x, causal_mask(6))
+    last = attention.attend(x[:, 5:], attention.keys_values(x), offset=5)
+    torch.testing.assert_close(last[:, 0], whole[:, 5])
+
+
+def test_a_window_ends_the_past_and_layers_carry_it_on():
+    mask = window_mask(9, 3)
+    rows, columns = torch.where(mask)
+    assert ((rows - columns) >= 0).all()
+    assert ((rows - columns) <= 2).all()
+    assert mask.sum() == 3 * 9 - 3
+    reach = mask.float() @ mask.float() > 0
+    assert torch.equal(reach, window_mask(9, 5)), "two layers reach 2 * 2 tokens back"
+    q, k, v = torch.randn(3, 2, 4, 6, 8)
+    found, _ = windowed(3)(q[:, :, 4:], k, v, causal_mask(6)[4:])
+    torch.testing.assert_close(found, F.scaled_dot_product_attention(q, k, v, window_mask(6, 3))[:, :, 4:])
+
+
+def test_a_cap_bounds_scores_and_leaves_small_ones():
+    q, k, v = torch.randn(3, 2, 4, 6, 8)
+    mask = causal_mask(6)
+    found, weights = capped_attention(1.5)(5 * q, k, v, mask)
+    scores = 1.5 * torch.tanh(5 * q @ k.mT / 8**0.5 / 1.5)
+    expected = scores.masked_fill(~mask, -torch.inf).softmax(-1)
+    torch.testing.assert_close((found, weights), (expected @ v, expected))
+    torch.testing.assert_close(capped_attention(1e4)(q, k, v, mask)[0], scaled_dot_product_attention(q, k, v, mask)[0])
+
+
+def test_a_sink_is_a_key_whose_value_is_zero():
+    q, k, v = torch.randn(3, 2, 4, 6, 8)
+    function, mask = SinkAttention(4), causal_mask(6)
+    with torch.no_grad():
+        function.sinks.copy_(torch.tensor([-2.0, 0.0, 1.0, 3.0]))
+    found, weights = function(q, k, v, mask)
+    scores = (q @ k.mT / 8**0.5).masked_fill(~mask, -torch.inf)
+    sinks = function.sinks[None, :, None, None].expand(2, 4, 6, 1)
+    expected = torch.cat([sinks, scores], -1).softmax(-1)
+    torch.testing.assert_close(found, expected @ F.pad(v, (0, 0, 1, 0)))
+    torch.testing.assert_close(weights.sum(-1), 1 - expected[..., 0])
+    attention = MultiHeadAttention(16, 4, function=function)
+    attention(torch.randn(1, 3, 16), *[torch.randn(1, 3, 16)] * 2).sum().backward()
+    assert function.sinks.grad.abs().min() > 0, "it is learned"
+
+
+def test_normed_queries_and_keys_make_scores_that_do_not_grow():
+    x = torch.randn(2, 5, 16)
+    norms = {"query_norm": RMSNorm(4), "key_norm": RMSNorm(4)}
+    attention = NormedAttention(16, 4, **norms)
+    before = attention(x, x, x)
+    with torch.no_grad():
+        attention.query_projection.weight.mul_(100)
+        attention.query_projection.bias.mul_(100)
+    torch.testing.assert_close(attention(x, x, x), before, rtol=1e-3, atol=1e-3)
+    whole = NormedAttention(16, 4, query_norm=RMSNorm(16), key_norm=RMSNorm(16))
+    torch.testing.assert_close(whole.queries(x), whole.split_heads(RMSNorm(16)(whole.query_projection(x))))
+
+
+def test_norms_stand_before_after_or_on_both_sides_of_a_sub_layer():
+    x, part = torch.randn(2, 5, 16), torch.nn.Linear(16, 16)
+    before, after = RMSNorm(16), RMSNorm(16)
+    torch.nn.init.normal_(before.weight)
+    torch.nn.init.normal_(after.weight)
+    torch.testing.assert_close(InnerNorms(before, None)(x, part), x + part(before(x)))
+    torch.testing.assert_close(InnerNorms(None, after)(x, part), x + after(part(x)))
+    torch.testing.assert_close(InnerNorms(before, after)(x, part), x + after(part(before(x))))

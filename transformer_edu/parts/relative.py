@@ -48,15 +48,15 @@ class RelativePositions(nn.Module):
 
 
 class BiasedAttention(MultiHeadAttention):
-    """Attention without biases in its matrices, whose scores get those of a `RelativePositions`, if it has one.
+    """Attention without biases in its matrices, whose scores get a bias for each distance, if it is given one.
 
     Args:
         d_model, num_heads, dropout: those of `MultiHeadAttention`.
-        positions: several attentions may share one.
+        positions: a `RelativePositions` or `LinearBiases`; several attentions may share one.
     """
 
     def __init__(
-        self, d_model: int, num_heads: int, dropout: float = 0.0, positions: RelativePositions | None = None
+        self, d_model: int, num_heads: int, dropout: float = 0.0, positions: nn.Module | None = None
     ) -> None:
         super().__init__(d_model, num_heads, dropout, bias=False)
         self.positions = positions

@@ -2,7 +2,7 @@
 
     class PathLengthRacer(Figure):
         n = whole(16, FEWEST, MOST)
-        step = whole(lambda so: so.n // 2, 0, lambda so: so.n)
+        step = whole(0, 0, lambda so: so.n)
         racers = made(traitlets.List(), lambda so: racers_of(so.n))
 
 A field is a synchronized trait that knows how it is checked and what it is at first. The arguments of a figure are its
