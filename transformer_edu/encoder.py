@@ -5,7 +5,6 @@ from copy import deepcopy
 
 from torch import nn
 
-from transformer_edu.residual import ResidualConnection
 from transformer_edu.support.arguments import check_layers, check_parts
 from transformer_edu.support.cache import DecoderCache, LayerCache, self_attention
 from transformer_edu.support.shapes import Mask, Vectors
@@ -17,10 +16,11 @@ class EncoderLayer(nn.Module):
     Args:
         self_attention: `MultiHeadAttention`, or another module called with (query, key, value, mask).
         feed_forward: a module (batch, seq, d_model) -> (batch, seq, d_model).
-        residual: the connection around a sub-layer; each of the two gets a copy of its own.
+        residual: the connection around a sub-layer, called with (x, sublayer), as `ResidualConnection`; each of the two
+            gets a copy of its own.
     """
 
-    def __init__(self, self_attention: nn.Module, feed_forward: nn.Module, residual: ResidualConnection) -> None:
+    def __init__(self, self_attention: nn.Module, feed_forward: nn.Module, residual: nn.Module) -> None:
         super().__init__()
         check_parts(self_attention=self_attention, feed_forward=feed_forward, residual=residual)
         self.self_attention = self_attention

@@ -43,9 +43,9 @@ class SinusoidalTable(nn.Module):
 
     def __init__(self, d_model: int, max_len: int) -> None:
         super().__init__()
-        self.register_buffer("table", self.rows(max_len, d_model), persistent=False)
+        self.register_buffer("table", self.make_table(max_len, d_model), persistent=False)
 
-    def rows(self, max_len: int, d_model: int) -> Float[Tensor, "max_len d_model"]:
+    def make_table(self, max_len: int, d_model: int) -> Float[Tensor, "max_len d_model"]:
         """The table, from its formula."""
         return sinusoidal_table(max_len, d_model)
 
@@ -55,7 +55,7 @@ class SinusoidalTable(nn.Module):
         super()._apply(fn, recurse)
         if self.table is not before:
             with torch.device("cpu"):
-                self.table = self.rows(*before.shape).to(self.table)
+                self.table = self.make_table(*before.shape).to(self.table)
         return self
 
 

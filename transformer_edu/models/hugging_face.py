@@ -200,8 +200,9 @@ def _llama(c: Config) -> LlamaConfig:
     _must(c, attention_bias=False, mlp_bias=False, attn_logit_softcapping=None, final_logit_softcapping=None)
     kind = c["model_type"]
     is_gemma, d_head = kind == "gemma3_text", c.get("head_dim") or c["hidden_size"] // c["num_attention_heads"]
-    turns = c.get("rope_parameters") or {"rope_theta": c.get("rope_theta", 10_000.0), **(c.get("rope_scaling") or {})}
-    every = turns.get("full_attention", turns)
+    older: Config = {"rope_theta": c.get("rope_theta", 10_000.0), **(c.get("rope_scaling") or {})}
+    turns: Config = c.get("rope_parameters") or older
+    every: Config = turns.get("full_attention", turns)
     name = every.get("rope_type", every.get("type", "default")).replace("default", "")
     return LlamaConfig(
         c["vocab_size"], c["hidden_size"], c["num_attention_heads"], c["num_key_value_heads"], d_head,

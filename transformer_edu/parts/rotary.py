@@ -46,7 +46,7 @@ class RotaryPositions(SinusoidalTable):
         super().__init__(d_head, max_len)
         self.pairs = pairs
 
-    def rows(self, max_len: int, d_model: int) -> Float[Tensor, "max_len d_model"]:
+    def make_table(self, max_len: int, d_model: int) -> Float[Tensor, "max_len d_model"]:
         """Sine and cosine of each pair's angle at each position, alternating."""
         speeds = speeds_of(d_model, self.base)
         if self.scaling is not None:
