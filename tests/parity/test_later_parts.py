@@ -7,13 +7,17 @@ import torch.nn.functional as F
 from transformer_edu import MultiHeadAttention, causal_mask, checks, record_attention, scaled_dot_product_attention
 from transformer_edu.parts import (
     BiasedAttention,
+    Experts,
     GatedFeedForward,
     InnerNorms,
+    LatentAttention,
     LinearBiases,
     NormedAttention,
     RMSNorm,
     RotaryPositions,
     SinkAttention,
+    balanced,
+    balancing_loss,
     capped_attention,
     window_mask,
     windowed,
@@ -123,9 +127,7 @@ def test_linear_biases_are_those_of_transformers_bloom(heads):
     from transformers.models.bloom.modeling_bloom import build_alibi_tensor
 
     alibi = build_alibi_tensor(torch.ones(1, 7, dtype=torch.long), heads, torch.float32).view(heads, 7)
-    found = LinearBiases(heads)(1, 7, offset=6)[
-        0, :, 0
-    ]  # Bloom adds slope * place: it differs by a constant
+    found = LinearBiases(heads)(1, 7, offset=6)[0, :, 0]  # Bloom adds slope * place: it differs by a constant
     torch.testing.assert_close(found - found[:, :1], alibi - alibi[:, :1])
 
 
@@ -196,3 +198,104 @@ def test_norms_stand_before_after_or_on_both_sides_of_a_sub_layer():
     torch.testing.assert_close(InnerNorms(before, None)(x, part), x + part(before(x)))
     torch.testing.assert_close(InnerNorms(None, after)(x, part), x + after(part(x)))
     torch.testing.assert_close(InnerNorms(before, after)(x, part), x + after(part(before(x))))
+
+
+def deepseek(**more):
+    from transformers import DeepseekV3Config
+
+    sizes = {"hidden_size": 24, "intermediate_size": 20, "moe_intermediate_size": 10, "n_routed_experts": 6,
+             "num_experts_per_tok": 2, "n_group": 1, "topk_group": 1, "num_attention_heads": 3, "kv_lora_rank": 7,
+             "qk_rope_head_dim": 4, "qk_nope_head_dim": 5, "v_head_dim": 6, "q_lora_rank": 8, "num_hidden_layers": 1,
+             "num_key_value_heads": 3, "vocab_size": 11, "max_position_embeddings": 32,
+             "routed_scaling_factor": 1.0}  # fmt: skip
+    return DeepseekV3Config(**sizes | more, attn_implementation="eager")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("query_rank", [8, None])
+def test_latent_attention_is_that_of_transformers_and_its_cache_holds_short_vectors(query_rank):
+    from transformers.models.deepseek_v3.modeling_deepseek_v3 import DeepseekV3Attention, DeepseekV3RotaryEmbedding
+
+    config = deepseek(q_lora_rank=query_rank)
+    theirs = DeepseekV3Attention(config, 0).eval()
+    ours = LatentAttention(24, 3, 5, 4, 6, 7, RotaryPositions(4), query_rank)
+    for parameter in theirs.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)
+    ours.load_state_dict(dict(zip(ours.state_dict(), theirs.state_dict().values(), strict=True)))
+    x, causal = torch.randn(2, 6, 24, requires_grad=True), causal_mask(6)
+    turns = DeepseekV3RotaryEmbedding(config)(x, torch.arange(6)[None])
+    mask = torch.zeros(6, 6).masked_fill(~causal, -torch.inf)[None, None]
+    expected, found = theirs(x, turns, mask)[0], ours(x, x, x, causal)
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+    gradients = [torch.autograd.grad(one.square().sum(), x)[0] for one in (found, expected)]
+    torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-4)
+    (first, second), (last, turned) = ours.keys_values(x[:, :5]), ours.keys_values(x[:, 5:], 5)
+    kept = torch.cat([first, last], dim=2), torch.cat([second, turned], dim=2)
+    assert sum(one.shape[1] * one.shape[3] for one in kept) == 7 + 4, "numbers a token"
+    torch.testing.assert_close(ours.attend(x[:, 5:], kept, offset=5)[:, 0], found[:, 5])
+
+
+def experts_of(count, d_model=24, d_ff=10, seed=0):
+    torch.manual_seed(seed)
+    return [GatedFeedForward(d_model, d_ff) for _ in range(count)]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["Mixtral", "DeepSeek-V3"])
+def test_a_mixture_of_experts_is_that_of_transformers(kind):
+    from transformers import MixtralConfig
+    from transformers.models.deepseek_v3.modeling_deepseek_v3 import DeepseekV3MoE
+    from transformers.models.mixtral.modeling_mixtral import MixtralSparseMoeBlock
+
+    if kind == "Mixtral":
+        config = MixtralConfig(hidden_size=24, intermediate_size=10, num_local_experts=6, num_experts_per_tok=2)
+        theirs, ours = MixtralSparseMoeBlock(config), Experts(24, experts_of(6), 2)
+    else:
+        theirs = DeepseekV3MoE(deepseek())
+        ours = Experts(24, experts_of(6), 2, GatedFeedForward(24, 10), "sigmoid")
+    theirs.eval()
+    for parameter in theirs.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)
+    weights = theirs.state_dict()
+    own = {"router.weight": weights["gate.weight"], "bias": weights.get("gate.e_score_correction_bias", ours.bias)}
+    if kind != "Mixtral":
+        own["bias"] += torch.tensor([0.5, -0.5, 0.0, 0.3, 0.0, -0.2])  # which changes the choice, not the gates
+        names = {"gate": "gate", "expand": "up", "contract": "down"}
+        own |= {f"shared.{a}.weight": weights[f"shared_experts.{b}_proj.weight"] for a, b in names.items()}
+    for i in range(6):
+        gate, expand = weights["experts.gate_up_proj"][i].chunk(2)
+        own |= {f"experts.{i}.gate.weight": gate, f"experts.{i}.expand.weight": expand}
+        own[f"experts.{i}.contract.weight"] = weights["experts.down_proj"][i]
+    ours.load_state_dict(own)
+    x = torch.randn(2, 7, 24, requires_grad=True)
+    expected = theirs(x)
+    expected = expected[0] if isinstance(expected, tuple) else expected
+    found = ours(x)
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+    gradients = [torch.autograd.grad(one.square().sum(), x)[0] for one in (found, expected)]
+    torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-4)
+
+
+def test_a_balancing_loss_is_one_where_all_experts_are_used_alike():
+    even = torch.full((6, 3), 1 / 3), torch.arange(6)[:, None] % 3
+    torch.testing.assert_close(balancing_loss(*even), torch.tensor(1.0))
+    one = torch.tensor([[0.98, 0.01, 0.01]]).expand(6, 3), torch.zeros(6, 1, dtype=torch.long)
+    assert balancing_loss(*one) > 2.9
+    bias = balanced(torch.zeros(3), torch.tensor([[0], [0], [0], [1]]), 0.1)
+    torch.testing.assert_close(bias, torch.tensor([-0.1, 0.1, 0.1]))
+
+
+def test_without_balance_experts_starve_and_the_bias_alone_feeds_them():
+    shares = {}
+    for way in ("none", "bias"):
+        mixture = Experts(8, experts_of(4, 8, 8), 1, scores="sigmoid")
+        with torch.no_grad():
+            mixture.router.weight[0] = 2.0  # one expert begins ahead
+        for _ in range(200):
+            mixture(torch.rand(1, 64, 8))
+            chosen = mixture.routed[1]
+            if way == "bias":
+                mixture.bias.copy_(balanced(mixture.bias, chosen, 0.02))
+        shares[way] = (chosen.flatten().bincount(minlength=4) / chosen.numel()).min()
+    assert shares["none"] == 0
+    assert shares["bias"] > 0.1

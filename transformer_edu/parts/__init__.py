@@ -1,6 +1,7 @@
 """What later models put in the place of one of the paper's parts.
 
 gated            GatedFeedForward: SwiGLU and GeGLU, where the feed-forward part stands
+experts          Experts, there, too: a mixture, with `balancing_loss` and `balanced`
 rms_norm         RMSNorm, where a norm stands
 norm_placement   InnerNorms, where the residual connection stands: pre-norm, sandwich, OLMo 2's post-norm
 learned          LearnedPositionalEncoding, where the sinusoids are added
@@ -8,12 +9,15 @@ rotary           RotaryPositions (`linear`, `ntk`, `yarn`, `llama3` for longer t
 relative         BiasedAttention with RelativePositions (T5)
 linear_biases    or with LinearBiases (ALiBi)
 query_key_norm   NormedAttention, where attention stands
+latent           LatentAttention, there, too: a cache of short vectors
 soft_cap         capped_attention, where the attention function stands: MultiHeadAttention(function=...)
 sinks            SinkAttention, there, too
 window           windowed, there, too; or window_mask, where the causal mask stands
 """
 
+from transformer_edu.parts.experts import Experts, balanced, balancing_loss
 from transformer_edu.parts.gated import GatedFeedForward
+from transformer_edu.parts.latent import LatentAttention
 from transformer_edu.parts.learned import LearnedPositionalEncoding
 from transformer_edu.parts.linear_biases import LinearBiases
 from transformer_edu.parts.norm_placement import InnerNorms
@@ -27,8 +31,10 @@ from transformer_edu.parts.window import window_mask, windowed
 
 __all__ = [
     "BiasedAttention",
+    "Experts",
     "GatedFeedForward",
     "InnerNorms",
+    "LatentAttention",
     "LearnedPositionalEncoding",
     "LinearBiases",
     "NormedAttention",
@@ -36,6 +42,8 @@ __all__ = [
     "RelativePositions",
     "RotaryPositions",
     "SinkAttention",
+    "balanced",
+    "balancing_loss",
     "capped_attention",
     "soft_cap",
     "window_mask",

@@ -55,9 +55,7 @@ class BiasedAttention(MultiHeadAttention):
         positions: a `RelativePositions` or `LinearBiases`; several attentions may share one.
     """
 
-    def __init__(
-        self, d_model: int, num_heads: int, dropout: float = 0.0, positions: nn.Module | None = None
-    ) -> None:
+    def __init__(self, d_model: int, num_heads: int, dropout: float = 0.0, positions: nn.Module | None = None) -> None:
         super().__init__(d_model, num_heads, dropout, bias=False)
         self.positions = positions
 
