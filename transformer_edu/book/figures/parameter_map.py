@@ -1,5 +1,6 @@
 """Every matrix of a Transformer, drawn to scale and counted exactly."""
 
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import traitlets
@@ -73,7 +74,8 @@ class ParameterMap(Figure):
             if fields[name] > limit:
                 raise ValueError(f"{name} must be at most {limit:,} to be drawn, got {fields[name]:,}")
         check_choice("selected", selected, tuple(part_names(config)))
-        super().__init__(**fields, keep_ratio=keep_ratio, selected=selected, presets=presets, limits=LIMITS)
+        own = {"keep_ratio": keep_ratio, "selected": selected, "presets": presets, "limits": LIMITS}
+        self._opened(SimpleNamespace(**fields, **own))
 
     def config(self) -> TransformerConfig:
         """The configuration that is shown."""
