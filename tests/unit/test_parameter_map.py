@@ -59,6 +59,8 @@ SCENES = {
         "63,082,496 numbers",
         "> radio big",
         "214,245,376 numbers",
+        "> radio opus",
+        "Here the word tables hold the largest share … 74,609,664 numbers",
         "> radio base; click [data-field=d_model]; key ArrowUp; checkbox follows = off",
         "dff now stays, whatever dmodel is.",
         "> button halve: d model; button one more: layers; button halve: source words; combobox tied tables = none",

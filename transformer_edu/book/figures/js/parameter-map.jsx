@@ -231,7 +231,12 @@ function start(state) {
       show: () => state.set({ ...state.presets.base, tie_embeddings: "none" }),
     },
   ];
-  return { view, questions, details: ["How it is counted"] };
+  const details = [
+    "How it is counted",
+    "“opus” is opus-mt-en-fr (Tiedemann and Thottingal, 2020), a translator to download. It adds a bias to each word’s " +
+      "score as well: 59,514 numbers that are not drawn.",
+  ];
+  return { view, questions, details };
 }
 
 export default figure({
