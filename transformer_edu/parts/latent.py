@@ -14,8 +14,8 @@ from transformer_edu.support.validation import check_vectors
 class LatentAttention(nn.Module):
     """Multi-head latent attention (DeepSeek-V2, 2024, section 2.1).
 
-    A token's latent is c = Norm(x W_DKV); keys are [c W_UK, k_R] and values c W_UV, in heads. Positions are in a part of
-    their own, k_R = turned(x W_KR), one for all heads: turned keys could not be made of latents that have no place.
+    A token's latent is c = Norm(x W_DKV); keys are [c W_UK, k_R] and values c W_UV, in heads. Positions have a part
+    of their own, k_R = turned(x W_KR), one for all heads: turned keys could not be made of latents that have no place.
 
     Args:
         d_model, num_heads: as of `MultiHeadAttention`.

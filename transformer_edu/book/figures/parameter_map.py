@@ -1,5 +1,6 @@
 """Every matrix of a Transformer, drawn to scale and counted exactly."""
 
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import traitlets
@@ -13,6 +14,7 @@ PAPER_SUBWORDS = 37_000  # "about 37000 tokens", shared by both languages (secti
 PRESETS = {
     "book": (92, 127, 64, 4, 128, 2, "none"),  # the grammar model that ships with the package
     "base": (PAPER_SUBWORDS, PAPER_SUBWORDS, 512, 8, 2048, 6, "all"),  # table 3
+    "opus": (59_514, 59_514, 512, 8, 2048, 6, "all"),  # opus-mt-en-fr (Tiedemann and Thottingal 2020)
     "big": (PAPER_SUBWORDS, PAPER_SUBWORDS, 1024, 16, 4096, 6, "all"),
 }
 FIELDS = (
@@ -37,10 +39,11 @@ LIMITS = {
 class ParameterMap(Figure):
     """All matrices of an encoder-decoder Transformer as rectangles on one scale; their numbers, and the total.
 
-    `preset` is "base" or "big" (the paper's models, table 3) or "book" (the small English-French model of this book);
-    any field of `TransformerConfig` named in FIELDS replaces the preset's value. `selected` is the matrix described
-    first: "encoder.0.w_1", "decoder.5.cross.w_v", "table.source", ... `keep_ratio` lets d_ff grow and shrink with
-    d_model when the reader changes that. Norms stand behind the sum ("post"), as in the paper.
+    `preset` is "base" or "big" (the paper's models, table 3), "opus" (opus-mt-en-fr, a translator to download, without
+    its bias of the words' scores) or "book" (the small English-French model of this book); any field of
+    `TransformerConfig` named in FIELDS replaces the preset's value. `selected` is the matrix described first:
+    "encoder.0.w_1", "decoder.5.cross.w_v", "table.source", ... `keep_ratio` lets d_ff grow and shrink with d_model when
+    the reader changes that. Norms stand behind the sum ("post"), as in the paper.
     """
 
     figure_name: ClassVar[str] = "parameter-map"
@@ -73,7 +76,8 @@ class ParameterMap(Figure):
             if fields[name] > limit:
                 raise ValueError(f"{name} must be at most {limit:,} to be drawn, got {fields[name]:,}")
         check_choice("selected", selected, tuple(part_names(config)))
-        super().__init__(**fields, keep_ratio=keep_ratio, selected=selected, presets=presets, limits=LIMITS)
+        own = {"keep_ratio": keep_ratio, "selected": selected, "presets": presets, "limits": LIMITS}
+        self._opened(SimpleNamespace(**fields, **own))
 
     def config(self) -> TransformerConfig:
         """The configuration that is shown."""

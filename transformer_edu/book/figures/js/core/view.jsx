@@ -27,6 +27,7 @@ function Marked({ piece }) {
     );
   if (piece.bold !== undefined) return <b>{cut(piece.bold)}</b>;
   if (piece.italic !== undefined) return <i>{cut(piece.italic)}</i>;
+  if (piece.sub !== undefined) return <sub>{piece.sub}</sub>;
   if (piece.text !== undefined)
     return (
       <b class="te-number" data-value={piece.number} data-measure={piece.measure}>
