@@ -4,7 +4,7 @@ import pytest
 
 from transformer_edu import checks, recordings
 from transformer_edu.book.experiments import bugs, healthy_translator, symptoms
-from transformer_edu.book.figures.symptom_finder_data import SYMPTOMS, cases, picture, separated, verdicts
+from transformer_edu.book.figures.symptom_finder import SYMPTOMS, cases, picture, separated, verdicts
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
 DATA = recordings.load("symptoms")["data"]
