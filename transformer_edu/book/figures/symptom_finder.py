@@ -48,6 +48,7 @@ class SymptomFinder(Figure):
     patient = index(0, lambda so: len(_case(so)["suspects"]))
     played = field(traitlets.List(), (0,), lambda name, played, so: _check_played(name, played, so))
     named = made(traitlets.Int(allow_none=True), lambda so: None)  # a suspect
+    guesses = made(traitlets.List(traitlets.Bool()), lambda so: [])  # of each patient, whether the first was right
 
     def alt_text(self) -> str:
         """The symptom, its suspects, and what the experiments that were played say."""
