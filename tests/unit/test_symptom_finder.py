@@ -4,15 +4,14 @@ import pytest
 
 from transformer_edu import checks, recordings
 from transformer_edu.book.experiments import bugs, healthy_translator, symptoms
-from transformer_edu.book.figures.symptom_finder_data import SYMPTOMS, cases, picture, separated, verdicts
+from transformer_edu.book.figures.symptom_finder import SYMPTOMS, cases, picture, separated, verdicts
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
 DATA = recordings.load("symptoms")["data"]
 AGAIN = recordings.load("symptom-seeds")["data"]
+CASES = cases(DATA)
 FOUND = [verdicts(DATA, bug["values"]) for bug in DATA["bugs"]]
 BUGS = {bug.name: bug for bug in bugs.BUGS}
-
-
 EXAMPLE = {"symptom": 1, "patient": 1, "played": [0, 1]}
 BAD = [
     (ValueError, "symptom must be from 0 to 7, got 8", {"symptom": 8}),
@@ -21,6 +20,49 @@ BAD = [
 SAYS = [
     ({"recording": recordings.load("symptoms"), "played": []}, "“The loss stays high”", "Played: none"),
 ]
+SCENES = {
+    "an experiment rules out who would have given another kind of number": [
+        {"symptom": 1, "played": []},
+        "no patient yet right at first guess … Nothing played yet. 3 of 3 suspects are left.",
+        "! (ruled out)",
+        "> button loss alone",
+        "the target is not shifted (ruled out) … padding counts in the loss (ruled out)",
+        "loss alone: 0.00, healthy 0.00. 1 of 3 suspects is left.",
+        "~ Ruled out: the target is not shifted, padding counts in the loss.",
+        "> button Another patient",
+        "Nothing played yet.",
+    ],
+    "naming the bug shows the line and its check, naming another does not": [
+        {"symptom": 1, "played": []},
+        "> button It is: the target is not shifted",
+        "0 of 1 patient … No, not that one.",
+        "~ You said: the target is not shifted. Right at first guess: 0 of 1 patient.",
+        "! mask = padding_mask(target)",
+        "> button It is: no causal mask",
+        "0 of 1 patient … − mask = padding_mask(target) … + mask = causal_mask … Its check: target mask, “only the",
+        "Yes, that is it.",
+        "> combobox You see: = The loss is not a number",
+        "From the first step on the log says nan. … end: nan, healthy (dashed) 0.15 … 3 of 3 suspects",
+        "! Its check",
+        "> button It is: padding may not look",
+        " of 2 patients",
+    ],
+    "what the figure names itself is not counted": ["> button Show me", "no patient yet … Yes, that is it."],
+}
+
+
+def numbers():
+    """What the page is given, and what stands there when a patient's first experiments have been played."""
+    rounds = []
+    for symptom, case in enumerate(CASES):
+        for patient, mine in enumerate(case.bugs):
+            for count in range(len(case.experiments) + 1):
+                played = case.experiments[:count]
+                out = [bug for bug in case.bugs if any(FOUND[bug][one] != FOUND[mine][one] for one in played)]
+                now = {"symptom": symptom, "patient": patient, "played": list(range(count))}
+                now["values"] = [DATA["bugs"][mine]["values"][one] for one in played]
+                rounds.append(now | {"out": [DATA["bugs"][bug]["name"] for bug in out]})
+    return {"shown": picture(DATA), "rounds": rounds}
 
 
 def test_there_are_25_bugs_each_one_line_of_the_healthy_file():
@@ -62,13 +104,12 @@ def test_what_holds_for_any_weights_says_the_same_of_a_bug_from_another_seed():
 
 
 def test_every_bug_has_a_symptom_and_every_symptom_several_suspects():
-    found = cases(DATA)
-    assert len(found) == len(SYMPTOMS) == 8
-    assert {bug for case in found for bug in case.bugs} == set(range(25))
-    assert all(2 <= len(case.bugs) <= 6 for case in found)
+    assert len(CASES) == len(SYMPTOMS) == 8
+    assert {bug for case in CASES for bug in case.bugs} == set(range(25))
+    assert all(2 <= len(case.bugs) <= 6 for case in CASES)
 
 
-@pytest.mark.parametrize("case", cases(DATA), ids=[symptom.name for symptom in SYMPTOMS])
+@pytest.mark.parametrize("case", CASES, ids=[symptom.name for symptom in SYMPTOMS])
 def test_the_experiments_of_a_symptom_tell_all_its_suspects_apart(case):
     pairs = len(case.bugs) * (len(case.bugs) - 1) // 2
     assert len(set().union(*(separated(one, case.bugs, FOUND) for one in case.experiments))) == pairs

@@ -2,7 +2,7 @@
 
 One small translator is trained once as it should be and once with each bug of `bugs`, from the same seed and on the
 same sentences; then every one goes through the same experiments. Recorded are the numbers. Which symptom a bug shows,
-and which suspects an experiment leaves, follows from them in `widgets.symptom_finder_data`.
+and which suspects an experiment leaves, follows from them in `figures.symptom_finder`.
 """
 
 import math
