@@ -1,8 +1,7 @@
 """Interactive figures that work with a kernel and without one.
 
-A figure is NAME.py (its state and words), js/NAME.js (what it draws), a test, and one line below. What it shows beyond
-its options (a recording, sentences, matrices) is made and checked in NAME_data.py; the options are checked in NAME.py,
-both with `inputs`.
+A figure is NAME.py (a declaration of fields, what it shows, its words), js/NAME.derive.js (all that is drawn, out of the
+state), js/NAME.jsx (a view of it), two tests, and one line below. Some older ones are js/NAME.js.
 
 >>> AttentionStepper(step=2)
 <figure attention-stepper>
