@@ -7,7 +7,20 @@ import torch
 import torch.nn.functional as F
 
 import transformer_edu as te
-from transformer_edu.models import BERT, GPT, T5, BERTConfig, GPTConfig, Marian, MarianConfig, T5Config, ViT, ViTConfig
+from transformer_edu.models import (
+    BERT,
+    GPT,
+    T5,
+    BERTConfig,
+    GPTConfig,
+    Llama,
+    LlamaConfig,
+    Marian,
+    MarianConfig,
+    T5Config,
+    ViT,
+    ViTConfig,
+)
 from transformer_edu.training import load_model, save_model
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
@@ -17,13 +30,35 @@ PADDED = torch.tensor([[3, 4, 5, 6, 7, 2], [8, 3, 9, 0, 0, 0]])
 MODELS = {
     "GPT": (GPT, GPTConfig(11, max_len=30, pad_id=0, **SIZES)),
     "GPT without padding": (GPT, GPTConfig(11, max_len=30, **SIZES)),
+    "Llama": (Llama, LlamaConfig(11, num_kv_heads=2, d_head=6, max_len=30, pad_id=0, **SIZES)),
+    "Llama, other settings": (
+        Llama,
+        LlamaConfig(
+            11,
+            num_kv_heads=1,
+            pad_id=0,
+            d_head=8,
+            max_len=30,
+            scaling="yarn",
+            factor=2.0,
+            trained=8,
+            norms="both",
+            query_key_norm="head",
+            window=3,
+            full_every=2,
+            activation="gelu_tanh",
+            tied=True,
+            scaled=True,
+            **SIZES,
+        ),
+    ),
     "BERT": (BERT, BERTConfig(11, max_len=30, **SIZES)),
     "T5": (T5, T5Config(11, max_len=30, num_buckets=8, max_distance=6, **SIZES)),
     "T5, gated": (T5, T5Config(11, max_len=30, feed_forward="gated", tied=False, divided=False, **SIZES)),
     "Marian": (Marian, MarianConfig(11, max_len=30, pad_id=0, **SIZES)),
     "ViT": (ViT, ViTConfig(5, 12, 4, **SIZES)),
 }
-WRITE = ["GPT", "T5", "T5, gated", "Marian"]
+WRITE = ["GPT", "Llama", "Llama, other settings", "T5", "T5, gated", "Marian"]
 
 
 def made(name):
