@@ -97,17 +97,6 @@ SCENES = {
         "> radio embedding",
         "~ the, sentences 1 and 3, embedding: likeness (cosine) 1.000",
     ),
-    "decoder-stepper: words appear one by one, or others in their place": (
-        widgets.DecoderStepper,
-        "The newest position reads chat",
-        "> button Write the next word",
-        "The 4 columns before it are as they were",
-        "~ Written: le petit chat noir. The newest position reads noir.",
-        "> button Back; button write noire, probability",
-        "You chose noire (0.0048, place 2) in place of noir (0.9490)",
-        "> checkbox no mask = on",
-        "~ Without the mask, the newest word changed 4 of 4 columns before it",
-    ),
     "mask-lab: nowhere to look is zero by the book's rule": (
         lambda: widgets.MaskLab(causal=True, pad_first=True, query=0),
         "zero, never NaN",
