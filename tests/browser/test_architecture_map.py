@@ -10,7 +10,7 @@ from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, record_activa
 from transformer_edu.book.engine.page_file import read_page_file
 from transformer_edu.book.engine.shipped import shipped_file
 from transformer_edu.book.figures import ArchitectureMap, assets
-from transformer_edu.book.figures.architecture_map_data import path
+from transformer_edu.book.figures.architecture_map import path
 
 MODEL, (ENGLISH, FRENCH) = read_page_file(shipped_file("grammar"))
 FILES = ["03-tokens-and-embeddings", "04-positional-encoding", "05-normalization", "06-attention"]

@@ -6,7 +6,7 @@ import torch
 from tests.browser.figure_page import act, close, play, shown
 from transformer_edu import causal_mask, padding_mask
 from transformer_edu.book.figures import MaskLab
-from transformer_edu.book.figures.mask_lab_data import attention_of_scores
+from transformer_edu.book.figures.mask_lab import attention_of_scores
 
 KINDS = {"encoder": "encoder self-attention", "decoder": "decoder self-attention", "cross": "cross-attention"}
 

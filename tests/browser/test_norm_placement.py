@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.browser.figure_page import act, close, number, numbers, play, values
-from transformer_edu.book.figures.norm_placement_data import (
+from transformer_edu.book.figures.norm_placement import (
     BLACK,
     CAT,
     PLACEMENTS,

@@ -5,7 +5,7 @@ import torch
 
 from tests.browser.figure_page import act, close, number, numbers, play, shown
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, record_attention, recordings
-from transformer_edu.book.figures.training_replay_data import best_head, turning_point, weights_at
+from transformer_edu.book.figures.training_replay import best_head, turning_point, weights_at
 from transformer_edu.data import encode_pairs, held_out_pairs, iterate_batches, vocabularies
 from transformer_edu.training import evaluate_loss
 from transformer_edu.training.grammar_model import grammar_learning_rate, new_grammar_model

@@ -5,7 +5,7 @@ import torch
 
 from transformer_edu import build_transformer, record_activations
 from transformer_edu.book.figures import ArchitectureMap
-from transformer_edu.book.figures.architecture_map_data import parameter_counts, path
+from transformer_edu.book.figures.architecture_map import parameter_counts, path
 from transformer_edu.data import Vocabulary
 
 EXAMPLE = {"block": "encoder.0.after_feed_forward", "source_token": 0, "target_token": 7, "source_name": "a"}

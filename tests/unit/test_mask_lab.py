@@ -7,8 +7,7 @@ import torch
 
 from transformer_edu import causal_mask, padding_mask
 from transformer_edu.book.figures import MaskLab
-from transformer_edu.book.figures.mask_lab import MISTAKES
-from transformer_edu.book.figures.mask_lab_data import attention_of_scores, made_up_scores
+from transformer_edu.book.figures.mask_lab import MISTAKES, attention_of_scores, made_up_scores
 
 EXAMPLE = {"kind": "cross", "source_lengths": [3, 5], "sentence": 0, "query": 5, "mistake": "queries"}
 BAD = [

@@ -8,7 +8,7 @@ from torch import nn
 
 from transformer_edu import LayerNorm, ResidualConnection
 from transformer_edu.book.figures import NormPlacement
-from transformer_edu.book.figures.norm_placement_data import (
+from transformer_edu.book.figures.norm_placement import (
     BLACK,
     CAT,
     D_FF,

@@ -8,7 +8,7 @@ from experiments import training_replay
 
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION, recordings
 from transformer_edu.book.figures import TrainingReplay
-from transformer_edu.book.figures.training_replay_data import turning_point, weights_at
+from transformer_edu.book.figures.training_replay import turning_point, weights_at
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
 STORED = recordings.load("training-replay")["data"]

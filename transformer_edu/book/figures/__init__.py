@@ -1,7 +1,7 @@
 """Interactive figures that work with a kernel and without one.
 
-A figure is NAME.py (a declaration of fields, what it shows, its words), js/NAME.derive.js (all that is drawn, out of the
-state), js/NAME.jsx (a view of it), two tests, and one line below. Some older ones are js/NAME.js.
+A figure is NAME.py (a declaration of fields, what it shows, its words), js/NAME.derive.js (all that is drawn, out of
+the state), js/NAME.jsx (a view of it), two tests, and one line below. Some older ones are js/NAME.js.
 
 >>> AttentionStepper(step=2)
 <figure attention-stepper>

@@ -1,20 +1,22 @@
 """How several heads are cut from one projection and put back together: the right reshape beside the wrong one."""
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import torch
-import traitlets
 
 from transformer_edu.attention import scaled_dot_product_attention
 from transformer_edu.book.figures.base import Figure, matrix_trait
-from transformer_edu.book.figures.inputs import check_index, check_one_of, check_range, check_words
+from transformer_edu.book.figures.fields import index, made, one_of, whole, words
 from transformer_edu.data.examples import hand_example
 from transformer_edu.support.shapes import Tensor
 
 STEPS = ("project", "split", "attend", "merge")
 HEADS = (2, 4)
 MATRICES = ("x", "w_q", "w_k", "w_v", "w_o")
+
+
+def _of_hand(name: str) -> Any:
+    return made(matrix_trait(), lambda so: getattr(hand_example(), name).int().tolist())
 
 
 class HeadSplitter(Figure):
@@ -33,30 +35,15 @@ class HeadSplitter(Figure):
 
     figure_name: ClassVar[str] = "head-splitter"
 
-    tokens = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    x = matrix_trait()
-    w_q = matrix_trait()
-    w_k = matrix_trait()
-    w_v = matrix_trait()
-    w_o = matrix_trait()
-    num_heads = traitlets.Int().tag(sync=True)
-    step = traitlets.Int().tag(sync=True)
-    token = traitlets.Int().tag(sync=True)
-
-    def __init__(
-        self, tokens: Sequence[str] | None = None, *, num_heads: int = 2, step: int = 4, token: int = 0
-    ) -> None:
-        hand = hand_example()
-        count = len(hand.tokens)
-        words = check_words("tokens", hand.tokens if tokens is None else tokens, count, count)
-        check_one_of("num_heads", num_heads, HEADS)
-        super().__init__(
-            tokens=words,
-            **{name: getattr(hand, name).int().tolist() for name in MATRICES},
-            num_heads=num_heads,
-            step=check_range("step", step, 1, len(STEPS)),
-            token=check_index("token", token, len(words)),
-        )
+    tokens = words(lambda so: hand_example().tokens, 3, 3)
+    x = _of_hand("x")
+    w_q = _of_hand("w_q")
+    w_k = _of_hand("w_k")
+    w_v = _of_hand("w_v")
+    w_o = _of_hand("w_o")
+    num_heads = one_of(2, HEADS)
+    step = whole(4, 1, len(STEPS))
+    token = index(0, lambda so: len(so.tokens))
 
     def alt_text(self) -> str:
         """The step, and what a merge with and without the transpose puts into the followed token's row."""

@@ -1,25 +1,59 @@
 """Who may look at whom: padding and causal masks at work on a batch of two, and what wrong masks leak or break."""
 
+import math
+import random
 from collections.abc import Sequence
-from typing import ClassVar
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import torch
 import traitlets
 
+from transformer_edu.attention import scaled_dot_product_attention
 from transformer_edu.book.figures.base import Figure
-from transformer_edu.book.figures.inputs import check_index
-from transformer_edu.book.figures.mask_lab_data import (
-    KINDS,
-    LONGEST,
-    SOURCE,
-    TARGET,
-    attention_of_scores,
-    check_lengths,
-    check_sentences,
-    made_up_scores,
-)
+from transformer_edu.book.figures.fields import choice, field, index, made, switch
+from transformer_edu.book.figures.inputs import check_index, check_words
 from transformer_edu.masks import causal_mask
-from transformer_edu.support.validation import check_boolean, check_choice
+from transformer_edu.support.shapes import Tensor
+from transformer_edu.support.validation import check_boolean
+
+KINDS = {"encoder": "encoder self-attention", "decoder": "decoder self-attention", "cross": "cross-attention"}
+LONGEST = 6
+SOURCE = (("the", "black", "cat", "does", "not", "sleep"), ("the", "dog", "sees", "the", "small", "cat"))
+TARGET = (("<bos>", "le", "chat", "noir", "ne", "dort"), ("<bos>", "le", "chien", "voit", "le", "petit"))
+SEED = 6
+
+
+def attention_of_scores(scores: Tensor, mask: Tensor) -> Tensor:
+    """Weights (q_len, k_len) of `scaled_dot_product_attention` whose scaled scores are `scores`."""
+    size = scores.shape[-1]
+    identity = torch.eye(size, dtype=scores.dtype)
+    weights: Any = scaled_dot_product_attention(scores * math.sqrt(size), identity, identity, mask)[1]
+    return weights
+
+
+def made_up_scores() -> dict[str, list[list[list[float]]]]:
+    """For each kind and each of the two sentences 6 × 6 scores from -2 to 2 with one decimal, always the same."""
+    draw = random.Random(SEED).random
+    square = range(LONGEST)
+    return {kind: [[[round(4 * draw() - 2, 1) for _ in square] for _ in square] for _ in range(2)] for kind in KINDS}
+
+
+def check_sentences(name: str, given: Any) -> list[list[str]]:
+    """Two sentences of six words."""
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise TypeError(f"{name} must be two lists of {LONGEST} strings, got {given!r}")
+    if len(given) != 2:
+        raise ValueError(f"{name} must be two lists of {LONGEST} strings, got {len(given)}: {given!r}")
+    return [check_words(f"{name}[{index}]", words, LONGEST, LONGEST) for index, words in enumerate(given)]
+
+
+def check_lengths(name: str, given: Any) -> list[int]:
+    """How many words of each of the two sentences are real."""
+    if not isinstance(given, Sequence) or len(given) != 2:
+        raise ValueError(f"{name} must be two whole numbers from 0 to {LONGEST}, got {given!r}")
+    return [check_index(name, length, LONGEST + 1) for length in given]
+
 
 MISTAKES = {
     "none": "the masks as ticked",
@@ -30,6 +64,11 @@ MISTAKES = {
     "blind": "a query that may look at nothing, through a plain softmax",
 }
 PAD = "<pad>"
+
+
+def _sentences(default: Any) -> Any:
+    trait = traitlets.List(traitlets.List(traitlets.Unicode()))
+    return field(trait, default, lambda name, given, so: check_sentences(name, given))
 
 
 class MaskLab(Figure):
@@ -52,54 +91,20 @@ class MaskLab(Figure):
 
     figure_name: ClassVar[str] = "mask-lab"
 
-    kind = traitlets.Unicode().tag(sync=True)
-    source = traitlets.List(traitlets.List(traitlets.Unicode())).tag(sync=True)
-    target = traitlets.List(traitlets.List(traitlets.Unicode())).tag(sync=True)
-    source_lengths = traitlets.List(traitlets.Int()).tag(sync=True)
-    target_lengths = traitlets.List(traitlets.Int()).tag(sync=True)
-    scores = traitlets.Dict().tag(sync=True)
-    sentence = traitlets.Int().tag(sync=True)
-    query = traitlets.Int().tag(sync=True)
-    padding = traitlets.Bool().tag(sync=True)
-    causal = traitlets.Bool().tag(sync=True)
-    pad_first = traitlets.Bool().tag(sync=True)
-    mistake = traitlets.Unicode().tag(sync=True)
-
-    def __init__(
-        self,
-        kind: str = "decoder",
-        *,
-        source_lengths: Sequence[int] = (6, 4),
-        target_lengths: Sequence[int] = (6, 4),
-        sentence: int = 1,
-        query: int = 2,
-        padding: bool = True,
-        causal: bool | None = None,
-        pad_first: bool = False,
-        mistake: str = "none",
-        source: Sequence[Sequence[str]] = SOURCE,
-        target: Sequence[Sequence[str]] = TARGET,
-    ) -> None:
-        check_choice("kind", kind, tuple(KINDS))
-        check_choice("mistake", mistake, tuple(MISTAKES))
-        causal = kind == "decoder" and mistake != "none" if causal is None else causal
-        for name, value in (("padding", padding), ("causal", causal), ("pad_first", pad_first)):
-            check_boolean(name, value)
-        _check_fit(kind, padding, causal, mistake)
-        super().__init__(
-            kind=kind,
-            source=check_sentences("source", source),
-            target=check_sentences("target", target),
-            source_lengths=check_lengths("source_lengths", source_lengths),
-            target_lengths=check_lengths("target_lengths", target_lengths),
-            scores=made_up_scores(),
-            sentence=check_index("sentence", sentence, 2),
-            query=check_index("query", query, LONGEST),
-            padding=padding,
-            causal=causal,
-            pad_first=pad_first,
-            mistake=mistake,
-        )
+    kind = choice("decoder", KINDS)
+    source_lengths = field(traitlets.List(traitlets.Int()), (6, 4), lambda name, n, so: check_lengths(name, n))
+    target_lengths = field(traitlets.List(traitlets.Int()), (6, 4), lambda name, n, so: check_lengths(name, n))
+    sentence = index(1, 2)
+    query = index(2, LONGEST)
+    pad_first = switch(False)
+    mistake = choice("none", MISTAKES)
+    padding = switch(True)
+    causal = field(
+        traitlets.Bool(), lambda so: so.kind == "decoder" and so.mistake != "none", lambda _, on, so: _check_fit(on, so)
+    )
+    source = _sentences(SOURCE)
+    target = _sentences(TARGET)
+    scores = made(traitlets.Dict(), lambda so: made_up_scores())
 
     def alt_text(self) -> str:
         """Kind, masks, and where the chosen query looks, or which mistake is shown."""
@@ -133,15 +138,19 @@ class MaskLab(Figure):
         return attention_of_scores(scores[None], mask[None])[0].tolist()
 
 
-def _check_fit(kind: str, padding: bool, causal: bool, mistake: str) -> None:
+def _check_fit(causal: Any, so: SimpleNamespace) -> bool:
+    """Whether the causal mask is in use, which must fit the kind of attention and the mistake."""
+    check_boolean("causal", causal)
+    kind, mistake = so.kind, so.mistake
     if kind == "cross" and causal:
         raise ValueError("causal must be False in cross-attention, whose keys are a sentence that is there as a whole")
     if mistake == "flipped" and kind != "decoder":
         raise ValueError(
             f"mistake 'flipped' turns the decoder's causal mask round, so kind must be 'decoder', got {kind!r}"
         )
-    if mistake != "none" and not (padding and causal == (kind == "decoder")):
+    if mistake != "none" and not (so.padding and causal == (kind == "decoder")):
         raise ValueError(
             f"mistake {mistake!r} goes with the masks that belong to {kind!r}: leave padding and causal at their "
-            f"defaults, got padding={padding} and causal={causal}"
+            f"defaults, got padding={so.padding} and causal={causal}"
         )
+    return bool(causal)

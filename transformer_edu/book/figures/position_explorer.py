@@ -1,12 +1,13 @@
 """The sinusoidal positional encoding as a table, as clocks, and as a dot product."""
 
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import traitlets
 
 from transformer_edu.book.figures.base import Figure
-from transformer_edu.book.figures.inputs import check_index, check_one_of, check_real
+from transformer_edu.book.figures.fields import field, index, one_of, real
+from transformer_edu.book.figures.inputs import check_index
 
 SIZES = (4, 8, 16, 32, 64)
 LENGTHS = (32, 64, 128)
@@ -30,39 +31,12 @@ class PositionExplorer(Figure):
 
     figure_name: ClassVar[str] = "position-explorer"
 
-    d_model = traitlets.Int().tag(sync=True)
-    base = traitlets.Float().tag(sync=True)
-    positions = traitlets.Int().tag(sync=True)
-    position = traitlets.Int().tag(sync=True)
-    offset = traitlets.Int().tag(sync=True)
-    pair = traitlets.Int().tag(sync=True)
-
-    def __init__(
-        self,
-        d_model: int = 16,
-        base: float = 10_000.0,
-        positions: int = 64,
-        position: int = 10,
-        offset: int = 3,
-        pair: int = 1,
-    ) -> None:
-        check_one_of("d_model", d_model, SIZES)
-        check_one_of("positions", positions, LENGTHS)
-        check_index("position", position, positions)
-        check_index("offset", offset, positions)
-        check_index("pair", pair, d_model // 2)
-        if position + offset >= positions:
-            raise ValueError(
-                f"position + offset must be at most {positions - 1}, the last row, got {position} + {offset}"
-            )
-        super().__init__(
-            d_model=d_model,
-            base=check_real("base", base, LOWEST_BASE, HIGHEST_BASE),
-            positions=positions,
-            position=position,
-            offset=offset,
-            pair=pair,
-        )
+    d_model = one_of(16, SIZES)
+    base = real(10_000.0, LOWEST_BASE, HIGHEST_BASE)
+    positions = one_of(64, LENGTHS)
+    position = index(10, lambda so: so.positions)
+    offset = field(traitlets.Int(), 3, lambda _, offset, so: _check_offset(offset, so.position, so.positions))
+    pair = index(1, lambda so: so.d_model // 2)
 
     def alt_text(self) -> str:
         """The two rows, and what their dot product is."""
@@ -75,3 +49,10 @@ class PositionExplorer(Figure):
             f"positions further on; the angle between the hands hangs on their distance "
             f"{self.offset} alone, and so does the dot product of the two rows, {product:.2f}."
         )
+
+
+def _check_offset(offset: Any, position: int, positions: int) -> int:
+    offset = check_index("offset", offset, positions)
+    if position + offset >= positions:
+        raise ValueError(f"position + offset must be at most {positions - 1}, the last row, got {position} + {offset}")
+    return offset

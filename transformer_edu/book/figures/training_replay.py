@@ -1,14 +1,50 @@
 """A training run, replayed: loss, learning rate, what the model writes, and where it looks, moment by moment."""
 
+import base64
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import torch
 import traitlets
 
 from transformer_edu.book import recordings
 from transformer_edu.book.figures.base import Figure, spoken
-from transformer_edu.book.figures.inputs import check_index, check_one_of
-from transformer_edu.book.figures.training_replay_data import best_head, check_replay, turning_point, weights_at
+from transformer_edu.book.figures.fields import field, index, one_of
+from transformer_edu.book.figures.inputs import check_recording
+
+KEYS = ("seed", "source_tokens", "target_tokens", "alignment", "vocabulary", "smoothing", "held_out_sentences", "every",
+        "moments", "maps", "heads", "runs")  # fmt: skip
+SCALE = 255  # the byte that stands for a weight of 1
+
+Table = list[list[float]]
+
+
+def check_replay(given: Any) -> dict[str, Any]:
+    """A recording with all that the figure needs, or such a recording's data."""
+    data = given.get("data", given) if isinstance(given, Mapping) else given
+    return check_recording("replay", data, KEYS, "record_replay")
+
+
+def weights_at(data: Mapping[str, Any], run: int, moment: int, layer: int, head: int) -> Table:
+    """Cross-attention weights (target tokens, source tokens) of one head, to 1/255."""
+    stored = base64.b64decode(data["runs"][run]["moments"][moment]["weights"])
+    shape = (len(data["maps"]), data["heads"], len(data["target_tokens"]), len(data["source_tokens"]))
+    weights = torch.frombuffer(bytearray(stored), dtype=torch.uint8).view(shape)[layer, head]
+    table: Table = weights.double().div(SCALE).tolist()
+    return table
+
+
+def best_head(data: Mapping[str, Any], run: int, layer: int) -> int:
+    """The head that at the end of a run looks most where the alignment of the two sentences points."""
+    last = len(data["moments"]) - 1
+    found = [weights_at(data, run, last, layer, head) for head in range(data["heads"])]
+    return max(range(data["heads"]), key=lambda head: sum(found[head][j][i] for i, j in data["alignment"]))
+
+
+def turning_point(data: Mapping[str, Any], run: int) -> int:
+    """The last moment before the run first writes the right sentence; its last moment if it never does."""
+    right = [moment["written"] == data["target_tokens"] for moment in data["runs"][run]["moments"]]
+    return max(right.index(True) - 1, 0) if any(right) else len(right) - 1
 
 
 class TrainingReplay(Figure):
@@ -27,30 +63,15 @@ class TrainingReplay(Figure):
 
     figure_name: ClassVar[str] = "training-replay"
 
-    replay = traitlets.Dict().tag(sync=True)
-    step = traitlets.Int().tag(sync=True)
-    run = traitlets.Int().tag(sync=True)
-    layer = traitlets.Int().tag(sync=True)
-    head = traitlets.Int().tag(sync=True)
-
-    def __init__(
-        self,
-        replay: Mapping[str, Any] | None = None,
-        *,
-        step: int | None = None,
-        run: int = 0,
-        layer: int | None = None,
-        head: int | None = None,
-    ) -> None:
-        data = check_replay(recordings.load("training-replay") if replay is None else replay)
-        run = check_index("run", run, len(data["runs"]))
-        if step is None:
-            step = data["moments"][turning_point(data, run)]
-        check_one_of("step", step, data["moments"])
-        layers = len(data["maps"])
-        layer = layers - 1 if layer is None else check_index("layer", layer, layers)
-        head = best_head(data, run, layer) if head is None else check_index("head", head, data["heads"])
-        super().__init__(replay=data, step=step, run=run, layer=layer, head=head)
+    replay = field(
+        traitlets.Dict(),
+        lambda so: recordings.load("training-replay"),
+        lambda _, replay, so: check_replay(replay),
+    )
+    run = index(0, lambda so: len(so.replay["runs"]))
+    step = one_of(lambda so: so.replay["moments"][turning_point(so.replay, so.run)], lambda so: so.replay["moments"])
+    layer = index(lambda so: len(so.replay["maps"]) - 1, lambda so: len(so.replay["maps"]))
+    head = index(lambda so: best_head(so.replay, so.run, so.layer), lambda so: so.replay["heads"])
 
     def alt_text(self) -> str:
         """Where the chosen run stands at the chosen step."""
