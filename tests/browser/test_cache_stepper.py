@@ -5,7 +5,7 @@ import pytest
 from tests.browser.figure_page import act, close, numbers, play, values
 from transformer_edu import RUNNING_SENTENCE, RUNNING_TRANSLATION
 from transformer_edu.book.figures import CacheStepper
-from transformer_edu.book.figures.cache_stepper_data import cached_rows
+from transformer_edu.book.figures.cache_stepper import cached_rows
 from transformer_edu.book.figures.sentence_data import opening
 from transformer_edu.decoding.cost import cache_size, decoding_cost, step_cost
 

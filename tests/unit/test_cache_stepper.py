@@ -4,7 +4,7 @@ import torch
 
 from transformer_edu import RUNNING_SENTENCE, build_transformer
 from transformer_edu.book.figures import CacheStepper
-from transformer_edu.book.figures.cache_stepper_data import cached_rows
+from transformer_edu.book.figures.cache_stepper import cached_rows
 from transformer_edu.book.figures.sentence_data import opening, translate
 from transformer_edu.data.vocabulary import Vocabulary
 
