@@ -52,28 +52,30 @@ export const asPieces = (words) =>
  * @param {{name: string, label: string, invite: Words | ((state: any) => Words), rest?: number, traits: string[],
  *   lines?: number,
  *   start: (state: any, around: {root: HTMLElement, widget: any, draw: () => void}) => {
- *     view: () => {says: Piece[], words: Piece[], stage: any, controls?: any, folded?: any, told?: string},
- *     questions: Task[], details?: string[], end?: () => void}}} figure  besides what `frame` takes:
+ *     view: () => {says: Piece[], words: Piece[], stage: any, controls?: any, folded?: any, also?: any, told?: string},
+ *     questions: Task[], details?: string[], also?: string, end?: () => void}}} figure  besides what `frame` takes:
  *   `traits`, of the state; `lines` of the sentence on the present state (0: the stage has it); `start`, what the figure
- *   is made of. `view` says all that is to be seen now; `folded`, what stands in the details above their text; `told`,
- *   what a screen reader hears of it, if that is more than the words
+ *   is made of. `view` says all that is to be seen now; `folded`, what stands in the details above their text; `also`, what
+ *   stands in further details, whose summary is `start`'s; `told`, what a screen reader hears, if that is not the words
  */
 export const figure = ({ traits, lines = 2, start, invite, ...template }) => ({
   render({ model: widget, el }) {
     const state = store(widget, traits, () => draw());
     const around = frame(el, { says: [], ...template, invite: typeof invite === "function" ? invite(state) : invite });
     const words = lines ? around.words(lines) : null;
-    const box = document.createElement("div"); // in the details
+    const [box, further] = [document.createElement("div"), document.createElement("div")]; // in the details
     let own = null;
 
     function draw() {
-      const { says, words: said, stage, controls = null, folded, told = `${plain(says)}. ${plain(said)}` } = own.view();
+      const { says, words: said, stage, controls = null, folded, also, ...more } = own.view();
+      const { told = `${plain(says)}. ${plain(said)}` } = more;
       render(stage, around.stage);
       render(controls, around.controls);
       render(<Said of={says} />, around.title);
       around.rest(() => {
         if (words) render(<Said of={said} />, words);
         if (folded) unfold(folded);
+        if (also) render(also, further);
         around.tell(told);
       });
     }
@@ -91,6 +93,7 @@ export const figure = ({ traits, lines = 2, start, invite, ...template }) => ({
     around.ask(own.questions);
     if (own.details) around.details(own.details[0]).append(box);
     if (own.details && !box.childElementCount) unfold();
+    if (own.also) around.details(own.also).append(further);
     around.share(widget);
     return () => {
       own.end?.();
