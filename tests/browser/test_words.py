@@ -146,16 +146,6 @@ SCENES = {
         "The search stops at its limit, 5 tokens with the start.",
     ),
     "search-tree: pieces of words are joined": (pieces_tree, "Winner: the cats (log-probability 0.00,"),
-    "softmax-lab: the gradient dies on one side only": (
-        widgets.SoftmaxLab,
-        "Undivided, one key wins and hardly any gradient passes",
-        "> radio 1024",
-        "▸ beyond 16 … One key takes all: nothing answers. … −16 to 16 … The softmax still answers. … √1024 = 32 times",
-        "> click .te-details summary; slider temperature = 1",
-        "Nearly equal shares: no choice. … at temperature 10.00",
-        "> slider temperature = -1",
-        "So cold that one key wins on both sides",
-    ),
     "training-replay: before training all words are alike": (
         lambda: widgets.TrainingReplay(step=0),
         "127 words 1/127 = 0.008 and costs ln 127 = 4.84",

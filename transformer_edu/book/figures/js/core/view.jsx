@@ -118,7 +118,7 @@ export const Button = ({ children, onClick, off = undefined, kind = "", hidden =
 
 /**
  * A slider with its label and its value beside it.
- * @param {{label: string, min: number, max: number, step?: number, value: number, show?: (value: number) => string,
+ * @param {{label: any, min: number, max: number, step?: number, value: number, show?: (value: number) => string,
  *   onInput: (value: number) => void}} props
  */
 export function Slider({ label, min, max, step = 1, value, show = String, onInput }) {
