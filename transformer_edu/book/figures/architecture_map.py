@@ -1,5 +1,6 @@
 """The paper's Figure 1 as a map: every block opens with its shape, formula, parameters and numbers."""
 
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import torch
@@ -8,14 +9,10 @@ from torch import Tensor, nn
 
 from transformer_edu.book.figures.attention_weights import first_crossing
 from transformer_edu.book.figures.base import spoken
-from transformer_edu.book.figures.inputs import check_index
-from transformer_edu.book.figures.model_figure import ModelFigure
-from transformer_edu.book.figures.sentence_data import Opening, opening, translate
-from transformer_edu.data.examples import RUNNING_SENTENCE
-from transformer_edu.data.vocabulary import Vocabulary
+from transformer_edu.book.figures.fields import choice, field, index, made
+from transformer_edu.book.figures.sentence_data import Opening, SentenceFigure, sentence_field, translate
 from transformer_edu.inspect.record import record_activations, record_attention
 from transformer_edu.support.modes import evaluation_mode
-from transformer_edu.support.validation import check_choice
 from transformer_edu.transformer import Transformer
 
 BEST = 5  # most likely words kept for each position
@@ -128,7 +125,13 @@ def check_model(model: Transformer) -> None:
         raise ValueError(f"model must have d_model of at most {WIDEST} to be drawn, got {model.config.d_model}")
 
 
-class ArchitectureMap(ModelFigure):
+def _traced(so: SimpleNamespace) -> dict[str, Any]:
+    trace, cross = trace_of(so.opened, so.block)
+    so.meeting = meeting(cross)
+    return trace
+
+
+class ArchitectureMap(SentenceFigure):
     """A clickable map of the whole Transformer, with the real numbers of the reader's sentence at every block.
 
     Args:
@@ -144,48 +147,13 @@ class ArchitectureMap(ModelFigure):
 
     figure_name: ClassVar[str] = "architecture-map"
 
-    sentence = traitlets.Unicode().tag(sync=True)
-    trace = traitlets.Dict().tag(sync=True)
-    block = traitlets.Unicode().tag(sync=True)
-    source_token = traitlets.Int().tag(sync=True)
-    target_token = traitlets.Int().tag(sync=True)
-    source_name = traitlets.Unicode().tag(sync=True)
-    target_name = traitlets.Unicode().tag(sync=True)
-    line = traitlets.Dict().tag(sync=True)
-
-    def __init__(
-        self,
-        sentence: str = RUNNING_SENTENCE,
-        *,
-        block: str = "encoder.embedding",
-        source_token: int | None = None,
-        target_token: int | None = None,
-        source_name: str | None = None,
-        target_name: str | None = None,
-        model: Transformer | None = None,
-        vocabularies: tuple[Vocabulary, Vocabulary] | None = None,
-    ) -> None:
-        opened = opening(sentence, model, vocabularies)
-        check_choice("block", block, path(opened.model.config.num_layers))
-        trace, cross = trace_of(opened, block)
-        names = ("English", "French") if opened.name else ("source", "target")
-        row, column = meeting(cross)
-        if target_token is not None:
-            row = check_index("target_token", target_token, len(trace["target_tokens"]))
-        if source_token is not None:
-            column = check_index("source_token", source_token, len(opened.words))
-        super().__init__(
-            opened.content,
-            opened.name,
-            sentence=opened.sentence,
-            trace=trace,
-            block=block,
-            source_token=column,
-            target_token=row,
-            source_name=names[0] if source_name is None else source_name,
-            target_name=names[1] if target_name is None else target_name,
-            line=opened.line,
-        )
+    sentence = sentence_field()
+    block = choice("encoder.embedding", lambda so: path(so.opened.model.config.num_layers))
+    trace = made(traitlets.Dict(), lambda so: _traced(so))
+    source_token = index(lambda so: so.meeting[1], lambda so: len(so.opened.words))
+    target_token = index(lambda so: so.meeting[0], lambda so: len(so.trace["target_tokens"]))
+    source_name = field(traitlets.Unicode(), lambda so: "English" if so.name else "source", lambda _, name, so: name)
+    target_name = field(traitlets.Unicode(), lambda so: "French" if so.name else "target", lambda _, name, so: name)
 
     def alt_text(self) -> str:
         """The machine, the block that is open, and the words followed."""
