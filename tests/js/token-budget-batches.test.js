@@ -55,10 +55,10 @@ test("what is another than before stays told until the next change; a slider tha
   assert.equal(derive({ ...opened }, first), first, "the same state is the same picture");
   assert.equal(first.before, "");
   const sorted = derive({ ...opened, order: SIMILAR }, first);
-  assert.equal(sorted.before, "480 → 344\u00a0cells");
+  assert.equal(sorted.before, "· 480 → 344\u00a0cells");
   assert.deepEqual(wastes(sorted), wastes(first), "the orders cost what they cost");
   const one = derive({ ...opened, order: SIMILAR, size: 1 }, derive({ ...opened, order: SIMILAR, size: 4 }, sorted));
-  assert.equal(one.before, "344 → 326\u00a0cells");
+  assert.equal(one.before, "· 344 → 326\u00a0cells");
   assert.deepEqual(
     wastes(one),
     wastes(first).map((told) => told.replace("\u00a0%", " → 0\u00a0%")),

@@ -153,7 +153,7 @@ export function derive({ sentences, order, limit, size, epoch, draws }, before =
   ];
   return {
     ...{ state, moved: String(moved), from, plans, cells, padding, words, longest },
-    before: from && from.cells !== cells ? `${whole(from.cells)} → ${count(cells, "cell")}` : "",
+    before: from && from.cells !== cells ? `· ${whole(from.cells)} → ${count(cells, "cell")}` : "",
     isShuffled: isShuffled(order),
     bounds: { sentences: { min: 1, max: 16 }, tokens: { min: longest, max: 8 * longest } }, // of a batch's size
     cards: ORDERS.map((name, i) => cardOf(name, plans[i], most, from?.plans[i])),

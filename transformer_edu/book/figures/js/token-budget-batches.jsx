@@ -59,9 +59,9 @@ function Batches({ now, value, onChoose, onHover }) {
 /** A batch as the tensor that it becomes. */
 const Table = ({ of }) => (
   <div
-    class={classes("te-pack-table", of.width > TABLE && "te-pack-wrap")}
     role="list"
     aria-label="Sentences of the batch"
+    class={classes("te-pack-table", of.width > TABLE && "te-pack-wrap")}
     style={{ "--wide": of.width }}>
     {written(of).map((tokens, i) => (
       <div key={i} role="listitem">
@@ -103,6 +103,7 @@ function start(state, { draw }) {
     at = { ...at, [what]: index };
     draw();
   };
+  const resize = (size) => state.set({ size });
   const fill = (limit) => {
     sizes[state.limit] = state.size;
     state.set({ limit, size: clamp(sizes[limit], now.bounds[limit].min, now.bounds[limit].max) });
@@ -156,12 +157,7 @@ function start(state, { draw }) {
             Next epoch
           </Button>
           <div class="te-pack-size">
-            <Slider
-              label={`${limit} a batch`}
-              {...now.bounds[limit]}
-              value={size}
-              onInput={(to) => state.set({ size: to })}
-            />
+            <Slider {...now.bounds[limit]} label={`${limit} a batch`} value={size} onInput={resize} />
           </div>
         </>
       ),
