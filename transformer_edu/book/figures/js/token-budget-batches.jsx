@@ -35,23 +35,45 @@ const Batch = ({ of: { rows, width, under } }) => (
   </>
 );
 
-/** The sentences glide to other batches. */
-function Batches({ now, value, onChoose, onHover }) {
+/** The orders; the batches, of which sentences glide to others, measured before anything is drawn; the open one. */
+function Stage({ now, order, chosen, open, onOrder, look }) {
   const box = useGliding(now.packed, "[data-index]", "index");
+  const optionOf = (batch, value) => ({
+    ...{ value, label: batch.label, text: <Batch of={batch} /> },
+    more: { onPointerEnter: () => look({ chosen, hovered: value }), onPointerLeave: () => look({ chosen }) },
+  });
   return (
-    <div ref={box} class="te-pack-stage" style={{ "--cell": `${now.cell}px`, "--longest": now.longest }}>
+    <div ref={box}>
       <Choice
-        label="Batches in the order of training"
-        kind={classes("te-pack-batches", now.isSmall && "te-pack-many")}
-        value={value}
-        onChange={onChoose}
-        options={now.batches.map((batch, i) => ({
-          value: i,
-          label: batch.label,
-          text: <Batch of={batch} />,
-          more: { onPointerEnter: () => onHover(i), onPointerLeave: () => onHover(null) },
-        }))}
+        label="Order in which sentences are taken"
+        kind="te-pack-orders"
+        value={order}
+        onChange={onOrder}
+        options={now.cards.map((card) => ({ value: card.name, text: <Card of={card} /> }))}
       />
+      <div class="te-pack-legend te-label">
+        <span>
+          {now.when} <b>{now.before}</b>
+        </span>
+        {["token", "padding"].map((name) => (
+          <span key={name} class="te-pack-key">
+            <span class={`te-pack-${name}`} /> {name}
+          </span>
+        ))}
+      </div>
+      <div class="te-pack-stage" style={{ "--cell": `${now.cell}px`, "--longest": now.longest }}>
+        <Choice
+          label="Batches in the order of training"
+          kind={classes("te-pack-batches", now.isSmall && "te-pack-many")}
+          value={chosen ?? 0}
+          onChange={(index) => look({ chosen: index })}
+          options={now.batches.map(optionOf)}
+        />
+      </div>
+      <div class="te-pack-title">
+        <div>{open.about}</div>
+        As wide as its longest row: <Said of={[{ exact: open.widest }]} />
+      </div>
     </div>
   );
 }
@@ -99,10 +121,11 @@ function questions(state, now) {
 function start(state, { draw }) {
   const sizes = { sentences: 8, tokens: 64 }; // where the reader left each slider
   let [now, at] = [null, null];
-  const look = (what) => (index) => {
-    at = { ...at, [what]: index };
+  const look = (to) => {
+    at = to;
     draw();
   };
+  const onOrder = (order) => state.set({ order });
   const resize = (size) => state.set({ size });
   const fill = (limit) => {
     sizes[state.limit] = state.size;
@@ -111,45 +134,14 @@ function start(state, { draw }) {
 
   function view() {
     const next = derive(state, now);
-    if (next !== now) at = { chosen: null, hovered: null };
+    if (next !== now) at = { chosen: null };
     now = next;
     const [{ order, limit, size, epoch, draws }, { chosen, hovered }] = [state, at];
     const open = now.batches[hovered ?? chosen ?? 0];
     return {
       ...now,
       told: chosen === null ? now.told : now.batches[chosen].about,
-      stage: (
-        <>
-          <Choice
-            label="Order in which sentences are taken"
-            kind="te-pack-orders"
-            value={order}
-            onChange={(name) => state.set({ order: name })}
-            options={now.cards.map((card) => ({ value: card.name, text: <Card of={card} /> }))}
-          />
-          <div class="te-pack-legend te-label">
-            <span>
-              {now.when} <b>{now.before}</b>
-            </span>
-            {["token", "padding"].map((name) => (
-              <span key={name} class="te-pack-key">
-                <span class={`te-pack-${name}`} /> {name}
-              </span>
-            ))}
-          </div>
-          <Batches
-            key={state.sentences.join("\n")}
-            now={now}
-            value={chosen ?? 0}
-            onChoose={look("chosen")}
-            onHover={look("hovered")}
-          />
-          <div class="te-pack-title">
-            <div>{open.about}</div>
-            As wide as its longest row: <Said of={[{ exact: open.widest }]} />
-          </div>
-        </>
-      ),
+      stage: <Stage key={state.sentences.join("\n")} {...{ now, order, chosen, open, onOrder, look }} />,
       controls: (
         <>
           <Choice label="A batch is full at" value={limit} onChange={fill} options={LIMITS} />
