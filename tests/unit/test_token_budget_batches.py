@@ -2,16 +2,26 @@
 
 import random
 from collections.abc import Iterator
+from itertools import product
 
 import pytest
 
 from transformer_edu.book.figures import TokenBudgetBatches
-from transformer_edu.book.figures.token_budget_batches import LARGEST, LIMITS
-from transformer_edu.book.figures.token_budget_batches_data import ORDERS, cells_of, plan, shuffle_draws, token_counts
+from transformer_edu.book.figures.token_budget_batches import (
+    EPOCHS,
+    LARGEST,
+    LIMITS,
+    ORDERS,
+    cells_of,
+    plan,
+    shuffle_draws,
+    token_counts,
+)
 from transformer_edu.data import train_pairs
 from transformer_edu.data.token_budget import epoch_batches, token_budget_batches
 
-LENGTHS = token_counts([english for english, _ in train_pairs(48)])
+SENTENCES = [english for english, _ in train_pairs(48)]
+LENGTHS = token_counts(SENTENCES)
 PAIRS = [(length, length) for length in LENGTHS]
 SIMILAR = "similar lengths together"
 EXAMPLE = {
@@ -29,6 +39,77 @@ SAYS = [
     ({}, "48 sentences, as they come, at most 8 sentences a batch: 6 batches", "480 cells, 32 % of them padding;"),
     ({}, "the largest batch has 88, the smallest 72. With similar lengths together: 344 cells, 5 % padding."),
 ]
+
+
+def told(index):
+    """What is said of a batch of the default state, which takes eight sentences after eight, and its words."""
+    rows = range(8 * index, 8 * index + 8)
+    width = max(LENGTHS[row] for row in rows)
+    padding = 8 * width - sum(LENGTHS[row] for row in rows)
+    words = [SENTENCES[row] + " <pad>" * (width - LENGTHS[row]) for row in rows]
+    said = f"Batch {index + 1}: 8 rows × {width} tokens = {8 * width} cells, {padding} of them padding"
+    return f"{said} … {' '.join(words)}"
+
+
+SCENES = {
+    "sorting loses chance, a budget evens the cost": [
+        "32 % of the work is padding, computed and thrown away",
+        "A batch of 8 sentences costs 72 to 88 cells: the largest is 1.2 times the smallest.",
+        "> radio sorted by length",
+        "5 % of the work is padding … Epoch 1 of 4 · 480 → 344 cells",
+        "32 to 88 cells: the largest is 2.8 times the smallest. A budget of tokens evens that.",
+        "the order of training is no longer random",
+        "> radio similar lengths together; radio of tokens",
+        "a batch costs 60 to 63 cells, much the same, and holds 6 to 12 sentences.",
+        "The batch marked “rest” has what was left: 44 cells.",
+        "> radio of sentences; slider sentences a batch = 1",
+        "No padding: … 48 batches, 326 cells, none of them padding.",
+    ],
+    "a batch that is pointed at is told, and one that is clicked stays": [
+        told(0),
+        "> hover .te-pack-batches button >> nth=3",
+        told(3),
+        "> hover .te-pack-title",
+        told(0),
+        "> click .te-pack-batches button >> nth=2",
+        "~ Batch 3: 8 rows × 9 tokens = 72 cells",
+        "> hover .te-says",
+        told(2),
+    ],
+    "each size is found again, and epochs differ where chance decides": [
+        "> slider sentences a batch = 5; radio of tokens",
+        "tokens a batch64",
+        "> slider tokens a batch = 30; radio of sentences",
+        "sentences a batch5",
+        "> radio of tokens",
+        "tokens a batch30",
+        "> hover .te-controls > .te-button[aria-disabled=true]",
+        "Epoch 1 of 4 … The order is that of the list, the same in every epoch.",
+        "> radio shuffled; button Next epoch",
+        "Epoch 2 of 4 … Each epoch has other batches",
+    ],
+}
+
+
+def numbers():
+    """Every setting of the default sentences, and of 64 others with another seed some budgets."""
+    others = [" ".join(["un", "##believ", "##able"] * (1 + number % 9)) for number in range(64)]
+    return [
+        packed(SENTENCES, 0, {limit: sizes(limit) for limit in LIMITS}),
+        packed(others, 11, {"tokens": [27, 90, 216]}),
+    ]
+
+
+def packed(sentences, seed, sizes_of):
+    """The batches of some sentences in every order and epoch, with these sizes for each limit."""
+    lengths, settings = token_counts(sentences), []
+    limits = [(limit, size) for limit, sizes in sizes_of.items() for size in sizes]
+    for order, (limit, size), epoch in product(ORDERS, limits, range(EPOCHS)):
+        batches, rest = plan(lengths, order, limit, size, seed=seed, epoch=epoch)
+        cells = sum(cells_of(batch, lengths) for batch in batches)
+        found = {"batches": batches, "rest": rest, "cells": cells, "padding": cells - sum(lengths)}
+        settings.append(found | {"order": order, "limit": limit, "size": size, "epoch": epoch})
+    return {"sentences": sentences, "draws": shuffle_draws(seed, len(sentences)), "settings": settings}
 
 
 def sizes(limit):

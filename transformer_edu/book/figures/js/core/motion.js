@@ -61,18 +61,20 @@ export function afterFrame(/** @type {() => void} */ action) {
  * Do a change, and let elements that it put elsewhere glide there from where they stood.
  * @param {Element[]} nodes elements that are there before and after
  * @param {() => void} change @param {number}[duration]
+ * @param {() => Element[]}[after] others that stand for them after the change, in their order
  */
-export function glide(nodes, change, duration = DURATION) {
+export function glide(nodes, change, duration = DURATION, after = () => nodes) {
   if (reducedMotion()) return change();
   const before = nodes.map((node) => node.getBoundingClientRect());
   change();
   requestAnimationFrame(() => {
     // asked between other changes, or one by one, the browser would lay out again and again
-    const places = nodes.map((node) => node.getBoundingClientRect());
-    places.forEach((after, i) => {
-      const [x, y] = [before[i].left - after.left, before[i].top - after.top];
-      if (before[i].width && after.width && (x || y)) {
-        move(nodes[i], [{ transform: `translate(${x}px, ${y}px)` }, { transform: "none" }], duration);
+    const moved = after();
+    const places = moved.map((node) => node.getBoundingClientRect());
+    places.forEach((place, i) => {
+      const [x, y] = [before[i].left - place.left, before[i].top - place.top];
+      if (before[i].width && place.width && (x || y)) {
+        move(moved[i], [{ transform: `translate(${x}px, ${y}px)` }, { transform: "none" }], duration);
       }
     });
   });

@@ -574,13 +574,16 @@ const plainly = (text) => text;
 /**
  * What stands in an element, its children or what a selector names, known by its keys, glides to where another order puts it.
  * @param {string} order @param {string}[selector]
+ * @param {string}[name]  of the data attribute, a number, that an element is known by where it may get another parent
  */
-export function useGliding(order, selector = ":scope > *") {
+export function useGliding(order, selector = ":scope > *", name = "") {
   const [box, was] = [useRef(null), useRef(order)];
   const isOther = was.current !== order;
   was.current = order;
+  const all = () => [...(box.current?.querySelectorAll(selector) ?? [])];
+  const known = () => all().sort((a, b) => a.dataset[name] - b.dataset[name]);
   const focused = isOther ? focusedIn(box.current) : null;
-  if (isOther) glide([...box.current.querySelectorAll(selector)], () => {}); // from where they stand now
+  if (isOther) name ? glide(known(), () => {}, DURATION, known) : glide(all(), () => {}); // from where they stand now
   useLayoutEffect(() => focused?.focus()); // who is moved loses it
   return box;
 }
