@@ -5,11 +5,10 @@ import { appear, asToken, div, fly, mapMatrix, player, snapshot, sub, uniqueId }
 
 const TRAITS = ["tokens", ...INPUTS, "step", "part", "query", "key", "column", "scale", "mask"];
 const PLAY = 1800; // milliseconds a step
-const MASKS = [
-  { value: "none", label: "none" },
-  { value: "causal", label: "causal" },
-  { value: "padding", label: "last is padding" },
-];
+const MASKS = Object.entries({ none: "none", causal: "causal", padding: "last is padding" }).map(([value, label]) => ({
+  value,
+  label,
+}));
 const SPOKEN =
   "output = softmax of (Q K transposed, divided by the root of d k, plus mask), times V, times W O; where Q = X W Q, " +
   "K = X W K, V = X W V";
@@ -220,6 +219,9 @@ const Controls = ({ step, panel, go, makePlay, onReset }) => (
   </>
 );
 
+/** A matrix with another number in one place. */
+const typed = (matrix, i, j, value) => mapMatrix(matrix, (old, r, c) => (r === i && c === j ? value : old));
+
 /** What can be asked of these numbers; what is answered already is left out. */
 function questions(state, opened) {
   const { tokens, query } = state;
@@ -229,9 +231,7 @@ function questions(state, opened) {
   const tops = weights.map((row) => Math.max(...row));
   const [keen, favourite] = [tops.indexOf(Math.max(...tops)), weights[query].indexOf(tops[query])];
   const turned = (w_q) => attend({ ...state, ...opened, mask: "none", w_q }).weights[query][favourite] < 0.2;
-  const edits = opened.w_q.flatMap((row, i) =>
-    row.map((_, j) => mapMatrix(opened.w_q, (value, r, c) => (r === i && c === j ? -2 : value))),
-  );
+  const edits = opened.w_q.flatMap((row, i) => row.map((_, j) => typed(opened.w_q, i, j, -2)));
   const edit = favourite !== query && !turned(opened.w_q) && edits.find(turned);
   const [me, other, w_q] = [asToken(tokens[query]), asToken(tokens[favourite]), sub("W", "Q")];
   return [
@@ -264,8 +264,7 @@ function start(state, { root }) {
   const play = player({ figure: root, at: () => state.step, last: () => STEPS.length, go, first: 1, wait: PLAY });
   const makePlay = () => ({ element: div("", play.element) });
   const onReset = () => state.set(structuredClone(opened));
-  const editOf = (name) => (i, j, value) =>
-    state.set({ [name]: mapMatrix(state[name], (old, r, c) => (r === i && c === j ? value : old)) });
+  const editOf = (name) => (i, j, value) => state.set({ [name]: typed(state[name], i, j, value) });
   const edits = Object.fromEntries(INPUTS.map((name) => [name, editOf(name)]));
 
   function select(row, column) {
