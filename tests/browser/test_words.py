@@ -50,13 +50,6 @@ SCENES = {
         "> radio end; radio Encoder self",
         "While it reads sleep it looks at",
     ),
-    "attention-stepper: a clicked score is written out": (
-        lambda: widgets.AttentionStepper(step=2),
-        "> click [data-matrix=scores] [data-row='2'][data-column='1']",
-        "with that key is 8. … 1×0=0 … 1×2=2 … 0×(−1)=0 … 2×3=6 … sum8",
-        "> click [data-matrix=scores] [data-row='1'][data-column='2']",
-        "~ Step 2 of 7, Scores. black asks cat",
-    ),
     "context-explorer: the noun decides the article's vector only where the gender changes": (
         widgets.ContextExplorer,
         "the before cat and before cow: one vector in, two out",

@@ -1,20 +1,44 @@
 """Attention in seven steps, on numbers small enough to check with a pencil."""
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import torch
-import traitlets
 
 from transformer_edu.attention import scaled_dot_product_attention
-from transformer_edu.book.figures.attention_stepper_data import MAX_SIZE, check_matrices
+from transformer_edu.book.figures import fields
 from transformer_edu.book.figures.base import Figure, matrix_trait
-from transformer_edu.book.figures.inputs import check_index, check_range
+from transformer_edu.book.figures.inputs import check_matrix
+from transformer_edu.data.examples import hand_example
 from transformer_edu.masks import causal_mask
-from transformer_edu.support.validation import check_boolean, check_choice
 
 STEPS = ("project", "scores", "scale", "mask", "softmax", "mix", "output")
 MASKS = ("none", "causal", "padding")
+MAX_SIZE = 8
+
+
+def _matrix(before: str, like: str = "") -> Any:
+    """A matrix with a row for each column of the one before it, and as many columns as the one that it is like."""
+
+    def check(name: str, value: Any, so: Any) -> list[list[float | int]]:
+        rows = _rows_of(name, getattr(hand_example(), name) if value is None else value)
+        if before == "tokens" and len(rows) != len(so.tokens):
+            raise ValueError(f"x must have one row for each of the {len(so.tokens)} tokens, got {len(rows)} rows")
+        if before != "tokens" and len(rows) != (count := len(getattr(so, before)[0])):
+            raise ValueError(f"{name} must have {count} rows, {before}'s columns, got {len(rows)}")
+        if like and len(rows[0]) != (count := len(getattr(so, like)[0])):
+            raise ValueError(f"{name} must have {count} columns, as many as {like}, got {len(rows[0])}")
+        return rows
+
+    return fields.field(matrix_trait(), None, check)
+
+
+def _rows_of(name: str, value: Any) -> list[list[float | int]]:
+    """At most 8 rows of at most 8 numbers, whole ones as int."""
+    rows = check_matrix(name, value)
+    widths = {len(row) for row in rows}
+    if not 1 <= len(rows) <= MAX_SIZE or len(widths) != 1 or not 1 <= max(widths) <= MAX_SIZE:
+        raise ValueError(f"{name} must have 1 to {MAX_SIZE} rows of one length, 1 to {MAX_SIZE}, got {value!r}")
+    return [[int(entry) if entry.is_integer() else entry for entry in row] for row in rows]
 
 
 class AttentionStepper(Figure):
@@ -31,53 +55,19 @@ class AttentionStepper(Figure):
 
     figure_name: ClassVar[str] = "attention-stepper"
 
-    tokens = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    x = matrix_trait()
-    w_q = matrix_trait()
-    w_k = matrix_trait()
-    w_v = matrix_trait()
-    w_o = matrix_trait()
-    step = traitlets.Int().tag(sync=True)
-    part = traitlets.Unicode().tag(sync=True)
-    query = traitlets.Int().tag(sync=True)
-    key = traitlets.Int().tag(sync=True)
-    column = traitlets.Int().tag(sync=True)
-    scale = traitlets.Bool().tag(sync=True)
-    mask = traitlets.Unicode().tag(sync=True)
-
-    def __init__(
-        self,
-        tokens: Sequence[str] | None = None,
-        x: Any = None,
-        w_q: Any = None,
-        w_k: Any = None,
-        w_v: Any = None,
-        w_o: Any = None,
-        *,
-        step: int = 5,
-        part: str = "q",
-        query: int | None = None,
-        key: int | None = None,
-        column: int = 1,
-        scale: bool = True,
-        mask: str = "none",
-    ) -> None:
-        words, matrices = check_matrices(tokens, x=x, w_q=w_q, w_k=w_k, w_v=w_v, w_o=w_o)
-        check_choice("part", part, ("q", "k", "v"))
-        check_choice("mask", mask, MASKS)
-        check_boolean("scale", scale)
-        count = len(words)
-        super().__init__(
-            tokens=words,
-            **matrices,
-            step=check_range("step", step, 1, len(STEPS)),
-            part=part,
-            query=count - 1 if query is None else check_index("query", query, count),
-            key=max(count - 2, 0) if key is None else check_index("key", key, count),
-            column=check_index("column", column, MAX_SIZE),
-            scale=scale,
-            mask=mask,
-        )
+    tokens = fields.words(lambda so: hand_example().tokens, 1, MAX_SIZE)
+    x = _matrix("tokens")
+    w_q = _matrix("x")
+    w_k = _matrix("x", like="w_q")
+    w_v = _matrix("x")
+    w_o = _matrix("w_v")
+    step = fields.whole(5, 1, len(STEPS))
+    part = fields.choice("q", ("q", "k", "v"))
+    query = fields.index(lambda so: len(so.tokens) - 1, lambda so: len(so.tokens))
+    key = fields.index(lambda so: max(len(so.tokens) - 2, 0), lambda so: len(so.tokens))
+    column = fields.index(1, MAX_SIZE)
+    scale = fields.switch(True)
+    mask = fields.choice("none", MASKS)
 
     def alt_text(self) -> str:
         """The step, and where the chosen token looks."""

@@ -120,44 +120,6 @@ export function select({ label, value, options, onChange }) {
   };
 }
 
-/**
- * The steps of a figure: a tab for each, the present one's name, and buttons to the step before and after it.
- * @param {{titles: string[], value: number, panel: string, onChange: (step: number) => void}} options  steps from 1;
- *   `panel` is the id of what they control
- */
-export function stepper({ titles, value, panel, onChange }) {
-  let current = value;
-  const tab = (title, i) => ({
-    value: i + 1,
-    label: `Step ${i + 1}: ${title}`,
-    content: [span("te-count", i + 1), span("te-title", title)],
-  });
-  const options = titles.map(tab);
-  const tabs = choice({
-    label: "Steps",
-    kind: "tablist",
-    class: "te-steps-bar",
-    controls: panel,
-    value,
-    onChange,
-    options,
-  });
-  const now = h("div", { class: "te-now", "aria-hidden": "true" });
-  const previous = button("← Previous", () => current > 1 && onChange(current - 1));
-  const forward = () => current < titles.length && onChange(current + 1);
-  const next = button("Next →", forward, { class: "te-button te-primary" });
-
-  function set(step) {
-    current = step;
-    tabs.set(step);
-    now.textContent = `Step ${step}: ${titles[step - 1]}`;
-    setOff(previous, step === 1);
-    setOff(next, step === titles.length);
-  }
-  set(value);
-  return { element: tabs.element, now, buttons: div("te-group", previous, next), set };
-}
-
 /** Tell whether a control does nothing at present; it keeps its place in the order of Tab. */
 export const setOff = (control, off) => control.setAttribute("aria-disabled", String(off));
 

@@ -75,16 +75,16 @@ export const VISIBLE = 0.005;
 
 /**
  * A piece of a sentence: text; a token, as it is shown or exactly as it is; a number with its whole value, and of what it
- * is the measure; in bold or italics; an index; or pieces that stay on one line. `kind`: more classes of a token.
- * @typedef {string | {token?: string, exact?: string, bold?: string, italic?: string, sub?: string, number?: number,
- *   text?: string, measure?: string, kind?: string} | Piece[]} Piece
+ * is the measure; in bold or italics; an index or exponent; or pieces that stay on one line. `kind`: more classes of a token.
+ * @typedef {string | {token?: string, exact?: string, bold?: string, italic?: string, sub?: string, sup?: string,
+ *   number?: number, text?: string, measure?: string, kind?: string} | Piece[]} Piece
  */
 
 /** @param {Piece} piece */
 function textOf(piece) {
   if (typeof piece === "string") return piece;
   if (Array.isArray(piece)) return plain(piece);
-  return piece.text ?? piece.bold ?? piece.italic ?? piece.sub ?? piece.exact ?? readable(piece.token);
+  return piece.text ?? piece.bold ?? piece.italic ?? piece.sub ?? piece.sup ?? piece.exact ?? readable(piece.token);
 }
 
 /** A sentence without its marks. @param {Piece[]} pieces */

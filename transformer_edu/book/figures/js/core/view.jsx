@@ -18,7 +18,7 @@ import { store } from "./state.js";
 
 /** @param {{piece: Piece}} props */
 function Marked({ piece }) {
-  if (typeof piece === "string") return piece;
+  if (typeof piece === "string") return cut(piece);
   if (Array.isArray(piece))
     return (
       <span class="te-nowrap">
@@ -28,6 +28,7 @@ function Marked({ piece }) {
   if (piece.bold !== undefined) return <b>{cut(piece.bold)}</b>;
   if (piece.italic !== undefined) return <i>{cut(piece.italic)}</i>;
   if (piece.sub !== undefined) return <sub>{piece.sub}</sub>;
+  if (piece.sup !== undefined) return <sup>{piece.sup}</sup>;
   if (piece.text !== undefined)
     return (
       <b class="te-number" data-value={piece.number} data-measure={piece.measure}>
@@ -158,12 +159,19 @@ export const Toggle = ({ label, kind = "", value, more = {}, onChange }) => (
 
 /**
  * One choice out of a few, as buttons in a row. One Tab stop; arrow keys choose.
- * @param {{label: string, kind?: string, style?: any, value: any, onChange: (value: any) => void,
- *   options: {value: any, text: any, label?: string, kind?: string, more?: any}[]}} props  `text`: or what is drawn in its
- *   place; `more`, attributes
+ * @param {{label: string, kind?: string, style?: any, panel?: string, value: any, onChange: (value: any) => void,
+ *   options: {value: any, text: any, label?: string, kind?: string, more?: any}[]}} props  `panel`: they are tabs, and this
+ *   is the id of what they control; `text`: or what is drawn in its place; `more`, attributes
  */
-export function Choice({ label, kind = "", style = undefined, value, options, onChange }) {
+export function Choice({ label, kind = "", style = undefined, panel = undefined, value, options, onChange }) {
   const box = useRef(null);
+  const group = /** @type {any} */ ({ role: panel ? "tablist" : "radiogroup", "aria-label": label });
+  const roleOf = (isChosen) =>
+    /** @type {any} */ (
+      panel
+        ? { role: "tab", "aria-selected": isChosen, "aria-controls": panel }
+        : { role: "radio", "aria-checked": isChosen }
+    );
   const at = options.findIndex((option) => option.value === value);
   function move(event, i) {
     const next = event.ctrlKey || event.metaKey || event.altKey ? null : nextIndex(event.key, i, options.length);
@@ -173,16 +181,15 @@ export function Choice({ label, kind = "", style = undefined, value, options, on
     box.current.children[next].focus();
   }
   return (
-    <div role="radiogroup" aria-label={label} class={`te-choices ${kind}`} style={style} ref={box}>
+    <div {...group} class={`te-choices ${kind}`} style={style} ref={box}>
       {options.map((option, i) => (
         <button
           key={option.value}
           type="button"
-          role="radio"
+          {...roleOf(i === at)}
           class={`te-choice ${option.kind ?? ""}`}
           {...KEYS}
           aria-label={option.label}
-          aria-checked={i === at}
           tabindex={i === Math.max(0, at) ? 0 : -1}
           data-value={option.value}
           {...option.more}
