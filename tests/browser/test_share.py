@@ -27,8 +27,8 @@ def stage(page):
 
 def link(page):
     """The address that the figure's button puts into the address bar."""
-    act(page, "click .te-share > summary", "button Link")
-    expect(page.locator(".te-share-menu .te-note")).to_contain_text("The link")
+    act(page, "click .te-take > summary", "button Link")
+    expect(page.locator(".te-take-menu .te-note")).to_contain_text("The link")
     return page.evaluate("location.href")
 
 
@@ -102,7 +102,7 @@ def test_an_address_with_a_state_that_cannot_be_drawn_leaves_the_figure_as_it_op
 def saved(page, kind):
     with page.expect_download() as waiting:
         act(page, f"button {kind.upper()}")
-    expect(page.locator(".te-share-menu .te-note")).to_have_text(f"family-map.{kind} is saved.")
+    expect(page.locator(".te-take-menu .te-note")).to_have_text(f"family-map.{kind} is saved.")
     assert waiting.value.suggested_filename == f"family-map.{kind}"
     return waiting.value.path().read_bytes()
 
@@ -110,7 +110,7 @@ def saved(page, kind):
 def test_pictures_show_what_is_seen_without_controls(open_html):
     watched = open_html(FamilyMap("bert").html(), width=720)
     page = watched.page
-    act(page, "click .te-share > summary")
+    act(page, "click .te-take > summary")
     drawing = saved(page, "svg").decode()
     ET.fromstring(drawing)
     for words in ("BERT", "[mask]", "sleep"):
@@ -126,10 +126,10 @@ def test_pictures_show_what_is_seen_without_controls(open_html):
 
 def test_by_keyboard_the_menu_opens_and_closes(open_html):
     page = open_html(FamilyMap().html()).page
-    page.locator(".te-share > summary").focus()
+    page.locator(".te-take > summary").focus()
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Link"
     page.keyboard.press("Escape")
-    assert page.locator(".te-share[open]").count() == 0
+    assert page.locator(".te-take[open]").count() == 0
     assert page.evaluate("document.activeElement.textContent") == "Share"

@@ -89,17 +89,6 @@ test("a look taken away is hatched, named, and told by what it changes", () => {
   assert.equal(shown({ heads: { "decoder.1.cross.0": "off" } }).how, null);
 });
 
-test("beside a new word stands the one that it replaces", () => {
-  assert.deepEqual(derived.goneFrom(["la", "vache", "dort"], ["le", "chat", "dort"]), [
-    { was: "le" },
-    { was: "chat" },
-    {},
-  ]);
-  assert.deepEqual(derived.goneFrom(["le", "dort"], ["le", "chat", "noir", "dort"]), [{}, { gone: "chat noir" }]);
-  assert.deepEqual(derived.goneFrom(["le", "chat", "dort"], ["le", "dort"]), [{}, { was: "" }, {}]);
-  assert.deepEqual(derived.goneFrom(["le"], ["le"]), []);
-});
-
 test("what is printed otherwise stays marked until the next change, unless most of it is", () => {
   const of = (rows, before) => shown({ layer: 0, token: 0 }, { ...recorded(["a", "b"], ["x", "y"], rows), before });
   const was = ({ cells }) => cells.map((line) => line.map((cell) => cell.was));

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { compared, differences } from "../../transformer_edu/book/figures/js/core/changed.js";
 import { css, diverging, inkOn } from "../../transformer_edu/book/figures/js/core/colour.js";
 import * as text from "../../transformer_edu/book/figures/js/core/format.js";
 import { clamp, matmul, softmax, transpose } from "../../transformer_edu/book/figures/js/core/math.js";
@@ -30,6 +31,26 @@ test("a number is read as people type it, and nothing else is one", () => {
 test("a sentence of pieces reads as it is shown", () => {
   const pieces = ["In ", { token: "<eos>" }, { exact: "<eos>" }, { bold: " 3 " }, { number: 0.123, text: "0.12" }];
   assert.equal(text.plain(pieces), "In end<eos> 3 0.12");
+});
+
+test("beside a new word stands the one that it replaces, and between two what is left out", () => {
+  const marks = (words, before) =>
+    compared(words.split(" "), before.split(" ")).map(({ at, was, gone }) => was ?? (gone ? `(${gone}) ${at}` : at));
+  assert.deepEqual(marks("la vache dort", "le chat dort"), ["le", "chat", 2]);
+  assert.deepEqual(marks("le dort", "le chat noir dort"), [0, "(chat noir) 3"]);
+  assert.deepEqual(marks("le chat dort", "le dort"), [0, "", 1]);
+  assert.deepEqual(marks("un chat voit un chat <eos>", "le chat voit le <eos>"), ["le", 1, 2, "le", "", 4]);
+  assert.deepEqual(marks("a x b c", "a b d c"), [0, "", 1, "(d) 3"]);
+  const counts = [
+    ["a b", "a b"],
+    ["a c", "a b"],
+    ["a", "a b c"],
+    ["b a", "a b"],
+  ];
+  assert.deepEqual(
+    counts.map(([one, other]) => differences(one.split(" "), other.split(" "))),
+    [0, 1, 2, 1],
+  );
 });
 
 test("text on a colour has at least 4.5 : 1", () => {

@@ -2,6 +2,7 @@
 // them. Nothing here draws.
 import * as engine from "../../engine/js/engine.js";
 import { keepMarked } from "./core/cells.js";
+import { compared } from "./core/changed.js";
 import { format, plain, plural, readable, VISIBLE } from "./core/format.js";
 import { mapMatrix, sumOf } from "./core/math.js";
 
@@ -123,7 +124,7 @@ export function derive(state, own, before = null) {
     layers: layersWith(answer.maps, attention),
     heads: heads.length,
     sizes: sizesOf(sides),
-    gone: alike ? alike.gone : before?.attention === attention ? goneFrom(sides.queries, before.queries) : [],
+    gone: alike ? alike.gone : before?.attention === attention ? compared(sides.queries, before.queries) : [],
     cells: cellsOf(now, alike?.cells),
     look: lookOf(now),
     says: finding(now, row),
@@ -140,24 +141,6 @@ function sizesOf({ queries, keys }) {
   const tooWide = (row, letter) => row.length > 8 || letter * longest(row) > ROOM / row.length;
   const sizeOf = (row) => ({ isCrowded: tooWide(row, SMALL), isSmall: tooWide(row, LETTER) });
   return { queries: sizeOf(queries), keys: sizeOf(keys), isNarrow: tooWide(keys, LETTER) || longest(queries) > FITS };
-}
-
-/** Of each word that is new, the one in whose place it stands; between two, what stood there. */
-export function goneFrom(words, before) {
-  const same = (from) => words.findIndex((_, i) => words.at(from(i)) !== before.at(from(i)));
-  const [begin, end] = [same((i) => i), same((i) => -1 - i)];
-  if (begin < 0 || end < 0) return [];
-  if (begin >= words.length - end) {
-    const gone = before
-      .slice(begin, before.length - end)
-      .map(readable)
-      .join(" "); // nothing is new
-    return words.map((_, i) => (i === begin ? { gone } : {}));
-  }
-  return words.map((word, i) => {
-    const was = i < before.length - end ? before[i] : "";
-    return i >= begin && i < words.length - end && was !== word ? { was: readable(was) } : {};
-  });
 }
 
 /** The cells, row by row; what cannot be looked at is hatched. `was`: what is printed no more, until the next change. */

@@ -87,5 +87,9 @@ function textOf(piece) {
   return piece.text ?? piece.bold ?? piece.italic ?? piece.sub ?? piece.sup ?? piece.exact ?? readable(piece.token);
 }
 
+/** "a, b and c", of lists of pieces, or of nodes and text. @param {any[][]} items */
+export const listed = (items) =>
+  items.flatMap((item, i) => [i ? (i === items.length - 1 ? " and " : ", ") : "", ...item]);
+
 /** A sentence without its marks. @param {Piece[]} pieces */
 export const plain = (pieces) => pieces.map(textOf).join("");

@@ -1,7 +1,4 @@
-import { choice } from "./controls.js";
-import { div, fill, h, span, svg } from "./dom.js";
-import { format, readable, VISIBLE } from "./format.js";
-import { wordSpan } from "./words.js";
+import { readable, VISIBLE } from "./format.js";
 
 /** Shares of a row's width for words: a long one gets more than a short one. */
 const widthsOf = (words) => words.map((word) => Math.max(2, [...readable(word)].length) + 1.5);
@@ -39,67 +36,3 @@ export function lineStyle(weight, isStrong) {
   };
 }
 export const SEEN = 0.2; // from here on a word above is in bold
-
-/**
- * Two rows of words with lines between them: the chosen word's lines strong, all others faint.
- * @param {{queries: string[], keys: string[], above: string, below: string}} parts  words that look, below; words
- *   looked at, above; and what the rows are called
- * @param {{chosen: number, onChoose: (query: number) => void, onHover?: (query: number | null) => void,
- *   onKey: (key: number) => void}} actions  `onKey`: a word above was clicked
- */
-export function linkedWords({ queries, keys, above, below }, { chosen: first, onChoose, onHover = () => {}, onKey }) {
-  const shares = keys.map(() => span("te-share"));
-  const top = h(
-    "div",
-    { class: "te-link-keys", "aria-hidden": "true", style: rowStyle(keys) },
-    ...keys.map((word, j) =>
-      h("span", { class: "te-link-key", on: { click: () => onKey(j) } }, shares[j], wordSpan("te-word", word)),
-    ),
-  );
-  const rows = choice({
-    label: below,
-    class: "te-link-queries",
-    value: first,
-    onChange: onChoose,
-    options: queries.map((word, i) => ({ value: i, content: [wordSpan("te-word", word)] })),
-  });
-  Object.entries(rowStyle(queries)).forEach(([name, value]) => rows.element.style.setProperty(name, String(value)));
-  rows.buttons.forEach((one, i) => {
-    one.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && onHover(i));
-    one.addEventListener("pointerleave", () => onHover(null));
-  });
-  const lines = svg("svg", {
-    class: "te-link-lines",
-    viewBox: "0 0 100 100",
-    preserveAspectRatio: "none",
-    "aria-hidden": "true",
-    focusable: "false",
-  });
-  const paths = pathsOf(queries, keys).map((row) =>
-    row.map((d) => svg("path", { d, class: "te-link-line te-glide", "vector-effect": "non-scaling-stroke" })),
-  );
-  fill(lines, ...paths.flat());
-  return {
-    /** What stands below, and above, word by word. */
-    written: rows.buttons,
-    read: /** @type {HTMLElement[]} */ ([...top.children]),
-    element: div("te-link", above ? div("te-label", above) : "", top, lines, rows.element, div("te-label", below)),
-    /** @param {number[][]} weights (queries, keys) @param {number} chosen @param {number}[marked] strong lines */
-    update(weights, chosen, marked = chosen) {
-      rows.set(chosen);
-      rows.buttons.forEach((one, i) => one.classList.toggle("te-link-hovered", i === marked && i !== chosen));
-      shares.forEach((share, j) => {
-        const weight = weights[marked][j];
-        share.textContent = weight >= VISIBLE ? format(weight) : "\u00a0";
-        share.parentElement.classList.toggle("te-link-seen", weight >= SEEN);
-      });
-      paths.forEach((row, i) =>
-        row.forEach((one, j) => {
-          const [weight, isStrong] = [weights[i][j], i === marked];
-          one.classList.toggle("te-link-chosen", isStrong && weight >= VISIBLE);
-          Object.entries(lineStyle(weight, isStrong)).forEach(([name, value]) => one.style.setProperty(name, value));
-        }),
-      );
-    },
-  };
-}

@@ -1,6 +1,7 @@
 import { button, setOff } from "./controls.js";
 import { div, fill, h, KEYS } from "./dom.js";
-import { asToken, listed } from "./words.js";
+import { listed } from "./format.js";
+import { asToken } from "./words.js";
 
 const OFFERS = 7;
 const UNKNOWN = 3; // unknown words by name

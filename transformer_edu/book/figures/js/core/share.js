@@ -33,7 +33,7 @@ export function shareMenu({ root, name, widget, announce }) {
     );
   const buttons = div("te-group", link || null, taken("png"), taken("svg"));
   const summary = h("summary", { ...KEYS, "aria-label": "Share this figure as it stands" }, "Share");
-  const menu = h("details", { class: "te-share" }, summary, div("te-share-menu", buttons, told));
+  const menu = h("details", { class: "te-take" }, summary, div("te-take-menu", buttons, told));
   menu.addEventListener("keydown", ({ key }) => {
     if (key !== "Escape") return;
     menu.open = false;

@@ -307,12 +307,13 @@ function Lines({ paths, weights, marked }) {
 /**
  * Two rows of words with lines between them: the marked word's lines strong, all others faint. Give it a key of its words.
  * @param {{parts: {queries: string[], keys: string[], above: string, below: string}, weights: number[][],
- *   chosen: number, marked?: number, kinds?: {queries?: string, keys?: string}, more?: any[],
+ *   chosen: number, marked?: number, kinds?: {queries?: string, keys?: string}, more?: any[], moreKeys?: any[],
  *   onChoose: (query: number) => void, onHover?: (query: number | null) => void, onKey: (key: number) => void}} props
  *   words that look, below; words looked at, above; and what the rows are called; `kinds`, classes of the rows; `more`,
- *   attributes of the words below; `onKey`: a word above was clicked
+ *   attributes of the words below, `moreKeys` of those above; `onKey`: a word above was clicked
  */
-export function Links({ parts, weights, chosen, marked = chosen, kinds = {}, more = [], onChoose, onHover, onKey }) {
+export function Links({ parts, weights, chosen, marked = chosen, onChoose, onHover, onKey, ...options }) {
+  const { kinds = {}, more = [], moreKeys = [] } = options;
   const { queries, keys, above, below } = parts;
   const paths = useMemo(() => pathsOf(queries, keys), []);
   return (
@@ -324,6 +325,7 @@ export function Links({ parts, weights, chosen, marked = chosen, kinds = {}, mor
           <span
             key={j}
             class={`te-link-key${weights[marked][j] >= SEEN ? " te-link-seen" : ""}`}
+            {...moreKeys[j]}
             onClick={() => onKey(j)}>
             <span class="te-share">{weights[marked][j] >= VISIBLE ? format(weights[marked][j]) : "\u00a0"}</span>
             <Word of={word} />

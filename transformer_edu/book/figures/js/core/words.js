@@ -16,7 +16,3 @@ export const sub = (base, index) => span("te-nowrap", base, h("sub", {}, index))
 
 /** "1", "2", … as labels. @param {number} count */
 export const numbered = (count) => Array.from({ length: count }, (_, i) => String(i + 1));
-
-/** "a, b and c", of pieces that are lists of nodes and text. @param {(Node | string)[][]} items */
-export const listed = (items) =>
-  items.flatMap((item, i) => [i ? (i === items.length - 1 ? " and " : ", ") : "", ...item]);

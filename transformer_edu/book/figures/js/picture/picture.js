@@ -1,7 +1,7 @@
 // A picture of a figure as it stands, for slides and worksheets: a module of its own, loaded when a reader asks for one.
 import { domToForeignObjectSvg, domToPng } from "modern-screenshot";
 
-const LEFT_OUT = ".te-invite, .te-controls, .te-challenge, .te-details, details.te-share, [aria-live]"; // they do nothing on paper
+const LEFT_OUT = ".te-invite, .te-controls, .te-challenge, .te-details, .te-take, [aria-live]"; // they do nothing on paper
 const SCALE = 2; // pixels of a PNG for each of the page
 
 /**
