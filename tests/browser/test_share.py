@@ -21,8 +21,9 @@ GO = f"end => (location.hash = '{FAMILIES}' + end)"
 
 
 def stage(page):
-    """What stands in the picture, and of which kind it is."""
-    return page.evaluate(SEEN.replace(".te-root'", ".te-stage'"))
+    """What stands in the picture, and in the fields to type in."""
+    fields = page.locator(".te-root input:visible").evaluate_all("all => all.map(one => one.value + one.checked)")
+    return [page.evaluate(SEEN.replace(".te-root'", ".te-stage'")), fields]
 
 
 def link(page):

@@ -109,8 +109,9 @@
       const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
       const given = Object.entries(JSON.parse(new TextDecoder().decode(bytes)));
       const kind = (value) => (Array.isArray(value) ? "list" : value === null ? "null" : typeof value);
+      const alike = (one, other) => one === other || ([one, other].includes("null") && ![one, other].includes("list"));
       const fits = ([key, value]) =>
-        Object.hasOwn(state, key) && kind(value) === kind(state[key]) && key !== "model_file";
+        Object.hasOwn(state, key) && alike(kind(value), kind(state[key])) && key !== "model_file";
       return Object.fromEntries(given.filter(fits));
     } catch {
       return null;
