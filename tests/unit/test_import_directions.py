@@ -59,7 +59,7 @@ def test_an_import_of_the_book_is_named(tmp_path, line, named):
 CEILINGS = {  # lines of Python; whoever raises one says why in the commit
     ".": 910,  # the paper
     "parts": 800,  # what is new since 2017, a file each
-    "models": 1180,  # Llama, and four of its relatives in the format of others
+    "models": 1110,  # Llama, and four of its relatives in the format of others
     "decoding": 550,
     "data": 1400,
     "training": 620,
@@ -72,7 +72,7 @@ CEILINGS = {  # lines of Python; whoever raises one says why in the commit
     "fast": 935,
     "support": 1190,
     "book": 10,
-    "book/figures": 5570,
+    "book/figures": 5240,
     "book/engine": 210,
     "book/plots": 2100,
     "book/recordings": 40,
