@@ -18,7 +18,7 @@ import { store } from "./state.js";
 
 /** @param {{piece: Piece}} props */
 function Marked({ piece }) {
-  if (typeof piece === "string") return piece;
+  if (typeof piece === "string") return cut(piece);
   if (Array.isArray(piece))
     return (
       <span class="te-nowrap">
@@ -49,7 +49,7 @@ export const asPieces = (words) =>
 /**
  * A figure for anywidget and for the published page.
  * @param {{name: string, label: string, invite: Words | ((state: any) => Words), rest?: number, traits: string[],
- *   lines?: number,
+ *   lines?: number | ((state: any) => number),
  *   start: (state: any, around: {root: HTMLElement, widget: any, draw: () => void}) => {
  *     view: () => {says: Piece[], words: Piece[], stage: any, controls?: any, folded?: any, told?: string},
  *     questions: Task[], details?: string[], end?: () => void}}} figure  besides what `frame` takes:
@@ -61,7 +61,8 @@ export const figure = ({ traits, lines = 2, start, invite, ...template }) => ({
   render({ model: widget, el }) {
     const state = store(widget, traits, () => draw());
     const around = frame(el, { says: [], ...template, invite: typeof invite === "function" ? invite(state) : invite });
-    const words = lines ? around.words(lines) : null;
+    const count = typeof lines === "function" ? lines(state) : lines;
+    const words = count ? around.words(count) : null;
     const box = document.createElement("div"); // in the details
     let own = null;
 
