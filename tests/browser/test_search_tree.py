@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from tests.browser.figure_page import act, close, numbers
 from tests.unit.test_search_tree import BOS_ID, EOS_ID, MAX_LEN, TOKENS, small_model
 from transformer_edu.book.figures import SearchTree
-from transformer_edu.book.figures.search_tree_data import ALPHAS, BEAM_SIZES, HAND_LANGUAGE, LONGEST
+from transformer_edu.book.figures.search_tree import ALPHAS, BEAM_SIZES, HAND_LANGUAGE, LONGEST
 from transformer_edu.book.figures.sentence_data import opening
 from transformer_edu.data.examples import RUNNING_SENTENCE
 from transformer_edu.decoding.beam import beam_search

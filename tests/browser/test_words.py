@@ -6,7 +6,7 @@ import pytest
 
 from tests.browser.figure_page import play
 from transformer_edu import widgets
-from transformer_edu.book.figures.search_tree_data import record_search_tree
+from transformer_edu.book.figures.search_tree import record_search_tree
 
 OBJECT = "the cow watches the small black cat"
 

@@ -8,11 +8,12 @@ import torch
 
 from transformer_edu import build_transformer
 from transformer_edu.book.figures import SearchTree
-from transformer_edu.book.figures.search_tree import results, text_of
-from transformer_edu.book.figures.search_tree_data import (
+from transformer_edu.book.figures.search_tree import (
     ALPHAS,
     BEAM_SIZES,
     record_search_tree,
+    results,
+    text_of,
 )
 from transformer_edu.decoding.beam import beam_search
 
