@@ -1,38 +1,11 @@
 """What the figures say after a reader's actions. The numbers are compared in each figure's own file."""
 
-import math
-
 import pytest
 
 from tests.browser.figure_page import play
 from transformer_edu import widgets
-from transformer_edu.book.figures.search_tree_data import record_search_tree
 
 OBJECT = "the cow watches the small black cat"
-
-
-def patient_tree(alpha):
-    """After "a" the end is likelier (0.5) than "b" (0.45), after which all is certain: worth waiting for if α is 1."""
-    rows = {"<bos>": {"a": 1.0}, "a": {"<eos>": 0.5, "b": 0.45, "c": 0.05}, "b": {"c": 1.0}, "c": {"<eos>": 1.0}}
-    tokens = ["<bos>", "<eos>", "a", "b", "c"]
-
-    def next_log_probs(prefix):
-        row = rows[tokens[prefix[-1]]]
-        return [math.log(row[token]) if token in row else -math.inf for token in tokens]
-
-    return widgets.SearchTree(record_search_tree(next_log_probs, 0, 1, tokens, 8), beam=1, alpha=alpha)
-
-
-def pieces_tree():
-    """Each token is certain after the one before."""
-    after = {0: 2, 2: 3, 3: 4, 4: 1}
-
-    def next_log_probs(prefix):
-        return [0.0 if token == after[prefix[-1]] else -math.inf for token in range(5)]
-
-    return widgets.SearchTree(
-        record_search_tree(next_log_probs, 0, 1, ["<bos>", "<eos>", "·the", "·cat", "s"], 6, space="·")
-    )
 
 
 SCENES = {
@@ -90,41 +63,6 @@ SCENES = {
         "> slider base = 2",
         "one turn in 353",
     ),
-    "search-tree: the winner, and what greedy would have said": (
-        widgets.SearchTree,
-        "Winner: the cat sleeps (log-probability −1.82, score −1.43).",
-        "divided by ((5 + 4) / 6) to the power 0.6 = 1.28",
-        "score −1.43). It is 1.42 times as probable as greedy’s.",
-        "With α = 0 or 0.2, the cat would win: −1.78, length 3 against 4.",
-        "> button Back; button Back",
-        "the cat (−1.02) and a cat (−1.66). The best that falls out: a black",
-        "> button Next step; button Next step",
-        "step 4 of 4",
-    ),
-    "search-tree: the end stays the end when the setting changes": (
-        lambda: widgets.SearchTree(alpha=0.0, beam=1),
-        "A beam of 1 is greedy search",
-        "> click [aria-label^='Beam size'] [role=radio] >> text='4'",
-        "Winner: the cat (log-probability −1.78, … With α = 0.4 or 0.6 or 0.8 or 1, the cat sleeps would win",
-    ),
-    "search-tree: nothing in the beam can still beat what is finished": (
-        lambda: patient_tree(0.0),
-        "step 2 of 2 … Winner: a (log-probability −0.69,",
-        "nothing in the beam could still beat the finished sentence",
-    ),
-    "search-tree: the search goes on while something better may come": (
-        lambda: patient_tree(1.0),
-        "step 4 of 4 … Winner: a b c (log-probability −0.80, … It is less probable than greedy’s, but has the better",
-        "The search stops because nothing goes on.",
-    ),
-    "search-tree: a sentence that never ends is cut off": (
-        lambda: widgets.SearchTree(
-            record_search_tree(lambda _: [-math.inf, -math.inf, 0.0], 0, 1, ["<bos>", "<eos>", "a"], 5)
-        ),
-        "Winner: a a a a (log-probability 0.00, … No sentence has ended: this one is cut off.",
-        "The search stops at its limit, 5 tokens with the start.",
-    ),
-    "search-tree: pieces of words are joined": (pieces_tree, "Winner: the cats (log-probability 0.00,"),
     "training-replay: before training all words are alike": (
         lambda: widgets.TrainingReplay(step=0),
         "127 words 1/127 = 0.008 and costs ln 127 = 4.84",

@@ -40,12 +40,9 @@ class Figure(anywidget.AnyWidget):
 
     def __init__(self, *args: Any, **given: Any) -> None:
         declared = fields.fields_of(type(self))
-        if declared:
-            arguments = fields.signature(declared).bind(*args, **given)
-            arguments.apply_defaults()
-            self._opened(fields.filled(declared, arguments.arguments))
-        else:
-            self._opened(SimpleNamespace(**given))
+        arguments = fields.signature(declared).bind(*args, **given)
+        arguments.apply_defaults()
+        self._opened(fields.filled(declared, arguments.arguments))
 
     def _opened(self, so: SimpleNamespace) -> None:
         """Begin with these values of all traits; the others of `so` are not kept."""

@@ -31,11 +31,15 @@ class Argument:
     """What a figure is given besides its fields: a model, a tokenizer."""
 
     default: Any = None
+    first: bool = False
 
 
-def argument(default: Any = None) -> Any:
-    """An argument that is no part of the state; `so` has it from the beginning, as it was given."""
-    return Argument(default)
+def argument(default: Any = None, *, first: bool = False) -> Any:
+    """An argument that is no part of the state; `so` has it from the beginning, as it was given.
+
+    Such arguments come after the fields, or, with `first`, where they are declared.
+    """
+    return Argument(default, first)
 
 
 def field(trait: traitlets.TraitType[Any, Any], default: Any, check: Check) -> Any:
@@ -104,7 +108,7 @@ def signature(fields: dict[str, Any]) -> inspect.Signature:
     return inspect.Signature(
         [
             inspect.Parameter(name, kind, default=None if callable(one) else one)
-            for name, one in sorted(arguments.items(), key=lambda pair: isinstance(fields[pair[0]], Argument))
+            for name, one in sorted(arguments.items(), key=lambda pair: _is_last(fields[pair[0]]))
         ]
     )
 
@@ -134,6 +138,10 @@ def fields_of(cls: type) -> dict[str, Any]:
             if trait or isinstance(value, Argument):
                 found.setdefault(name, value)
     return found
+
+
+def _is_last(one: Any) -> bool:
+    return isinstance(one, Argument) and not one.first
 
 
 def _default(one: Any) -> Any:

@@ -25,12 +25,6 @@ class ModelFigure(Figure):
 
     model_file = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, *args: Any, **given: Any) -> None:
-        if args and isinstance(args[0], bytes):
-            self._opened(SimpleNamespace(content=args[0], name=args[1], **given))
-        else:
-            super().__init__(*args, **given)
-
     def _opened(self, so: SimpleNamespace) -> None:
         self._content = so.content
         so.model_file = description(so.content, so.name) if so.content else {}

@@ -1,6 +1,7 @@
 """Layer, batch and RMS norm on one small tensor: which numbers share a mean, and which outputs an edit moves."""
 
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import torch
@@ -153,7 +154,7 @@ class NormCube(Figure):
         changes = check_edits(edits, own)
         if selected is None:
             selected = _first_place(changes, other)
-        super().__init__(
+        so = SimpleNamespace(
             sentences=own,
             norm=norm,
             other=other,
@@ -166,6 +167,7 @@ class NormCube(Figure):
                 "selected", selected, 1 if other is None else 2, longest + padding, len(own[0]["x"][0])
             ),
         )
+        self._opened(so)
 
     def alt_text(self) -> str:
         """The batch, the norm, and how many outputs are not what they were in the first batch."""

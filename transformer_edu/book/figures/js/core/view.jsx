@@ -28,7 +28,13 @@ function Marked({ piece }) {
   if (piece.bold !== undefined) return <b>{cut(piece.bold)}</b>;
   if (piece.italic !== undefined) return <i>{cut(piece.italic)}</i>;
   if (piece.sub !== undefined) return <sub>{piece.sub}</sub>;
-  if (piece.sup !== undefined) return <sup>{piece.sup}</sup>;
+  if (piece.sup !== undefined)
+    return (
+      <sup>
+        <span class="te-hidden"> to the power </span>
+        {piece.sup}
+      </sup>
+    );
   if (piece.text !== undefined)
     return (
       <b class="te-number" data-value={piece.number} data-measure={piece.measure}>
@@ -51,7 +57,7 @@ export const asPieces = (words) =>
 /**
  * A figure for anywidget and for the published page.
  * @param {{name: string, label: string, invite: Words | ((state: any) => Words), rest?: number, traits: string[],
- *   lines?: number,
+ *   lines?: number | ((state: any) => number),
  *   start: (state: any, around: {root: HTMLElement, widget: any, draw: () => void}) => {
  *     view: () => {says: Piece[], words: Piece[], stage: any, controls?: any, folded?: any, also?: any, told?: string},
  *     questions: Task[], details?: string[], also?: string, end?: () => void}}} figure  besides what `frame` takes:
@@ -63,7 +69,8 @@ export const figure = ({ traits, lines = 2, start, invite, ...template }) => ({
   render({ model: widget, el }) {
     const state = store(widget, traits, () => draw());
     const around = frame(el, { says: [], ...template, invite: typeof invite === "function" ? invite(state) : invite });
-    const words = lines ? around.words(lines) : null;
+    const count = typeof lines === "function" ? lines(state) : lines;
+    const words = count ? around.words(count) : null;
     const [box, further] = [document.createElement("div"), document.createElement("div")]; // in the details
     let own = null;
 
