@@ -125,7 +125,7 @@ def _agreeleaves(x: Any, y: Any, slack: Decimal) -> bool:
 
 def leaves(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """Yield every value with its path; an empty list or object counts as a value."""
-    children = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    children = list(node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ())
     if not children:
         yield path, node
     for key, child in children:

@@ -55,6 +55,8 @@ def test_a_unit_of_the_last_printed_place_may_differ(stored, fresh):
         (FIGURE.format('{"n": 3}'), FIGURE.format('{"n": 3').replace("0.79", "0.78")),
         (FIGURE.format("{}"), FIGURE.format("{}").replace("0.79", "0.77")),
         (FIGURE.format("{}"), FIGURE.format("{}").replace('data-widget="x"', 'data-widget="y"')),
+        (FIGURE.format('{"a": 1}'), FIGURE.format('{"a": 1, "b": []}')),
+        (FIGURE.format('{"a": 1}'), FIGURE.format('{"a": 1, "b": {}}')),
     ],
 )
 def test_anything_more_is_a_difference(stored, fresh):
