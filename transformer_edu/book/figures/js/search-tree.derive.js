@@ -1,5 +1,5 @@
 // Beam search as a tree: where each beginning stands, what became of it, and what is said of it. Nothing here draws.
-import { format, plain } from "./core/format.js";
+import { format, listed, plain } from "./core/format.js";
 import { sumOf } from "./core/math.js";
 import { BOS, EOS, penalty, scoreOf, search } from "./parts/search.js";
 
@@ -165,13 +165,9 @@ function resultsOf(tree, alpha, done, ended) {
 function stepWords(tree, { candidates, ends }) {
   const [going, [dropped]] = ["kept", "dropped"].map((fate) => candidates.filter((one) => one.fate === fate));
   const quoted = ({ path }) => ({ exact: (path.length > ENDING ? "… " : "") + textOf(tree, path.slice(-ENDING)) });
-  const list = (found) => {
-    const named = found.slice(0, NAMED).flatMap((one, i) => {
-      const between = i ? (i === found.length - 1 ? " and " : ", ") : "";
-      return [between, quoted(one), ` (${format(one.logProb)})`];
-    });
-    return found.length > NAMED ? [...named, ` and ${found.length - NAMED} more`] : named;
-  };
+  const named = (one) => [quoted(one), ` (${format(one.logProb)})`];
+  const more = (found) => (found.length > NAMED ? [[`${found.length - NAMED} more`]] : []);
+  const list = (found) => listed([...found.slice(0, NAMED).map(named), ...more(found)]);
   const end = dropped?.token === EOS ? " with its end" : "";
   return [
     ...(going.length ? ["Kept: ", ...list(going), ". "] : ["Nothing goes on. "]),
