@@ -29,7 +29,12 @@ def small_tree():
 
 def test_the_page_shows_what_beam_search_finds_for_a_sentence_that_is_typed(show):
     page, sentence = show(SearchTree(sentence="my cow sees the red house")), "these foxes want a hat"
-    act(page, f"textbox English sentence = {sentence}", "click .te-details summary", "click [aria-label^=Beam] [data-value='5']")
+    act(
+        page,
+        f"textbox English sentence = {sentence}",
+        "click .te-details summary",
+        "click [aria-label^=Beam] [data-value='5']",
+    )
     ranked = translated(sentence, 5, 0.6)["ranked"]
     rows = page.locator(".te-srch-results [data-value]")
     told = rows.evaluate_all("all => all.map(one => one.firstChild.textContent.split('★')[0])")
