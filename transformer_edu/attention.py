@@ -31,16 +31,16 @@ def scaled_dot_product_attention(
 
     Args:
         query, key, value: (batch, heads, len, d_head); any leading dimensions work.
-        mask: boolean, True = may attend, broadcastable to (batch, heads, q_len, k_len).
-            A query that may attend to nothing gets zero weights and a zero output.
+        mask: boolean, True = may attend, broadcastable to (batch, heads, q_len,
+            k_len). A query that may attend to nothing gets zero weights, zero output.
         dropout_p: probability of dropping a weight; applies whenever it is above 0.
-        need_weights: False uses PyTorch's fused kernel, which never writes them down.
+        need_weights: False uses PyTorch's fused kernel, which never writes them.
         score_bias: added to the scores before the softmax, broadcastable like the
             mask (T5, ALiBi).
 
     Returns:
         The output (batch, heads, q_len, d_head) and the weights before dropout
-        (batch, heads, q_len, k_len), or None in their place when they are not needed.
+        (batch, heads, q_len, k_len), or None in their place if they are not needed.
     """
     check_attention(query, key, value, mask, dropout_p, score_bias)
     if not need_weights:
@@ -52,7 +52,7 @@ def scaled_dot_product_attention(
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
     weights = torch.softmax(scores, dim=-1)
     if mask is not None:
-        weights = weights.masked_fill(~mask, 0.0)  # for a query with nowhere to look
+        weights = weights.masked_fill(~mask, 0.0)  # for a query that sees nothing
     return F.dropout(weights, dropout_p) @ value, weights
 
 
@@ -67,7 +67,7 @@ class MultiHeadAttention(nn.Module):
         num_kv_heads: heads of keys and values, each shared by a group of queries; None: as many as queries have.
         rotate: turns queries and keys (batch, heads, seq, d_head) by their positions, counted from an offset.
         d_head: length of a head's vectors, if it is not d_model / num_heads.
-        function: what maps queries, keys and values to outputs, where it is another than the paper's.
+        function: what maps queries, keys and values to outputs; None: `scaled_dot_product_attention`.
 
     Setting `recorder` to a function makes each forward pass hand it the weights (see `record_attention`).
     """
@@ -82,7 +82,7 @@ class MultiHeadAttention(nn.Module):
         num_kv_heads: int | None = None,
         rotate: Rotate | None = None,
         d_head: int | None = None,
-        function: AttentionFunction = scaled_dot_product_attention,
+        function: AttentionFunction | None = None,
     ) -> None:
         super().__init__()
         kv_heads = num_heads if num_kv_heads is None else num_kv_heads
@@ -139,11 +139,13 @@ class MultiHeadAttention(nn.Module):
         mask: Tensor | None,
         score_bias: Tensor | None = None,
     ) -> Tensor:
-        """All heads at once, (batch, heads, len, d_head) each, then merged, projected."""
+        """All heads at once, each (batch, heads, len, d_head); merged, projected."""
         k, v = self.for_each_query(k), self.for_each_query(v)
         dropout_p = self.dropout if self.training else 0.0
         recorder = self.recorder
-        heads, weights = self.function(q, k, v, mask, dropout_p, recorder is not None, score_bias)
+        attend = self.function or scaled_dot_product_attention
+        is_seen = recorder is not None
+        heads, weights = attend(q, k, v, mask, dropout_p, is_seen, score_bias)
         if recorder is not None and weights is not None:
             recorder(weights)
         return self.output_projection(self.merge_heads(heads))

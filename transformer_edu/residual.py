@@ -29,7 +29,7 @@ class ResidualConnection(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Vectors, sublayer: Callable[[Tensor], Tensor]) -> Vectors:
-        """Run `sublayer`, (batch, seq, d_model) to the same, inside the connection."""
+        """Run `sublayer`, (batch, seq, d_model) to the same, inside of it."""
         if self.pre:
             return x + self.dropout(sublayer(self.norm(x)))
         return self.norm(x + self.dropout(sublayer(x)))

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as engine from "../../transformer_edu/book/engine/js/engine.js";
 import { plain } from "../../transformer_edu/book/figures/js/core/format.js";
-import { derive, memory, takenWith } from "../../transformer_edu/book/figures/js/playground.derive.js";
+import { takenWith } from "../../transformer_edu/book/figures/js/parts/taking.js";
+import { derive, memory } from "../../transformer_edu/book/figures/js/playground.derive.js";
 import { close, torch } from "./numbers.js";
 
 const [grammar, own] = torch.models.map(({ file, state, answers }) => {

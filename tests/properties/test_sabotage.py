@@ -5,7 +5,6 @@ that guards it must then raise AssertionError: not pass, and not fail for anothe
 """
 
 import functools
-import inspect
 from functools import partial
 
 import pytest
@@ -334,8 +333,6 @@ def test_the_guard_fails_when_what_it_guards_is_broken(guard, what, monkeypatch)
     places, broken = sabotage(what)
     for place in places:
         monkeypatch.setattr(*place, broken)
-    if FORMULA[0] in places:  # attention holds it from when it is built
-        monkeypatch.setitem(inspect.unwrap(MultiHeadAttention.__init__).__kwdefaults__, "function", broken)
     with pytest.raises(AssertionError):
         guard()
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import nn
 
-from transformer_edu.attention import MultiHeadAttention, scaled_dot_product_attention
+from transformer_edu.attention import MultiHeadAttention
 from transformer_edu.embedding import ProjectionLayer
 from transformer_edu.encoder import Encoder, EncoderLayer
 from transformer_edu.models.gpt import GPT
@@ -109,7 +109,7 @@ def build_llama_layer(c: LlamaConfig, index: int) -> EncoderLayer:
     turns = (c.local_base,) if local else (c.base, *for_longer_texts(c.scaling, c.factor, c.trained, c.base))
     more: dict[str, Any] = {"bias": False, "num_kv_heads": c.num_kv_heads, "d_head": c.d_head}
     more["rotate"] = RotaryPositions(c.d_head, c.max_len, "halves", *turns)
-    more["function"] = windowed(c.window) if local else scaled_dot_product_attention
+    more["function"] = windowed(c.window) if local else None
     if c.query_key_norm:
         sizes = [c.d_head * (1 if c.query_key_norm == "head" else heads) for heads in (c.num_heads, c.num_kv_heads)]
         query_norm, key_norm = (RMSNorm(size, c.eps) for size in sizes)

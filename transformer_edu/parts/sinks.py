@@ -1,5 +1,7 @@
 """Somewhere to look that is no token."""
 
+from typing import Any
+
 import torch
 from torch import nn
 
@@ -23,18 +25,9 @@ class SinkAttention(nn.Module):
         check_sizes(num_heads=num_heads)
         self.sinks = nn.Parameter(torch.zeros(num_heads))
 
-    def forward(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        mask: Tensor | None = None,
-        dropout_p: float = 0.0,
-        need_weights: bool = True,
-        score_bias: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor | None]:
+    def forward(self, *inputs: Any) -> tuple[Tensor, Tensor]:
         """The output (batch, heads, q_len, d_head) and the weights on tokens, whose sum is below 1."""
-        return attention_with(query, key, value, mask, dropout_p, score_bias, weigh=self.weigh)
+        return attention_with(*inputs, weigh=self.weigh)
 
     def weigh(self, scores: Tensor) -> Tensor:
         """The tokens' part of a softmax over them and the head's sink, (batch, heads, q_len, k_len)."""

@@ -1,5 +1,7 @@
 """Scores that cannot leave an interval."""
 
+from functools import partial
+
 import torch
 
 from transformer_edu.attention import AttentionFunction
@@ -14,18 +16,4 @@ def soft_cap(x: Tensor, cap: float) -> Tensor:
 
 def capped_attention(cap: float) -> AttentionFunction:
     """As `scaled_dot_product_attention`, its scores capped before the mask: `MultiHeadAttention(..., function=…)`."""
-
-    def attention(
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        mask: Tensor | None = None,
-        dropout_p: float = 0.0,
-        need_weights: bool = True,
-        score_bias: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor | None]:
-        return attention_with(
-            query, key, value, mask, dropout_p, score_bias, change=lambda scores: soft_cap(scores, cap)
-        )
-
-    return attention
+    return partial(attention_with, change=partial(soft_cap, cap=cap))

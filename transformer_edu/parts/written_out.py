@@ -16,13 +16,17 @@ def attention_with(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    mask: Tensor | None,
-    dropout_p: float,
-    score_bias: Tensor | None,
+    mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    need_weights: bool = True,
+    score_bias: Tensor | None = None,
+    *,
     change: Change = lambda scores: scores,
     weigh: Change = lambda scores: scores.softmax(dim=-1),
 ) -> tuple[Tensor, Tensor]:
     """Weigh(change(QKᵀ / √d_head) + bias, masked) V, and the weights; arguments as in `scaled_dot_product_attention`.
+
+    The weights are always written down, needed or not.
 
     Args:
         change: what is done to the scores (batch, heads, q_len, k_len) before bias and mask.

@@ -62,7 +62,8 @@ class Convolution(nn.Module):
         """Ids (batch, seq) -> logits (batch, vocab) at the last place."""
         x = self.embedding(ids).transpose(1, 2)  # (batch, d_model, seq)
         for layer, step in zip(self.layers, self.steps_back, strict=True):
-            x = torch.relu(layer(F.pad(x, (2 * step, 0))))  # on the left: earlier tokens
+            earlier = F.pad(x, (2 * step, 0))  # on the left
+            x = torch.relu(layer(earlier))
         return self.readout(x[:, :, -1])
 
 

@@ -4,6 +4,7 @@ A figure works twice from one ES module: with a kernel as a widget, and on a pub
 that its HTML carries. See `transformer_edu.book.figures.assets` for how the module's text is put together.
 """
 
+import inspect
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -26,6 +27,7 @@ class Figure(anywidget.AnyWidget):
 
     figure_name: ClassVar[str] = ""
     registry: ClassVar[dict[str, type["Figure"]]] = {}
+    _declared: ClassVar[dict[str, Any]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Give each named figure its module and styles. (traitlets makes more subclasses; those inherit.)"""
@@ -35,14 +37,14 @@ class Figure(anywidget.AnyWidget):
             cls._css = assets.stylesheet(name)
             Figure.registry[name] = cls
         super().__init_subclass__(**kwargs)
-        if "__init__" not in cls.__dict__ and (declared := fields.fields_of(cls)):
-            cls.__signature__ = fields.signature(declared)
+        cls._declared = fields.fields_of(cls)
+        if "__init__" not in cls.__dict__ and cls._declared:
+            cls.__signature__ = fields.signature(cls._declared)
 
     def __init__(self, *args: Any, **given: Any) -> None:
-        declared = fields.fields_of(type(self))
-        arguments = fields.signature(declared).bind(*args, **given)
+        arguments = inspect.signature(type(self)).bind(*args, **given)
         arguments.apply_defaults()
-        self._opened(fields.filled(declared, arguments.arguments))
+        self._opened(fields.filled(self._declared, arguments.arguments))
 
     def _opened(self, so: SimpleNamespace) -> None:
         """Begin with these values of all traits; the others of `so` are not kept."""

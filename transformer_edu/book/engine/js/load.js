@@ -1,3 +1,4 @@
+import { askKernel } from "./kernel.js";
 import { readModel } from "./transformer.js";
 
 /** @import { Model } from "./transformer.js" */
@@ -12,21 +13,6 @@ export const loadModel = async (widget, file) => readModel(await loadBytes(widge
 
 /** Its file. @param {(share: number) => void}[progress] of what there is to load @returns {Promise<Uint8Array>} */
 export const loadBytes = (widget, file, progress = () => {}) =>
-  widget.weights ? widget.weights(file, progress) : fromKernel(widget);
+  widget.weights ? widget.weights(file, progress) : askKernel(widget, "weights", bytesOf);
 
-const PATIENCE = 20_000; // milliseconds for a kernel to answer
-
-function fromKernel(widget) {
-  return new Promise((resolve, reject) => {
-    const done = (settle) => {
-      clearTimeout(timer);
-      widget.off("msg:custom", heard);
-      settle();
-    };
-    const heard = (content, [buffer] = []) =>
-      content.weights && done(() => resolve(new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength)));
-    const timer = setTimeout(() => done(() => reject(new Error("the kernel does not answer: run the cell"))), PATIENCE);
-    widget.on("msg:custom", heard);
-    widget.send({ ask: "weights" });
-  });
-}
+const bytesOf = (_, buffer) => new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);

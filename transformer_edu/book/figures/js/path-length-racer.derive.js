@@ -1,4 +1,5 @@
 // Three layers on the way from the first token to the last: who has heard of it, and what it costs. Nothing draws.
+import { lastChange } from "./core/changed.js";
 import { plain, plural, whole } from "./core/format.js";
 
 export const [FEWEST, MOST] = [4, 64]; // tokens
@@ -59,9 +60,8 @@ export function derive({ n, d, dilated, step }, bets = {}, before = null) {
   const now = { n, d, dilated, step };
   const key = JSON.stringify([now, bets]);
   if (before?.key === key) return before;
-  const moved = before && String(Object.keys(now).filter((name) => now[name] !== before.now[name]));
-  const goesOn = moved && moved === before.moved && moved !== "step"; // a slider that moves on makes one change
-  const from = goesOn ? before.from : before && { ...before, from: null };
+  const change = lastChange(now, before, (moved) => moved !== "step");
+  const { from } = change;
   const lanes = Object.keys(LANES).map((name, i) => laneOf(name, now, bets, from?.lanes[i]));
   const table = COSTS.map((cost, i) => rowOf(cost, now, lanes, from?.table[i].cells));
   const [simple, , gated, , ours] = table.map(({ cells }) => cells[2].value);
@@ -70,7 +70,7 @@ export function derive({ n, d, dilated, step }, bets = {}, before = null) {
   const bet = lanes.filter((lane) => lane.bet).map((lane) => `${lane.who} ${lane.bet}`);
   const more = `${dilated ? " The convolutions are dilated." : ""}${bet.length ? ` You bet: ${bet.join(", ")}.` : ""}`;
   return {
-    ...{ now, key, moved, from, lanes, table, prices, words },
+    ...{ ...change, key, lanes, table, prices, words },
     stakes: [...new Set([1, Math.ceil(Math.log2(n)), Math.ceil(n / 2), n - 1, n])], // at once, doubling, one by one
     says: [step ? `First word to last: recurrence ${n} steps, attention one` : QUESTION],
     told: plain(words) + more,

@@ -138,10 +138,6 @@ function marked({ queries, keys, changes, moreKeys }) {
   return `${fresh.length ? `New: ${fresh.join(" ")}. ` : ""}${old.length ? `Before: ${old.join(", ")}. ` : ""}`;
 }
 
-/** The parts that are taken away once this one's switch is turned. */
-export const takenWith = ({ parts, taken }, part) =>
-  parts.map((one) => one.part).filter((one) => taken.includes(one) !== (one === part));
-
 /**
  * All that is drawn.
  * @param {any} state

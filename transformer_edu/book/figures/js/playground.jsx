@@ -8,7 +8,8 @@ import { afterFrame, appear } from "./core/motion.js";
 import { sentenceLine } from "./core/sentence.js";
 import { asPieces, Button, figure, Kept, Links, Toggle } from "./core/view.jsx";
 import { asToken } from "./core/words.js";
-import { derive, memory, takenWith, textOf } from "./playground.derive.js";
+import { takenWith } from "./parts/taking.js";
+import { derive, memory, textOf } from "./playground.derive.js";
 
 const BELOW = "French, as the model writes it: choose a word";
 const megabytes = ({ bytes }) => `${(bytes / 1e6).toFixed(1)} MB`;

@@ -1,5 +1,7 @@
 // What the figure shows of a translation, and the translation, which runs in a thread. Nothing here draws.
+
 import { format, plain, plural } from "./core/format.js";
+import { takenWith } from "./parts/taking.js";
 
 export const LEAST_SURE = -1; // in place of a step: the one of which the model was least sure
 export const LIMITS = { extra: 12, best: 5, beam: 5, penalty: 1 }; // `extra`: tokens more than the source has
@@ -78,10 +80,6 @@ export const textOf = (answer) => answer?.ends[0].text;
 export const isFree = ({ line }) => !Object.keys(line.kinds).length;
 /** The model's file: how large, and whether it waits for a click. */
 export const fileOf = ({ model_file: { bytes } }) => ({ size: `${(bytes / 1e6).toFixed(1)} MB`, big: bytes > SMALL });
-/** The parts that are taken away once this one's switch is turned. */
-const takenWith = ({ parts, taken }, part) =>
-  parts.map((one) => one.part).filter((one) => taken.includes(one) !== (one === part));
-
 /** What the model is asked: with what it computes otherwise, without the parts that are taken away. */
 export function questionOf({ parts, line }, request) {
   const changes = parts.filter(({ part }) => request.taken.includes(part)).map((one) => one.changes);

@@ -1,5 +1,7 @@
 // One row of scores through the softmax twice, as it is and divided by √d_k: all that is seen of it. Nothing draws.
+
 import { cellsOf } from "./core/cells.js";
+import { lastChange } from "./core/changed.js";
 import { format, short } from "./core/format.js";
 import { clamp, softmax, sumOf } from "./core/math.js";
 
@@ -21,17 +23,15 @@ export function derive({ scores, draws, d_k, temperature }, before = null) {
   const key = JSON.stringify(now);
   if (before?.key === key) return before;
   const draw = draws.findIndex((one) => String(one) === now.scores);
-  const others = before && Object.keys(now).filter((name) => now[name] !== before.now[name]);
-  const moved = others && String(others.map((name) => (name === "scores" ? draw : name)));
-  const goesOn = moved && moved === before.moved; // a slider that moves on, or a number that is typed, makes one change
-  const from = goesOn ? before.from : before && { ...before, from: null };
+  const change = lastChange(now, before, () => draw === before.draw); // a number that is typed makes one change, too
+  const { from } = change;
   const raw = sideOf(scores, Math.sqrt(d_k) / temperature, from?.raw);
   const scaled = sideOf(scores, 1 / temperature, from?.scaled);
   const names = { rows: ["z"], columns: scores.map((_, i) => `key ${i + 1}`) };
   const toldOf = ({ first, gradient }) => `largest share ${format(first, 3)}, gradient ${gradient.text}.`;
   const told = `undivided: ${toldOf(raw)} divided by the root of d k: ${toldOf(scaled)}`;
   return {
-    ...{ now, key, draw, moved, from, raw, scaled, names },
+    ...{ ...change, key, draw, raw, scaled, names },
     typed: cellsOf([scores], names),
     says: [finding(raw, scaled)],
     words: [story(raw, scaled, now)],

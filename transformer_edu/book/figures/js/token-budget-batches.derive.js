@@ -1,4 +1,5 @@
 // Sentences in batches: how each order packs them, how much of that is padding, and what is said of it. Nothing draws.
+import { lastChange } from "./core/changed.js";
 import { plain, plural, whole } from "./core/format.js";
 import { sumOf } from "./core/math.js";
 
@@ -135,11 +136,9 @@ function cardOf(name, own, most, before = own) {
  */
 export function derive({ sentences, order, limit, size, epoch, draws }, before = null) {
   const state = { sentences, order, limit, size, epoch, draws };
-  const hasMoved = (name) => JSON.stringify(state[name]) !== JSON.stringify(before?.state[name]);
-  const moved = Object.keys(state).filter(hasMoved);
-  if (!moved.length) return before;
-  const goesOn = String(moved) === "size" && before.moved === "size"; // a slider that moves on makes one change
-  const from = goesOn ? before.from : moved.includes("sentences") ? null : { ...before, from: null };
+  const change = lastChange(state, before, (moved) => moved === "size");
+  if (change.moved === "") return before;
+  const from = change.moved?.includes("sentences") ? null : change.from;
   const lengths = sentences.map((text) => text.split(" ").length);
   const plans = ORDERS.map((one) => plan(state, one, lengths));
   const most = Math.max(...plans.map(({ cells }) => cells));
@@ -152,7 +151,7 @@ export function derive({ sentences, order, limit, size, epoch, draws }, before =
     `, ${padding || "none"} of them padding. ${balance(state, batches)} ${NOTES[order]}`,
   ];
   return {
-    ...{ state, moved: String(moved), from, plans, cells, padding, words, longest },
+    ...{ ...change, from, plans, cells, padding, words, longest },
     before: from && from.cells !== cells ? `· ${whole(from.cells)} → ${count(cells, "cell")}` : "",
     isShuffled: isShuffled(order),
     bounds: { sentences: { min: 1, max: 16 }, tokens: { min: longest, max: 8 * longest } }, // of a batch's size

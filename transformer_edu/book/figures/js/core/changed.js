@@ -41,3 +41,16 @@ export function compared(words, before) {
 
 /** How many words are others, more or fewer. @param {string[]} words @param {string[]} before */
 export const differences = (words, before) => Math.max(words.length, before.length) - sharedFrom(words, before)[0][0];
+
+/**
+ * What a state is shown beside: `from`, all that was derived before the last change; null at first. `moved` names what has
+ * changed. A slider that moves on makes one change: give `before` what this returned, with `now`.
+ * @param {Record<string, any>} now  what a reader can change @param {any} before  what was derived last
+ * @param {(moved: string) => boolean}[goesOn]  whether more of the same change is still the same
+ */
+export function lastChange(now, before, goesOn = () => true) {
+  const hasMoved = (name) => JSON.stringify(now[name]) !== JSON.stringify(before.now[name]);
+  const moved = before && Object.keys(now).filter(hasMoved).join();
+  const isSame = moved && moved === before.moved && goesOn(moved);
+  return { now, moved, from: isSame ? before.from : before && { ...before, from: null } };
+}

@@ -1,3 +1,4 @@
+import { askKernel } from "../../../engine/js/kernel.js";
 import { button } from "./controls.js";
 import { div, h, KEYS } from "./dom.js";
 
@@ -49,23 +50,9 @@ async function copied(address) {
   return navigator.clipboard ? "The link is copied." : "The link stands in the address bar.";
 }
 
-const PATIENCE = 20_000; // milliseconds for a kernel to answer
-
 /** The module that makes pictures, sent by the kernel as text. @returns {Promise<(root: Element, kind: string) => any>} */
-function pictureFromKernel(widget) {
-  return new Promise((resolve, reject) => {
-    const done = (settle) => {
-      clearTimeout(timer);
-      widget.off("msg:custom", heard);
-      settle();
-    };
-    const heard = ({ picture }) => {
-      if (!picture) return;
-      const address = URL.createObjectURL(new Blob([picture], { type: "text/javascript" }));
-      done(() => resolve(import(address).then((module) => module.default)));
-    };
-    const timer = setTimeout(() => done(() => reject(new Error("the kernel does not answer: run the cell"))), PATIENCE);
-    widget.on("msg:custom", heard);
-    widget.send({ ask: "picture" });
+const pictureFromKernel = (widget) =>
+  askKernel(widget, "picture", async ({ picture }) => {
+    const address = URL.createObjectURL(new Blob([picture], { type: "text/javascript" }));
+    return (await import(address)).default;
   });
-}
