@@ -32,7 +32,7 @@ def scaled_dot_product_attention(
     Args:
         query, key, value: (batch, heads, len, d_head); any leading dimensions work.
         mask: boolean, True = may attend, broadcastable to (batch, heads, q_len,
-            k_len). A query that may attend to nothing gets zero weights, zero output.
+            k_len). A query that may see nothing gets zero weights, zero output.
         dropout_p: probability of dropping a weight; applies whenever it is above 0.
         need_weights: False uses PyTorch's fused kernel, which never writes them.
         score_bias: added to the scores before the softmax, broadcastable like the
@@ -139,7 +139,7 @@ class MultiHeadAttention(nn.Module):
         mask: Tensor | None,
         score_bias: Tensor | None = None,
     ) -> Tensor:
-        """All heads at once, each (batch, heads, len, d_head); merged, projected."""
+        """All heads at once, each (batch, heads, len, d_head); then projected."""
         k, v = self.for_each_query(k), self.for_each_query(v)
         dropout_p = self.dropout if self.training else 0.0
         recorder = self.recorder

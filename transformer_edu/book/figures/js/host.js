@@ -63,29 +63,30 @@
     });
   }
 
+  /** The address of a file beside this script, of the same version of the book. */
+  function beside(file) {
+    const address = new URL(file, here || document.baseURI);
+    address.search = new URL(here || document.baseURI).search;
+    return address.href;
+  }
+
   /** The figure that a reader can open in another one's place: its script and styles come only now. */
   async function open(name, state, el) {
-    const beside = (kind) => {
-      const address = new URL(`figure-${name}.${kind}`, here || document.baseURI);
-      address.search = new URL(here || document.baseURI).search; // the version of the book
-      return address.href;
-    };
     if (!(name in sources)) {
       const styles = document.createElement("link");
-      Object.assign(styles, { rel: "stylesheet", href: beside("css") });
+      Object.assign(styles, { rel: "stylesheet", href: beside(`figure-${name}.css`) });
       document.head.append(styles);
-      await run(beside("js"));
+      await run(beside(`figure-${name}.js`));
     }
     const module = await load(name);
     return module.render({ model: standIn(state), el });
   }
 
-  const text = (value) => JSON.stringify(value);
-
   /** The address of a figure in its present state: `#figure-NAME-1-STATE`, the place among those of its name. */
   function addressOf(figure, state, first) {
-    const changed = Object.fromEntries(Object.entries(state).filter(([key, value]) => text(value) !== first[key]));
-    const bytes = new TextEncoder().encode(text(changed));
+    const isOther = ([key, value]) => JSON.stringify(value) !== JSON.stringify(first[key]);
+    const changed = Object.fromEntries(Object.entries(state).filter(isOther));
+    const bytes = new TextEncoder().encode(JSON.stringify(changed));
     const packed = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
     const safe = packed.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
     return `${location.href.split("#")[0]}#${placeOf(figure)}${safe}`;
@@ -120,11 +121,7 @@
 
   /** The module that makes pictures, for who asks for one. */
   async function picture() {
-    if (!("picture" in sources)) {
-      const address = new URL("figure-picture.js", here || document.baseURI);
-      address.search = new URL(here || document.baseURI).search;
-      await run(address.href);
-    }
+    if (!("picture" in sources)) await run(beside("figure-picture.js"));
     return load("picture");
   }
 
@@ -159,7 +156,7 @@
     return { behind: { state, open: (el) => open(name, state, el) } };
   }
 
-  async function show(figure, address = location.hash) {
+  async function show(figure, link = location.hash) {
     const el = document.createElement("div");
     el.className = "te-live";
     el.hidden = true;
@@ -167,19 +164,20 @@
     try {
       const stored = figure.querySelector('script[type="application/json"]').textContent;
       const state = JSON.parse(stored);
-      const first = Object.fromEntries(Object.entries(state).map(([key, value]) => [key, text(value)]));
       const module = await load(figure.dataset.widget);
-      const own = { first: JSON.parse(stored), address: () => addressOf(figure, state, first), picture };
-      const model = standIn(state, { ...own, ...behindOf(figure) });
+      const first = () => JSON.parse(stored); // read again only by who shares the figure, or follows a link
+      const address = () => addressOf(figure, state, first());
+      const model = standIn(state, { address, picture, ...behindOf(figure) });
       await module.initialize?.({ model });
       await module.render({ model, el });
       el.hidden = false;
       const follow = async (to) => {
-        if (await goTo(figure, model, addressed(figure, state, to))) return;
+        const changes = addressed(figure, state, to);
+        if (!changes || (await goTo(figure, model, { ...first(), ...changes }))) return;
         el.remove();
         await show(figure, "");
       };
-      await follow(address);
+      await follow(link);
       window.addEventListener("hashchange", () => el.isConnected && void follow(location.hash));
       figure.querySelectorAll(".te-still").forEach((still) => (still.hidden = true));
       figure.dataset.ready = "true";
@@ -193,12 +191,11 @@
 
   /** Bring a figure to the state of which the page's address speaks; whether it can be drawn. */
   async function goTo(figure, model, changes) {
-    if (!changes) return true;
     let refused = null;
     model.refuse = (error) => (refused = error);
     figure.scrollIntoView({ block: "center" });
     figure.querySelector(".te-root").dispatchEvent(new PointerEvent("pointerdown")); // as a reader's touch: a model loads
-    Object.entries({ ...model.first, ...changes }).forEach(([key, value]) => model.set(key, value));
+    Object.entries(changes).forEach(([key, value]) => model.set(key, value));
     await null; // by then it is drawn
     model.refuse = null;
     if (refused) console.info("The figure cannot be shown as the page's address says.", refused);
