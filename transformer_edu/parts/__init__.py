@@ -7,7 +7,7 @@ norm_placement   InnerNorms, where the residual connection stands: pre-norm, san
 learned          LearnedPositionalEncoding, where the sinusoids are added
 rotary           RotaryPositions (`linear`, `ntk`, `yarn`, `llama3` for longer texts): MultiHeadAttention(rotate=...)
 relative         BiasedAttention with RelativePositions (T5)
-linear_biases    or with LinearBiases (ALiBi)
+linear_biases    or with LinearBiases (ALiBi); or AlibiAttention, where the attention function stands
 query_key_norm   NormedAttention, where attention stands
 latent           LatentAttention, there, too: a cache of short vectors
 soft_cap         capped_attention, where the attention function stands: MultiHeadAttention(function=...)
@@ -19,7 +19,7 @@ from transformer_edu.parts.experts import Experts, balanced, balancing_loss
 from transformer_edu.parts.gated import GatedFeedForward
 from transformer_edu.parts.latent import LatentAttention
 from transformer_edu.parts.learned import LearnedPositionalEncoding
-from transformer_edu.parts.linear_biases import LinearBiases
+from transformer_edu.parts.linear_biases import AlibiAttention, LinearBiases
 from transformer_edu.parts.norm_placement import InnerNorms
 from transformer_edu.parts.query_key_norm import NormedAttention
 from transformer_edu.parts.relative import BiasedAttention, RelativePositions
@@ -30,6 +30,7 @@ from transformer_edu.parts.soft_cap import capped_attention, soft_cap
 from transformer_edu.parts.window import window_mask, windowed
 
 __all__ = [
+    "AlibiAttention",
     "BiasedAttention",
     "Experts",
     "GatedFeedForward",

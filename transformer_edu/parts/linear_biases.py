@@ -3,6 +3,7 @@
 import torch
 from torch import nn
 
+from transformer_edu.attention import scaled_dot_product_attention
 from transformer_edu.support.arguments import check_sizes
 from transformer_edu.support.shapes import Float, Tensor
 
@@ -29,6 +30,36 @@ class LinearBiases(nn.Module):
         queries = torch.arange(offset, offset + q_len, device=self.slopes.device)[:, None]
         distance = (queries - torch.arange(k_len, device=self.slopes.device)).abs()
         return -self.slopes[None, :, None, None] * distance
+
+
+class AlibiAttention(nn.Module):
+    """An attention function with `LinearBiases`; its queries are the last of the keys' places.
+
+    It stands where `scaled_dot_product_attention` stands: `MultiHeadAttention(..., function=AlibiAttention(heads))`.
+
+    Args:
+        num_heads: as of `LinearBiases`.
+    """
+
+    def __init__(self, num_heads: int) -> None:
+        super().__init__()
+        self.positions = LinearBiases(num_heads)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None = None,
+        dropout_p: float = 0.0,
+        need_weights: bool = True,
+        score_bias: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor | None]:
+        """The output (batch, heads, q_len, d_head) and the weights, as `scaled_dot_product_attention`."""
+        q_len, k_len = query.shape[-2], key.shape[-2]
+        bias = self.positions(q_len, k_len, k_len - q_len)
+        bias = bias if score_bias is None else bias + score_bias
+        return scaled_dot_product_attention(query, key, value, mask, dropout_p, need_weights, bias)
 
 
 def slopes_of(num_heads: int) -> Float[Tensor, " heads"]:
