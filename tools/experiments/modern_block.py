@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from experiments.processes import in_processes
 
+from experiments.processes import in_processes
 from transformer_edu.book.experiments import experiment
 from transformer_edu.book.experiments.modern_block import (
     CHOICES,
@@ -28,6 +28,7 @@ from transformer_edu.book.experiments.modern_block import (
     count,
     fit,
     held_out_loss,
+    routed,
     story_ids,
 )
 from transformer_edu.inspect.record import record_attention
@@ -113,9 +114,9 @@ def record_modern_block(
     """Every change from both ends, each at the best of three learning rates, five seeds. Reads `tinystories/`.
 
     Returns:
-        "steps", "trial_steps", "rates", "faster"; and one dict for each variant: "base", "field", "value", "parameters",
-        "active" (those that one token passes), "d_ff", "tried" (loss at each rate and at "faster", of one more seed and
-        fewer steps), "runs" (see `run_variant`; curve of the first seed). "bold": losses at "faster" of BOLD.
+        "steps", "trial_steps", "rates", "faster"; and one dict for each variant: "base", "field", "value", "d_ff",
+        "parameters", "active" (those that one token passes), "tried" (loss at each rate and at "faster", of one more seed
+        and fewer steps), "runs" (see `run_variant`; curve of the first seed). "bold": losses at "faster" of BOLD.
         "fastest": that of each base, tried at "fastest_rate".
     """
     size = size or Size()
@@ -179,8 +180,8 @@ def read_longer(positions: str, seed: int, steps: int, folder: Path) -> list[dic
         fit(model, ids["train"], Recipe(steps=steps, batch_size=64), seed)
         rows = [{"positions": positions, "scaling": "", **_quarters(model, ids["valid"])}]
         for name, scaled in SCALINGS.items() if positions == "rotary" else ():
-            for layer in model.decoder.layers:
-                turns = layer.self_attention.rotate
+            for layer in list[Any](model.decoder.layers):
+                turns: Any = layer.self_attention.rotate
                 turns.scaling, turns.gain = scaled(LONG / SHORT)
                 turns.table = turns.make_table(*turns.table.shape).to(turns.table)
             rows.append({"positions": positions, "scaling": name, **_quarters(model, ids["valid"])})
@@ -222,9 +223,9 @@ def route(balancing: str, seed: int, steps: int, folder: Path) -> dict[str, Any]
             return
         with torch.no_grad():
             model(ids["valid"][: 32 * 128].view(32, 128).to(device_of(model)))
-            shares = [shares_of(one.routed[1], len(one.experts)).tolist() for one in model.experts()]
+            shares = [shares_of(routed(one)[1], len(one.experts)).tolist() for one in model.experts()]
             model(sentence.to(device_of(model)))
-            chosen = [one.routed[1].tolist() for one in model.experts()]
+            chosen = [routed(one)[1].tolist() for one in model.experts()]
         moments.append({"step": step, "shares": [[round(share, 3) for share in row] for row in shares],
                         "chosen": chosen})  # fmt: skip
 

@@ -106,6 +106,9 @@ class Size:
 class BlockModel(GPT):
     """Ids in, a score for every next token out, through layers of one `Block`."""
 
+    embedding: Any
+    positional_encoding: Any
+
     def __init__(self, block: Block, size: Size, d_ff: int) -> None:
         Tied.__init__(self)
         self.block, self.size, self.d_ff = block, size, d_ff
@@ -183,7 +186,8 @@ def _feed_forward(block: Block, size: Size, d_ff: int) -> nn.Module:
         return GatedFeedForward(size.d_model, d_ff, activation=activation)
     part = PositionwiseFeedForward(size.d_model, d_ff, activation=block.feed_forward.lower())
     if not block.biases:
-        part.expand.bias = part.contract.bias = None
+        for linear in (part.expand, part.contract):
+            linear.register_parameter("bias", None)
     return part
 
 
@@ -191,6 +195,13 @@ def _layer(block: Block, size: Size, d_ff: int, index: int) -> EncoderLayer:
     return EncoderLayer(
         _attention(block, size, index), _feed_forward(block, size, d_ff), _residual(block, size.d_model)
     )
+
+
+def routed(mixture: Experts) -> tuple[Tensor, Tensor]:
+    """Scores and choice of the last pass."""
+    if mixture.routed is None:
+        raise ValueError("mixture must have routed tokens, got one that no token went through")
+    return mixture.routed
 
 
 def count(module: nn.Module) -> int:
@@ -276,7 +287,7 @@ def fit(
         loss = F.cross_entropy(logits.flatten(0, 1), rows[:, 1:].flatten())
         losses.append(loss.detach())
         if mixtures and recipe.balancing == "loss":
-            loss = loss + recipe.weight * sum(balancing_loss(*mixture.routed) for mixture in mixtures)
+            loss = loss + recipe.weight * torch.stack([balancing_loss(*routed(one)) for one in mixtures]).sum()
         optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -284,7 +295,7 @@ def fit(
         way.step()
         if recipe.balancing == "bias":
             for mixture in mixtures:
-                mixture.bias.copy_(balanced(mixture.bias, mixture.routed[1], recipe.step))
+                mixture.bias.copy_(balanced(mixture.bias, routed(mixture)[1], recipe.step))
         if watch is not None:
             watch(number, model)
     return torch.stack(losses).tolist()
@@ -322,3 +333,11 @@ def story_ids(folder: Path) -> dict[str, Tensor]:
         texts = tokenizer.encode_batch(read_texts([str(folder / f"{split}.txt.gz")]))
         found[split] = torch.tensor([token for text in texts for token in (*text, tokenizer.eos_id)])
     return found
+
+
+def kept(block: Block, size: Size, tokens: int) -> int:
+    """Numbers that a cache has to keep of a text of so many tokens; a layer with a window keeps the window."""
+    heads = {"each its own": size.num_heads, "two share": size.num_heads // 2, "all share": 1}
+    each = size.d_head + size.d_head // 2 if block.keys == "latent" else 2 * heads[block.keys] * size.d_head
+    near = size.num_layers - size.num_layers // 4 if block.sees == "windows" else 0
+    return each * (near * min(tokens, size.window) + (size.num_layers - near) * tokens)
