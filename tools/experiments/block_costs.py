@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from experiments.modern_block import Variant, block_of, variants
 
+from experiments.modern_block import Variant, block_of, variants
 from transformer_edu.book.experiments import experiment
 from transformer_edu.book.experiments.modern_block import BlockModel, Size, build_block_model, kept
 
