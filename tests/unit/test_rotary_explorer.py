@@ -40,7 +40,7 @@ SAYS = [
 SCENES = {
     "both positions move and no product changes": [
         "The score tells how far apart … query at 1,000key at 700sum = score = 1.43 … 300 positions before the query",
-        "> slider both = 1200",
+        "> slider move both = 1200",
         "Both moved by 500: every hand turned … query at 1,500key at 1,200sum = score = 1.43",
         "> slider key = 1499",
         "Another distance, another score … The key stands 1 position before the query … ; before: 1.43.",

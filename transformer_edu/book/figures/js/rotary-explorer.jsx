@@ -101,7 +101,7 @@ function questions(state, now) {
       show: () => scaled("linear"),
     },
     {
-      ask: ["do so and keep the fastest pair as fast as it was"],
+      ask: ["read further without a new angle, the fastest pair as fast as it was"],
       done: () => isKnown() && now().speeds.own[0] === now().speeds.scaled[0],
       tell: ["It tells neighbours apart as before, and the slow pairs stay within what they know."],
       show: () => scaled("yarn"),
@@ -127,7 +127,7 @@ function start(state) {
       controls: (
         <>
           <div class="te-rot-sliders">
-            {slide("both", key, read - 1 - query + key, (to) => move(to + query - key, to))}
+            {slide("move both", key, read - 1 - query + key, (to) => move(to + query - key, to))}
             {slide("query", query, read - 1, (to) => move(to, key))}
             {slide("key", key, query, (to) => move(query, to))}
           </div>
@@ -167,7 +167,7 @@ const NOTES = [
 export default figure({
   name: "rotary-explorer",
   label: "Rotary positions: a query and a key, turned pair by pair",
-  invite: ["move both positions with the first slider: all hands turn. Then choose a scaling."],
+  invite: ["press the arrow keys on “move both”: all hands turn, no product changes. Then choose a scaling."],
   traits: ["query", "key", "base", "trained", "read", "scaling", "vectors"],
   start,
 });
