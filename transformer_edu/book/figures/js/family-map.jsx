@@ -1,6 +1,6 @@
-import { useLayoutEffect, useMemo, useState } from "preact/hooks";
-import { Choice, classes, figure, Kept, useWalking } from "./core/view.jsx";
-import { afterFrame, appear, cut, fly, KEYS, reducedMotion, sentenceLine, snapshot } from "./core.js";
+import { useLayoutEffect, useMemo } from "preact/hooks";
+import { Choice, classes, figure, Kept, useRest, useWalking } from "./core/view.jsx";
+import { afterFrame, appear, cut, fly, KEYS, sentenceLine, snapshot } from "./core.js";
 import { derive, FAMILIES, factsOf, keyOf, labelsOf, MOST, titleOf, told } from "./family-map.derive.js";
 
 /** A word or a mark in the table's head or at its side; null: this pass has no such place. */
@@ -105,11 +105,8 @@ const Side = ({ now }) => (
 
 /** The table; right after it, for the picture should not wait, what is said beside it and of its cells. */
 function Stage({ now, root }) {
-  const [spoken, speak] = useState(now);
-  const alike = reducedMotion() || spoken.count !== now.count ? now : spoken;
-  useLayoutEffect(() => {
-    if (alike !== now) afterFrame(() => speak(now));
-  }, [now]);
+  const spoken = useRest(now);
+  const alike = spoken.count === now.count ? spoken : now;
   return (
     <>
       <div class="te-family-table">

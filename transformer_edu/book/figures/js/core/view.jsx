@@ -9,7 +9,7 @@ import { format, parseNumber, plain, readable, short, special, VISIBLE } from ".
 import { frame } from "./frame.js";
 import { neighbour } from "./grid.js";
 import { lineStyle, pathsOf, rowStyle, SEEN } from "./links.js";
-import { appear, DURATION, glide, gliding } from "./motion.js";
+import { afterFrame, appear, DURATION, glide, gliding } from "./motion.js";
 import { store } from "./state.js";
 
 /** @import { Task, Words } from "./frame.js" */
@@ -602,6 +602,15 @@ export function useGliding(order, selector = ":scope > *", name = "") {
   if (isOther) name ? glide(known(), () => {}, DURATION, known) : glide(all(), () => {}); // from where they stand now
   useLayoutEffect(() => focused?.focus()); // who is moved loses it
   return box;
+}
+
+/** What was derived, right after the next frame, for what the picture should not wait for. @template T @param {T} now */
+export function useRest(now) {
+  const [rest, follow] = useState(now);
+  useLayoutEffect(() => {
+    if (rest !== now) afterFrame(() => follow(() => now));
+  }, [now]);
+  return reducedMotion() ? now : rest;
 }
 
 /** A number on its way to where it is sent, for a drawing. @param {number} to @param {number}[duration] */
