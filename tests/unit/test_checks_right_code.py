@@ -52,6 +52,22 @@ def with_renormalization(query, key, value, mask=None):
     return weights @ value, weights
 
 
+# ------------------------------------------------------------------ the block of today
+
+
+def window_by_numpy(size, window):
+    back = np.arange(size)[:, None] - np.arange(size)
+    return torch.from_numpy((back >= 0) & (back < window))
+
+
+def rows_one_by_one(weight, num_heads):
+    moved, d_head = torch.empty_like(weight), len(weight) // num_heads
+    for row in range(len(weight)):
+        head, entry = divmod(row, d_head)
+        moved[head * d_head + entry // 2 + entry % 2 * d_head // 2] = weight[row]
+    return moved
+
+
 # ------------------------------------------------------------------ embeddings and positions
 
 
@@ -662,6 +678,23 @@ RIGHT = {
             gamma * (x - x.mean(-1, True)) * ((x**2).mean(-1, True) - x.mean(-1, True) ** 2 + eps).rsqrt() + beta
         ),
         norm_in_place_on_a_copy,
+    ],
+    "shared keys": [
+        lambda x, num_heads: x[:, :, None].expand(-1, -1, num_heads // x.shape[1], -1, -1).flatten(1, 2),
+        lambda x, num_heads: torch.stack([x[:, h * x.shape[1] // num_heads] for h in range(num_heads)], dim=1),
+        lambda x, num_heads: x[:, torch.arange(num_heads) // (num_heads // x.shape[1])],
+    ],
+    "window mask": [
+        lambda size, window: torch.ones(size, size, dtype=torch.bool).tril().triu(1 - window),
+        lambda size, window: torch.tensor([[j <= i < j + window for j in range(size)] for i in range(size)])[
+            None, None
+        ],
+        window_by_numpy,
+    ],
+    "rotary layout": [
+        lambda weight, num_heads: weight.view(num_heads, -1, 2, weight.shape[1]).transpose(1, 2).reshape(weight.shape),
+        lambda weight, num_heads: torch.cat([torch.cat([head[0::2], head[1::2]]) for head in weight.chunk(num_heads)]),
+        rows_one_by_one,
     ],
     "document mask": [mask_by_loops, mask_of_last_begins, mask_by_numpy, mask_of_blocks],
     "left padding": [padded_by_numpy, padded_as_hugging_face_does, padded_by_two_turns, padded_with_lists],

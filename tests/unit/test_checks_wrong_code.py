@@ -306,6 +306,28 @@ WRONG = [
     ),
     ("document mask", "the texts see each other", lambda ids, begin_id: te.causal_mask(ids.shape[1])),
     ("document mask", "the begin token belongs to the text before it", mask_after_ends),
+    ("shared keys", "the heads take turns", lambda x, num_heads: torch.cat([x] * (num_heads // x.shape[1]), dim=1)),
+    ("shared keys", "the heads take turns", lambda x, num_heads: x[:, torch.arange(num_heads) % x.shape[1]]),
+    (
+        "window mask",
+        "the window is one too long",
+        lambda size, window: torch.ones(size, size, dtype=torch.bool).tril().triu(-window),
+    ),
+    (
+        "window mask",
+        "the future is seen",
+        lambda size, window: torch.ones(size, size).triu(1 - window).tril(window - 1) > 0,
+    ),
+    (
+        "rotary layout",
+        "the order is the inverse one",
+        lambda weight, heads: weight.view(heads, 2, -1, weight.shape[1]).transpose(1, 2).reshape(weight.shape),
+    ),
+    (
+        "rotary layout",
+        "the rows of all heads are mixed",
+        lambda weight, heads: torch.cat([weight[0::2], weight[1::2]]),
+    ),
     ("left padding", "the padding stands on the right", padded_behind),
     ("left padding", "the prompts come back reversed", turned_round_once),
     ("induction scores", "the earliest occurrence counts", after_list_index),

@@ -100,6 +100,12 @@ def run_variant(
     return {"seed": seed, "rate": rate, "loss": round(loss, 4), "first": first, "curve": curve}
 
 
+def frequencies_alone(ids: dict[str, torch.Tensor], vocab_size: int) -> float:
+    """The held-out loss of who knows how frequent each token is, and reads nothing."""
+    often = torch.bincount(ids["train"], minlength=vocab_size).double() + 1
+    return round(float(-(often / often.sum()).log()[ids["valid"]].mean()), 4)
+
+
 @experiment("modern-block")
 def record_modern_block(
     folder: Path = FOLDER,
@@ -115,9 +121,9 @@ def record_modern_block(
 
     Returns:
         "steps", "trial_steps", "rates", "faster"; and one dict for each variant: "base", "field", "value", "d_ff",
-        "parameters", "active" (those that one token passes), "tried" (loss at each rate and at "faster", of one more seed
-        and fewer steps), "runs" (see `run_variant`; curve of the first seed). "bold": losses at "faster" of BOLD.
-        "fastest": that of each base, tried at "fastest_rate".
+        "parameters", "active" (those that one token passes), "tried" (loss at each rate and at "faster", of one
+        more seed and fewer steps), "runs" (see `run_variant`; curve of the first seed). "bold": losses at "faster"
+        of BOLD. "fastest": that of each base, tried at "fastest_rate". "frequencies": see `frequencies_alone`.
     """
     size = size or Size()
     chosen = list(only or variants())
@@ -145,7 +151,7 @@ def record_modern_block(
     plain = [one for one in chosen if not one[1]]
     return {
         "steps": steps, "trial_steps": trial_steps, "rates": list(rates), "faster": FASTER, "fastest_rate": FASTEST,
-        "device": _device(), "variants": rows,
+        "device": _device(), "frequencies": frequencies_alone(_ids(folder), size.vocab_size), "variants": rows,
         "bold": [{**_named(one), "losses": [next(found)["loss"] for _ in seeds]} for one in bold],
         "fastest": [{"base": one[0], "loss": row[0]} for one, row in zip(plain, tried_at(plain, FASTEST), strict=True)],
     }  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_edu.book.exercises.checks.engine import Component, Trial, as_tensor
+from transformer_edu.book.exercises.checks.engine import Component, Trial, as_tensor, gradient_of
 
 
 def check_shared_keys(fn: Callable[[Tensor, int], Tensor]) -> None:
@@ -19,7 +19,10 @@ def check_shared_keys(fn: Callable[[Tensor, int], Tensor]) -> None:
 
 
 def shared_keys(
-    x: Tensor, num_heads: int, *, repeat: Callable[[Tensor, int], Tensor] = partial(torch.repeat_interleave, dim=1)
+    x: Tensor,
+    num_heads: int,
+    *,
+    repeat: Callable[[Tensor, int], Tensor] = lambda x, group: x.repeat_interleave(group, dim=1),
 ) -> Tensor:
     """Each head beside its own copies; `repeat` exchanges the step, for the mistakes below."""
     return repeat(x, num_heads // x.shape[1])
@@ -46,7 +49,7 @@ COMPONENT = Component(
         _trial("one head of keys for all", 1, 1, 2, 3),
         _trial("as many heads as queries have", 1, 3, 2, 3),
     ],
-    gradient=lambda fn, given: {"the sum's gradient": _heads(fn, given)["heads, one a row"].sum()},
+    gradient=gradient_of("x"),
 )
 mistake = COMPONENT.mistake
 
