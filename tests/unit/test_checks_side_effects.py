@@ -15,7 +15,8 @@ pytestmark = pytest.mark.usefixtures("as_readers_run_it")
 # ------------------------------------------------------------------ inputs
 
 WITHOUT_OBJECTS = {  # are given numbers, functions and constants alone
-    "sinusoidal table", "position rotation", "causal mask", "window mask", "parameter count", "warm-up schedule", "beam search",
+    "sinusoidal table", "position rotation", "causal mask", "window mask",
+    "parameter count", "warm-up schedule", "beam search",
 }  # fmt: skip
 
 

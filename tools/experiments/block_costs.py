@@ -59,9 +59,9 @@ def seconds(run: Callable[[], None]) -> float:
 
 @experiment("block-costs")
 def record_block_costs(
-    size: Size | None = None, batch_size: int = 32, rounds: int = 7, only: Sequence[Variant] | None = None
+    size: Size | None = None, batch_size: int = 8, rounds: int = 9, only: Sequence[Variant] | None = None
 ) -> dict[str, Any]:
-    """Time, memory and cache of each change from the paper's block, and of today's. Three minutes on two cores.
+    """Time, memory and cache of each change from the paper's block, and of today's. Two minutes on two cores.
 
     Returns:
         "tokens", and of each variant "step", "token" (medians of ratios to the paper's block in the same round),
