@@ -35,9 +35,9 @@ SAYS = [
 SCENES = {
     "a token's experts, and which they are when all are used": [
         "Without balancing, expert 3 takes 2.1 times an even share … In layer 2 little goes to experts 1 and 3.",
-        "! Blue: before.",
+        "! Blue tick: before.",
         "> radio bias",
-        "With balancing, no expert takes over 1.2 times an even share … Blue: before.",
+        "With balancing, no expert takes over 1.2 times an even share … Blue tick: before.",
         "little goes to experts 3 and 8, before to 1 and 3.",
         "> radio 4",
         "In layer 4 little goes to experts 1 and 6.",

@@ -41,7 +41,7 @@ const Bars = ({ experts, evenHeight, even }) => (
     </div>
     <div class="te-note te-exp-key">
       Bars: share of all choices on unseen stories. Dashed: even, {percent(even)}.
-      {experts.some(({ was }) => was) && " Blue: before."}
+      {experts.some(({ was }) => was) && " Blue tick: before."}
     </div>
   </>
 );
