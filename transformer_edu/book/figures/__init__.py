@@ -21,6 +21,7 @@ from transformer_edu.book.figures.bertviz_views import bertviz_head_view, bertvi
 from transformer_edu.book.figures.cache_stepper import CacheStepper
 from transformer_edu.book.figures.context_explorer import ContextExplorer
 from transformer_edu.book.figures.decoder_stepper import DecoderStepper
+from transformer_edu.book.figures.experts_map import ExpertsMap
 from transformer_edu.book.figures.family_map import FamilyMap
 from transformer_edu.book.figures.head_atlas import HeadAtlas
 from transformer_edu.book.figures.head_splitter import HeadSplitter
