@@ -35,6 +35,7 @@ test("every wrong mask does what it does in torch, and marks what leaks and what
   for (const { mistake, weights, leaks } of wrong) {
     const now = derive(chosen("decoder", mistake, { query: 2 }));
     closeTo(now, "weights", summed(weights.map((row) => row.map((one) => one ?? NaN))));
+    closeTo(now, "right", painted[0].weights);
     assert.deepEqual(placesOf(now, "weights", "te-leak"), leaks, mistake);
     assert.equal(
       now.good,
@@ -70,6 +71,19 @@ test("the sentence says how much goes where it must not", () => {
     plain(derive(stateOf({ causal: true, pad_first: true, query: 0 })).words),
     /its weights are zero, never NaN/,
   );
+});
+
+test("padding stays in view of a wrong mask", () => {
+  const inFront = stateOf({ padding: false, causal: true, pad_first: true, query: 2 });
+  const queries = ["encoder", "cross"].map((kind) => chosen(kind, "queries", { query: 1 }));
+  for (const state of [inFront, ...queries]) {
+    const now = derive(state);
+    assert.equal(placesOf(now, "weights", "te-leak").length, 8);
+    const { row, tables } = now;
+    const onPadding = tables.weights.cells[row].filter((_, j) => tables.weights.columns[j] === "<pad>");
+    const share = onPadding.reduce((sum, { value }) => sum + value, 0).toFixed(2);
+    assert.ok(plain(now.words).includes(`${share} of its attention is on padding`));
+  }
 });
 
 test("a painted mask is used as torch uses it, and told by its name", () => {

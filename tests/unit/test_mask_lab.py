@@ -8,6 +8,7 @@ import torch
 
 from transformer_edu import causal_mask, padding_mask
 from transformer_edu.book.figures import MaskLab
+from transformer_edu.book.figures.fields import fields_of
 from transformer_edu.book.figures.mask_lab import MISTAKES, attention_of_scores, made_up_scores
 
 PAINTED = ("100000", "110000", "111000", "111100", "111100", "111100")
@@ -66,8 +67,7 @@ SCENES = {
 
 def numbers():
     """What the package's attention gives under right masks and painted ones, and torch under wrong ones."""
-    opened = MaskLab(causal=True, query=2).get_state(drop_defaults=False)
-    kept = {name for name, trait in MaskLab.class_traits(sync=True).items() if not name.startswith("_")}
+    figure = MaskLab(causal=True, query=2)
     states = [
         {"kind": kind, "padding": padding, "causal": causal, "sentence": sentence, "pad_first": pad_first} | lengths
         for lengths in ({}, {"source_lengths": [5, 2], "target_lengths": [1, 4]})
@@ -79,7 +79,7 @@ def numbers():
         for pad_first in (False, True)
     ]  # fmt: skip
     return {
-        "opened": {name: value for name, value in opened.items() if name in kept},
+        "opened": {name: getattr(figure, name) for name in fields_of(MaskLab)},
         "right": [made(state) for state in states],
         "wrong": [wrong(mistake) for mistake in WRONG],
         "painted": [painted(*one) for one in NAMED],
@@ -123,6 +123,7 @@ def scores_of(kind, sentence=1):
 
 PADS = torch.tensor([True] * 4 + [False] * 2)
 CAUSAL = causal_mask(6)
+NOT_THIRD = (torch.arange(6) != 2)[:, None]
 NAMED = [  # kind, a mask for it, what it is called
     ("decoder", CAUSAL & PADS, "both masks in one, causal and padding"),
     ("decoder", CAUSAL, "a causal mask: it hides what comes later, and not padding"),
@@ -142,9 +143,7 @@ WRONG = {  # what each mistake computes for a decoder with 4 real tokens of 6; t
     "after": lambda scores: scores.softmax(dim=-1) * (CAUSAL & PADS),
     "added": lambda scores: (scores + (CAUSAL & PADS)).softmax(dim=-1),
     "queries": lambda scores: attention_of_scores(scores, CAUSAL & PADS[:, None]),
-    "blind": lambda scores: scores.masked_fill(~(CAUSAL & PADS & (torch.arange(6) != 2)[:, None]), -torch.inf).softmax(
-        -1
-    ),
+    "blind": lambda scores: scores.masked_fill(~(CAUSAL & PADS & NOT_THIRD), -torch.inf).softmax(dim=-1),
 }
 
 
