@@ -1,11 +1,15 @@
 """The architecture map's Python side: the model's numbers at every block, its counts, and its words."""
 
+import base64
+
 import pytest
 import torch
 
-from transformer_edu import build_transformer, record_activations
+from transformer_edu import RUNNING_SENTENCE, build_transformer, record_activations
+from transformer_edu.book.engine.page_file import read_page_file
 from transformer_edu.book.figures import ArchitectureMap
-from transformer_edu.book.figures.architecture_map import parameter_counts, path
+from transformer_edu.book.figures.architecture_map import parameter_counts, path, run
+from transformer_edu.book.figures.sentence_data import translate
 from transformer_edu.data import Vocabulary
 
 EXAMPLE = {"block": "encoder.0.after_feed_forward", "source_token": 0, "target_token": 7, "source_name": "a"}
@@ -21,6 +25,64 @@ BAD = [
     (ValueError, "sentence must consist of words that the model knows, got ['zebra']", {"sentence": "a zebra"}),
 ]
 WORDS = Vocabulary(["a", "b", "c"])
+SCENES = {
+    "blocks, layers and words": [
+        "> click [data-block='decoder.0.cross']; radio le → petit",
+        "> click [data-block='decoder.0.cross']",  # once more: the next layer
+        "Cross-attention decoder, layer 2 … To write petit, this layer looks at small",
+        "> radio → noir",
+        "To write noir, this layer looks at black 1.00",
+        "> click [data-block='encoder.1.feed_forward']; radio sleep",
+        "For sleep numbers with an RMS of",
+        "> click [data-block='decoder.embedding']; click [data-block='decoder.1.self']; radio → end",
+        "> click [data-block='softmax']",
+        "After pas the likeliest word is end, 0.94",
+        "The other 122 words together: 0.0",
+        "> button Previous block",
+        "step 25 of 26 … After pas the highest score is end",
+    ],
+    "arrow keys walk the way of computation": [
+        "> click [data-block='encoder.embedding']; key End",
+        "step 26 of 26",
+        "~ Softmax. After chat the likeliest word is noir",
+        "> key ArrowRight; key ArrowLeft; key ArrowDown",
+        "step 24 of 26",
+        "> key ArrowUp; key Home; key ArrowRight",
+        "step 2 of 26",
+    ],
+    "another sentence goes through the model in the page": [
+        "> textbox English sentence = these foxes want a hat",
+        "to the next French word: un … these foxes want a hat … start ces renards veulent",
+        "> click [data-block='softmax']",
+        "After veulent the likeliest word is un",
+        "> textbox English sentence = a zebra",
+        "zebra is not among the 88 words that it was taught. The picture stays.",
+        "> button Start again",
+        "After chat the likeliest word is noir, 0.95",
+    ],
+}
+
+
+def numbers():
+    """The grammar's model, what the figure opens with, and what torch computes at every block of two sentences."""
+    figure = ArchitectureMap(block="encoder.0.after_self")
+    model, (english, french) = read_page_file(figure._content)
+    found = []
+    for sentence in (RUNNING_SENTENCE, "these foxes want a hat"):
+        source, ids = translate(model, (english, french), sentence.split(), figure.line["most"])
+        logits, activations, maps = run(model, source, ids[:, :-1])
+        found.append(
+            {
+                "words": sentence.split(),
+                "written": [french.word(i) for i in ids[0, 1:].tolist()],
+                "activations": {name: x[0].tolist() for name, x in activations.items()},
+                "weights": {name: x[0].tolist() for name, x in maps.items()},
+                "logits": logits[0].topk(5).values.tolist(),
+                "chances": logits[0].softmax(dim=-1).topk(5).values.tolist(),
+            }
+        )
+    file = base64.b64encode(figure._content).decode()
+    return {"file": file, "opened": figure.trace, "path": path(2), "line": figure.line, "sentences": found}
 
 
 def small_model(**fields):

@@ -55,6 +55,16 @@ def check_lengths(name: str, given: Any) -> list[int]:
     return [check_index(name, length, LONGEST + 1) for length in given]
 
 
+def check_painted(name: str, given: Any, mistake: str) -> list[str]:
+    """Six rows of six 0 and 1, or none; such a mask is used rightly."""
+    if given and mistake != "none":
+        raise ValueError(f"{name} must be empty where a mistake is shown, got mistake={mistake!r}")
+    rows = check_words(name, given, LONGEST, LONGEST) if given else []
+    if any(len(row) != LONGEST or set(row) - {"0", "1"} for row in rows):
+        raise ValueError(f"{name} must be {LONGEST} strings of {LONGEST} signs 0 or 1, got {rows!r}")
+    return rows
+
+
 MISTAKES = {
     "none": "the masks as ticked",
     "flipped": "the causal mask the wrong way round",
@@ -85,6 +95,8 @@ class MaskLab(Figure):
         pad_first: fill up in front instead of behind.
         mistake: "none", "flipped", "after", "added", "queries" or "blind" (see MISTAKES).
         source, target: the words, two lists of 6 for each language.
+        painted: a mask of one's own in place of those, six texts of six signs, 1 where the row's query may look at
+            the column's key and else 0; of shorter sentences the first count. Empty: none is painted.
 
     The scores are made up: from -2 to 2, drawn once with a fixed seed. Vaswani et al. 2017, section 3.2.3.
     """
@@ -104,13 +116,17 @@ class MaskLab(Figure):
     )
     source = _sentences(SOURCE)
     target = _sentences(TARGET)
+    painted = field(
+        traitlets.List(traitlets.Unicode()), (), lambda name, rows, so: check_painted(name, rows, so.mistake)
+    )
     scores = made(traitlets.Dict(), lambda so: made_up_scores())
 
     def alt_text(self) -> str:
         """Kind, masks, and where the chosen query looks, or which mistake is shown."""
         queries, keys = self._side(self.kind != "encoder"), self._side(self.kind == "decoder")
         at = min(self.query, len(queries) - 1)
-        masks = [name for name, on in (("padding mask", self.padding), ("causal mask", self.causal)) if on]
+        ticked = [name for name, on in (("padding mask", self.padding), ("causal mask", self.causal)) if on]
+        masks = ["a painted mask"] if self.painted else ticked
         start = (
             f"Mask lab, {KINDS[self.kind]}: the weights of sentence {self.sentence + 1}, {' '.join(queries)}, with the "
             f"right masks, and beside them with {' and '.join(masks) or 'no mask'}. "
@@ -131,9 +147,11 @@ class MaskLab(Figure):
         """The weights of one query under the ticked masks, by the book's own attention."""
         scores = torch.tensor(self.scores[self.kind][self.sentence], dtype=torch.float64)[query, : len(keys)]
         mask = torch.ones(len(keys), dtype=torch.bool)
-        if self.padding:
+        if self.painted:
+            mask = torch.tensor([self.painted[query][at] == "1" for at in range(len(keys))])
+        if self.padding and not self.painted:
             mask &= torch.tensor([key != PAD for key in keys])
-        if self.causal:
+        if self.causal and not self.painted:
             mask &= causal_mask(LONGEST)[query, : len(keys)]
         return attention_of_scores(scores[None], mask[None])[0].tolist()
 

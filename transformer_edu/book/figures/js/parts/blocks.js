@@ -1,5 +1,5 @@
-// The blocks of a Transformer: their order, their names, and what each is for.
-import { readable } from "../core.js";
+// The blocks of a Transformer: their order, their names, what each is for, and where they stand on its map.
+import { readable } from "../core/format.js";
 
 export const LAYERS = {
   encoder: ["self", "after_self", "feed_forward", "after_feed_forward"],
@@ -65,7 +65,7 @@ export function split(block) {
   };
 }
 
-export const about = (stack, part) => BLOCKS[`${stack}.${part}`] ?? BLOCKS[part] ?? BLOCKS.after;
+const about = (stack, part) => BLOCKS[`${stack}.${part}`] ?? BLOCKS[part] ?? BLOCKS.after;
 
 /** Name, place, purpose and chapters of a block, with this model's sizes and languages. */
 export function describe(block, { trace, source_name: source, target_name }) {
@@ -84,3 +84,65 @@ export const blockOf = ({ stack, part }, layer) =>
 
 /** What a decoder’s position is called: the word just read and the word to write. */
 export const steps = (written) => written.map((word, i) => [readable(i ? written[i - 1] : "<bos>"), readable(word)]);
+
+const LABELS = { embedding: "Embedding", positional: "+ Position", logits: "Projection", softmax: "Softmax" };
+
+/** What stands on a box. */
+export const labelOf = ({ stack, part }) => LABELS[part] ?? about(stack, part)[0];
+
+// Places on the map, in percent of its width and height. The encoder is the upper half. In a column a sub-layer stands
+// above its norm, and the stream runs through the norms, from left to right.
+const [WIDE, PITCH] = [17.2, 20.7];
+const UPPER = { top: 15, height: 16.5 };
+const LOWER = { top: 35.5, height: 11.5 };
+const left = (column) => PITCH * column;
+const centre = (column) => left(column) + WIDE / 2;
+const middle = ({ top, height }, half) => half + top + height / 2;
+
+export const styleOf = (place) => Object.fromEntries(Object.entries(place).map(([side, value]) => [side, `${value}%`]));
+
+/** The layer's frame in each stack. */
+export const FRAMES = Object.values(LAYERS).map((parts, i) => ({
+  name: ["Encoder", "Decoder"][i],
+  style: styleOf({ left: left(1) - 1.2, width: (PITCH * parts.length) / 2 - 1.1, top: 50 * i + 13.2, height: 35.6 }),
+}));
+
+/** Corners of a wire. @param {...number} places  x, y, x, y, … */
+const wire = (...places) => places.flatMap((x, i) => (i % 2 ? [] : [{ x, y: places[i + 1] }]));
+
+/** A box, and the wires that lead into it. */
+function boxOf(stack, part, column, isUpper) {
+  const half = stack === "encoder" ? 0 : 50;
+  const { top, height } = isUpper ? UPPER : LOWER;
+  const [upper, lower] = [middle(UPPER, half), middle(LOWER, half)];
+  const [from, to, x] = [left(column - 1) + WIDE, left(column), centre(column)];
+  const turn = (from + to) / 2;
+  const [edge, high, low] = [half + UPPER.top, half + UPPER.top + UPPER.height, half + LOWER.top];
+  const own = {
+    embedding: [wire(x, edge - 3, x, edge)],
+    positional: [wire(x, high, x, low)],
+    logits: [wire(from, lower, to, lower)],
+    softmax: [wire(x, low, x, high), wire(x, edge, x, edge - 3)],
+  };
+  const inner = [wire(from, lower, turn, lower, turn, upper, to, upper)];
+  const wires = own[part] ?? (isUpper ? inner : [...own.logits, ...own.positional]); // a norm: the stream, and the part
+  const style = styleOf({ left: to, width: WIDE, top: half + top, height });
+  return { stack: column > 3 ? "" : stack, part, style, wires };
+}
+
+/** Every block's box, in the order of computation; those of a layer stand for the layer that is shown. */
+export const BOXES = ["encoder", "decoder"].flatMap((stack) => [
+  boxOf(stack, "embedding", 0, true),
+  boxOf(stack, "positional", 0, false),
+  ...LAYERS[stack].map((part, i) => boxOf(stack, part, 1 + Math.floor(i / 2), i % 2 === 0)),
+  ...(stack === "decoder" ? [boxOf(stack, "logits", 4, false), boxOf(stack, "softmax", 4, true)] : []),
+]);
+const FIRST = BOXES.findIndex(({ stack }) => stack === "decoder");
+const CROSS = BOXES.findIndex(({ part }) => part === "cross");
+BOXES[CROSS].wires.push(wire(centre(2), LOWER.top + LOWER.height, centre(2), 50 + UPPER.top)); // the memory
+
+/** The boxes through which numbers have gone on their way into a box of the layer that is shown, and this box. */
+export function wayTo(box, layer) {
+  const hasMet = box >= CROSS || (layer > 0 && box > FIRST + 1);
+  return BOXES.map((_, i) => i).filter((i) => i <= box && (hasMet || box < FIRST || i >= FIRST));
+}
