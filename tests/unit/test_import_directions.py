@@ -58,7 +58,7 @@ def test_an_import_of_the_book_is_named(tmp_path, line, named):
 
 CEILINGS = {  # lines of Python; whoever raises one says why in the commit
     ".": 910,  # the paper
-    "parts": 800,  # what is new since 2017, a file each
+    "parts": 810,  # what is new since 2017, a file each
     "models": 1110,  # Llama, and four of its relatives in the format of others
     "decoding": 550,
     "data": 1400,
@@ -76,9 +76,9 @@ CEILINGS = {  # lines of Python; whoever raises one says why in the commit
     "book/engine": 210,
     "book/plots": 2100,
     "book/recordings": 40,
-    "book/exercises": 15300,
+    "book/exercises": 15540,
     "book/sandbox": 910,
-    "book/experiments": 1980,
+    "book/experiments": 2310,
     "book/commands": 290,
 }
 
