@@ -13,7 +13,7 @@ def test_the_page_shows_what_autograd_gives(page):
     act(page, "slider layers = 12", "radio likeness")
     for name in PLACEMENTS:
         arrived = median_curves(X, OTHER, 12, name)["likeness"][-1].item()
-        assert number(page, f".te-place-name-{name}") == pytest.approx(arrived, abs=1e-4)
+        assert number(page, f".te-place-end.te-place-name-{name}") == pytest.approx(arrived, abs=1e-4)
     act(page, "radio signal back", "button Pulse")
     d, first, both, whole = signals("post", 12, 12).norm(dim=-1).median(dim=0).values.tolist()
     close(numbers(page.locator("[data-gap]")), [d, first, first, both, whole])

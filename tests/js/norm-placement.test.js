@@ -91,3 +91,12 @@ test("the finding says the medians", () => {
     [1, 1, 0],
   );
 });
+
+test("where a curve ended before stays marked until the next change; a slider that moves on makes one", () => {
+  const wasOf = ({ chart }) => chart.names.map(({ was }) => was?.text ?? null);
+  at({ measure: "length" });
+  assert.deepEqual(wasOf(at({})), [null, null, null], "of another measure nothing was");
+  for (const depth of [23, 12, 6]) at({ depth });
+  assert.deepEqual(wasOf(now), ["0.27", "0.58", "0.07"]);
+  assert.deepEqual(wasOf(at({ depth: 6, placement: "pre" })), [null, null, null]);
+});

@@ -38,7 +38,7 @@ SCENES = {
     "the finding follows the medians": [
         "> slider layers = 12",
         "Back through 12 layers, post-norm leaves 0.56 of the signal, pre-norm 0.64",
-        "from the loss back → … output (layer 12)input (layer 1)",
+        "from the loss back → … output (layer 12), ○ beforeinput (layer 1)",
         "> radio length",
         "the stream leaves every layer with length 2.83",
         "> radio pre-norm; slider layers = 24",

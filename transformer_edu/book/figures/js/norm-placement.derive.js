@@ -1,5 +1,6 @@
 // Where the norm stands: random networks run forward and back, curves through them, a pulse through a layer. Nothing draws.
 import { cellsOf } from "./core/cells.js";
+import { lastChange } from "./core/changed.js";
 import { format, listed, plain } from "./core/format.js";
 import { dot, meanOf } from "./core/math.js";
 
@@ -216,7 +217,7 @@ function apart(heights) {
 }
 
 /** The chart: its axis, its curves, each the way it is gone, and where one ends, its name. */
-function chartOf({ measure, placement, depth, tokens }, curves, lab) {
+function chartOf({ measure, placement, depth, tokens }, curves, lab, from) {
   const axis = axisOf(
     measure,
     PLACEMENTS.flatMap((one) => lab.curve(measure, one, MOST_LAYERS)),
@@ -237,8 +238,9 @@ function chartOf({ measure, placement, depth, tokens }, curves, lab) {
     ticks: axis.ticks.map((value) => ({ y: y(value), text: format(value, Number.isInteger(value) ? 0 : 1) })),
     ends: isBack ? [`output (layer ${depth})`, "input (layer 1)"] : ["input", `layer ${depth}`],
     names: PLACEMENTS.map((one, k) => {
-      const value = ways[k].at(-1);
-      return { of: one, value, text: `${NAMES[one]} ${format(value)}`, isChosen: one === placement };
+      const [value, before] = [ways[k].at(-1), from?.chart.names[k].value ?? ways[k].at(-1)];
+      const was = format(before) === format(value) ? null : { y: y(before), text: format(before) };
+      return { of: one, value, was, text: `${NAMES[one]} ${format(value)}`, isChosen: one === placement };
     }),
     points: [
       ...steps.map((l) => (100 * l) / depth),
@@ -274,18 +276,23 @@ function tapsOf({ placement, network, layer, depth, tokens }, lab, before) {
   };
 }
 
-/** All that is drawn. @param {any} state @param {any}[before]  what was derived before: its networks are run once */
+/**
+ * All that is drawn.
+ * @param {any} state
+ * @param {any}[before]  what was derived before: its networks are run once, and where its curves ended stays marked
+ */
 export function derive(state, before = null) {
   const { placement, depth, layer, network, measure, tokens, x } = state;
   const key = JSON.stringify([placement, depth, layer, network, measure, tokens, x]);
   if (before?.key === key) return before;
   const lab = before && String(before.lab.x) === String(x) ? before.lab : laboratory(x);
+  const change = lastChange({ depth, measure }, before);
   const curves = Object.fromEntries(PLACEMENTS.map((one) => [one, lab.curve(measure, one, depth)]));
   const [says, words] = [title(state, curves), [sentence(state)]];
   const [post, pre] = ["post", "pre"].map((one) => format(lab.curve("residual", one, depth)[0]));
   return {
-    ...{ key, lab, placement, curves, says, words, mine: curves[placement], wiring: HEIGHTS[placement] },
-    chart: chartOf(state, curves, lab),
+    ...{ ...change, key, lab, curves, says, words, mine: curves[placement], wiring: HEIGHTS[placement] },
+    chart: chartOf(state, curves, lab, change.from?.now.measure === measure ? change.from : null),
     taps: tapsOf(state, lab, before?.taps),
     alone:
       `Along the residual connections alone ${post} of the learning signal arrives in post-norm, ${pre} in pre-norm; ` +

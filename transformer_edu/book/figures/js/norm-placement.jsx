@@ -80,6 +80,17 @@ function Plot({ of: { points, ticks, names, fall, begun, ends } }) {
           {text}
         </span>
       ))}
+      {names.map(
+        ({ of, was }) =>
+          was && (
+            <div
+              key={of}
+              class={`te-place-was te-place-name-${of}`}
+              style={at(right, was.y)}
+              title={`was ${was.text}`}
+            />
+          ),
+      )}
       <div class="te-place-dot-start" style={at(0, start)} />
       <div class="te-place-dot-end" style={at(right, end)} />
       {begun && (
@@ -97,7 +108,7 @@ function Plot({ of: { points, ticks, names, fall, begun, ends } }) {
           {text}
         </span>
       ))}
-      <span class="te-place-from">{ends[0]}</span>
+      <span class="te-place-from">{[ends[0], names.some(({ was }) => was) && ", ○ before"]}</span>
       <span class="te-place-to" style={at(right, 100)}>
         {ends[1]}
       </span>
