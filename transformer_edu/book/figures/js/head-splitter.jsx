@@ -1,9 +1,9 @@
-import { useLayoutEffect, useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { cividis } from "./core/colour.js";
 import { uniqueId } from "./core/controls.js";
-import { cut, div, reducedMotion } from "./core/dom.js";
-import { afterFrame, player } from "./core/motion.js";
-import { Button, Choice, classes, figure, Kept, Matrix, Said } from "./core/view.jsx";
+import { cut, div } from "./core/dom.js";
+import { player } from "./core/motion.js";
+import { Button, Choice, classes, figure, Kept, Matrix, Said, useRest } from "./core/view.jsx";
 import { derive, HEADS, hasLostAll, isFinest, STEPS } from "./head-splitter.derive.js";
 
 const PLAY = 1800; // milliseconds a step
@@ -86,11 +86,7 @@ const Lanes = ({ name, isSeen, state }) => (
 
 /** The right way; just after it, for the picture should not wait, the wrong one. */
 function Stage({ now, state, panel, onToken }) {
-  const [late, follow] = useState(now);
-  const alike = reducedMotion() ? now : late;
-  useLayoutEffect(() => {
-    if (alike !== now) afterFrame(() => follow(now));
-  }, [now]);
+  const rest = useRest(now);
   return (
     <div
       class="te-heads"
@@ -106,7 +102,7 @@ function Stage({ now, state, panel, onToken }) {
       <Lanes name="right" isSeen={now.isSplit} state={state} />
       <Lanes name="wrong" isSeen={now.isWrong} state={state} />
       {now.sheets.map((sheet, i) => (
-        <Sheet key={sheet.name} of={sheet.isWrong ? alike.sheets[i] : sheet} {...{ state, onToken }} />
+        <Sheet key={sheet.name} of={sheet.isWrong ? rest.sheets[i] : sheet} {...{ state, onToken }} />
       ))}
       {now.cells.weights.map((cells, head) => (
         <Weights key={head} {...{ cells, head, onToken }} tokens={state.tokens} isSeen={now.isWeighed} />
