@@ -28,8 +28,8 @@ export function matmul(a, b) {
 }
 
 /**
- * @template T
- * @param {Matrix} a @param {(value: number, row: number, column: number) => T} f
+ * @template S, T
+ * @param {S[][]} a @param {(value: S, row: number, column: number) => T} f
  */
 export function mapMatrix(a, f) {
   return a.map((row, i) => row.map((value, j) => f(value, i, j)));

@@ -613,11 +613,14 @@ export function useRest(now) {
   return reducedMotion() ? now : rest;
 }
 
-/** A number on its way to where it is sent, for a drawing. @param {number} to @param {number}[duration] */
-export function useGlidingTo(to, duration = DURATION) {
+/** Numbers on their way to where they are sent, for a drawing; always as many. @param {number[]} to @param {number}[duration] */
+export function useGlidingAll(to, duration = DURATION) {
   const [now, go] = useState(to);
-  const movement = useMemo(() => gliding(([t]) => go(t), duration), []);
-  useLayoutEffect(() => movement.to([to]), [to]);
+  const movement = useMemo(() => gliding((all) => go([...all]), duration), []);
+  useLayoutEffect(() => movement.to(to), [String(to)]);
   useLayoutEffect(() => movement.stop, []);
   return reducedMotion() ? to : now;
 }
+
+/** A number on its way to where it is sent, for a drawing. @param {number} to @param {number}[duration] */
+export const useGlidingTo = (to, duration) => useGlidingAll([to], duration)[0];
