@@ -1,4 +1,4 @@
-"""The same weights give the same logits, and gradients, as in Hugging Face's transformers, for ten families."""
+"""The same weights give the same logits, and gradients, as in Hugging Face's transformers, for eleven families."""
 
 import json
 import re
@@ -74,6 +74,18 @@ def vit(d_model, heads, layers, **more):
     return transformers.ViTForImageClassification(config), (torch.randn(2, 3, 12, 12),), {}
 
 
+def deepseek(**more):
+    sizes = {"hidden_size": 24, "intermediate_size": 40, "moe_intermediate_size": 10, "num_hidden_layers": 3,
+             "num_attention_heads": 3, "n_routed_experts": 6, "num_experts_per_tok": 2, "n_group": 1, "topk_group": 1,
+             "kv_lora_rank": 7, "q_lora_rank": 8, "qk_rope_head_dim": 4, "qk_nope_head_dim": 5, "v_head_dim": 6,
+             "first_k_dense_replace": 1}  # fmt: skip
+    shape = {name: LLAMA[name] for name in ("vocab_size", "max_position_embeddings", "pad_token_id")}
+    model = transformers.DeepseekV3ForCausalLM(transformers.DeepseekV3Config(**shape | sizes | more))
+    for layer in model.model.layers[1:]:
+        torch.nn.init.normal_(layer.mlp.gate.e_score_correction_bias, std=0.1)
+    return model, (IDS,), {"attention_mask": MASK}
+
+
 CASES = {
     "GPT-2": lambda: gpt2(16, 4, 2),
     "GPT-2, odd sizes": lambda: gpt2(21, 3, 3, n_inner=17, activation_function="relu"),
@@ -94,6 +106,8 @@ CASES = {
     "Qwen 3": lambda: llama("Qwen3", head_dim=10, tie_word_embeddings=True),
     "Gemma 3": lambda: llama("Gemma3", query_pre_attn_scalar=6, sliding_window=2, layer_types=[LOCAL, FULL, LOCAL]),
     "OLMo 2": lambda: llama("Olmo2"),
+    "DeepSeek-V3": deepseek,
+    "DeepSeek-V3, queries without a latent": lambda: deepseek(q_lora_rank=None, routed_scaling_factor=1.0),
     "ViT": lambda: vit(16, 4, 2),
     "ViT, odd sizes": lambda: vit(15, 5, 3, hidden_act="relu"),
 }
@@ -141,7 +155,7 @@ def test_the_same_weights_give_the_same_logits_and_the_same_gradient_of_the_embe
     torch.testing.assert_close(mine.weight.grad, grad, rtol=1e-4, atol=1e-4)
 
 
-LATER = [name for name in CASES if re.match("Llama|Mistral|Qwen|Gemma|OLMo", name)]
+LATER = [name for name in CASES if re.match("Llama|Mistral|Qwen|Gemma|OLMo|DeepSeek", name)]
 
 
 @pytest.mark.parametrize("name", LATER)

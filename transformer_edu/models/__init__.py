@@ -2,6 +2,7 @@
 
 gpt      reads what it has written, and goes on: one half, with the causal mask
 llama    the same as it is built today, with the settings of Qwen, Mistral, Gemma and OLMo
+deepseek the same with latent attention and experts
 bert     fills gaps: the other half, every word sees every word
 t5       both halves, positions as a bias of the scores
 marian   both halves, as in the paper, with other positions and another activation
@@ -10,6 +11,7 @@ hugging_face   the weights of any of them, from a folder or from the hub
 """
 
 from transformer_edu.models.bert import BERT, BERTConfig
+from transformer_edu.models.deepseek import DeepSeek, DeepSeekConfig
 from transformer_edu.models.gpt import GPT, GPTConfig
 from transformer_edu.models.hugging_face import from_hugging_face
 from transformer_edu.models.llama import Llama, LlamaConfig
@@ -20,6 +22,7 @@ from transformer_edu.saving.registry import register
 
 for _config, _model in (
     (BERTConfig, BERT),
+    (DeepSeekConfig, DeepSeek),
     (GPTConfig, GPT),
     (LlamaConfig, Llama),
     (MarianConfig, Marian),

@@ -16,6 +16,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from transformer_edu.models.bert import BERT, BERTConfig
+from transformer_edu.models.deepseek import DeepSeek, DeepSeekConfig
 from transformer_edu.models.gpt import GPT, GPTConfig
 from transformer_edu.models.llama import Llama, LlamaConfig
 from transformer_edu.models.marian import Marian, MarianConfig
@@ -100,7 +101,7 @@ def _renamed(theirs: Mapping[str, Tensor], family: Family, file: Path) -> dict[s
         if found:
             match, to = found[0]
             several = [to] if isinstance(to, str) else list(to)
-            numbered = [one.replace("#", match[1]) if match.groups() else one for one in several]
+            numbered = [_numbered(one, match.groups()) for one in several]
             parts = tensor.chunk(len(several), dim=-1)
             ours |= {f"{one}.{end}".removesuffix("."): part for one, part in zip(numbered, parts, strict=True)}
         elif not any(re.fullmatch(pattern, name) for pattern in family.unused):
@@ -108,6 +109,12 @@ def _renamed(theirs: Mapping[str, Tensor], family: Family, file: Path) -> dict[s
     if left:
         raise ValueError(f"{file} holds names that belong to nothing here: {', '.join(sorted(left))}"[:2000])
     return ours
+
+
+def _numbered(name: str, numbers: tuple[str, ...]) -> str:
+    for number in numbers:  # of a layer, of an expert
+        name = name.replace("#", number, 1)
+    return name
 
 
 def _put(model: nn.Module, weights: Mapping[str, Tensor], file: Path) -> None:
@@ -217,6 +224,20 @@ def _llama(c: Config) -> LlamaConfig:
     )  # fmt: skip
 
 
+def _deepseek(c: Config) -> DeepSeekConfig:
+    _must(c, attention_bias=False, n_group=1, n_shared_experts=1, norm_topk_prob=True, rope_interleave=True)
+    _must(c.get("rope_parameters") or c.get("rope_scaling") or {}, rope_type="default")
+    theta = (c.get("rope_parameters") or c).get("rope_theta", 10_000.0)
+    return DeepSeekConfig(
+        c["vocab_size"], c["hidden_size"], c["num_attention_heads"], c["num_attention_heads"], c["qk_nope_head_dim"],
+        c["intermediate_size"], c["num_hidden_layers"], c["max_position_embeddings"], c["rms_norm_eps"], theta,
+        tied=c.get("tie_word_embeddings", False), pad_id=c.get("pad_token_id"), d_turned=c["qk_rope_head_dim"],
+        d_value=c["v_head_dim"], rank=c["kv_lora_rank"], query_rank=c["q_lora_rank"],
+        dense_layers=c["first_k_dense_replace"], d_expert=c["moe_intermediate_size"], num_experts=c["n_routed_experts"],
+        top_k=c["num_experts_per_tok"], expert_gain=c["routed_scaling_factor"],
+    )  # fmt: skip
+
+
 def _windows(c: Config) -> tuple[int, int]:
     """The tokens that a layer sees, and which layers see all: each of this number, 0 none."""
     window, kinds = c.get("sliding_window"), c.get("layer_types")
@@ -236,6 +257,13 @@ def _one_more(weights: dict[str, Tensor], config: LlamaConfig) -> None:
     for name in weights:
         if name.endswith(("before.weight", "after.weight", "_norm.weight")):
             weights[name] = weights[name] + 1
+
+
+def _gained(weights: dict[str, Tensor], config: DeepSeekConfig) -> None:
+    """DeepSeek multiplies what the experts give, but for the shared one; here their last matrices are."""
+    for name in weights:
+        if ".experts." in name and name.endswith("contract.weight"):
+            weights[name] = weights[name] * config.expert_gain
 
 
 def _turned(weights: dict[str, Tensor], config: Any) -> None:
@@ -347,6 +375,24 @@ def _llama_names(first: str, second: str, **more: str) -> dict[str, str | tuple[
     }
 
 
+def _deepseek_names() -> dict[str, str | tuple[str, ...]]:
+    theirs, ours = "model.layers.#", "decoder.layers.#"
+    parts = {"q_proj": "query_projection", "q_a_proj": "query_projection.0", "q_a_layernorm": "query_projection.1",
+             "q_b_proj": "query_projection.2", "kv_a_proj_with_mqa": "down", "kv_a_layernorm": "norm",
+             "kv_b_proj": "up", "o_proj": "output_projection"}  # fmt: skip
+    several = {"experts.#.": "experts.#", "shared_experts.": "shared"}
+    return {
+        **LLAMA_NAMES,
+        **{f"{theirs}.self_attn.{a}": f"{ours}.self_attention.{b}" for a, b in parts.items()},
+        **{
+            f"{theirs}.mlp.{place}{a}_proj": f"{ours}.feed_forward.{to}.{b}"
+            for place, to in several.items() for a, b in GATE.items()
+        },
+        f"{theirs}.mlp.gate": f"{ours}.feed_forward.router",
+        f"{theirs}.mlp.gate.e_score_correction_bias": f"{ours}.feed_forward.bias",
+    }  # fmt: skip
+
+
 GATE = {"gate": "gate", "up": "expand", "down": "contract"}
 LLAMA_NAMES = _llama_names("input_layernorm", "post_attention_layernorm")
 AFTER = {"feed_forward_residual__after": "post_feedforward_layernorm"}
@@ -390,6 +436,7 @@ FAMILIES = {
     **{name: Family(Llama, _llama, LLAMA_NAMES) for name in ("llama", "mistral", "qwen3")},
     "gemma3_text": Family(Llama, _llama, _llama_names("input_layernorm", "pre_feedforward_layernorm", **AFTER), (),
                           _one_more),
+    "deepseek_v3": Family(DeepSeek, _deepseek, _deepseek_names(), (), _gained),
     "olmo2": Family(Llama, _llama, _llama_names("", "", **AFTER)),
     "bert": Family(BERT, _bert, BERT_NAMES,
                    (r"bert\.pooler\..*", r"cls\.seq_relationship\..*", r"cls\.predictions\.decoder\..*",

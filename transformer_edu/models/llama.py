@@ -81,7 +81,7 @@ class Llama(GPT):
         Tied.__init__(self)
         self.config = c = config
         self.embedding = nn.Embedding(c.vocab_size, c.d_model)
-        self.decoder = Encoder([build_llama_layer(c, i) for i in range(c.num_layers)], RMSNorm(c.d_model, c.eps))
+        self.decoder = Encoder([self.build_layer(i) for i in range(c.num_layers)], RMSNorm(c.d_model, c.eps))
         self.projection = ProjectionLayer(c.d_model, c.vocab_size, bias=False)
         for weight in (self.embedding.weight, self.projection.linear.weight):
             nn.init.normal_(weight, std=0.02)
@@ -102,19 +102,20 @@ class Llama(GPT):
             x = x * self.config.d_model**0.5
         return self.decoder(x, self.mask(so_far, offset), cache)
 
-
-def build_llama_layer(c: LlamaConfig, index: int) -> EncoderLayer:
-    """Layer `index` of the stack, counted from 0."""
-    local = c.window > 0 and (c.full_every == 0 or (index + 1) % c.full_every > 0)
-    turns = (c.local_base,) if local else (c.base, *for_longer_texts(c.scaling, c.factor, c.trained, c.base))
-    more: dict[str, Any] = {"bias": False, "num_kv_heads": c.num_kv_heads, "d_head": c.d_head}
-    more["rotate"] = RotaryPositions(c.d_head, c.max_len, "halves", *turns)
-    more["function"] = windowed(c.window) if local else None
-    if c.query_key_norm:
-        sizes = [c.d_head * (1 if c.query_key_norm == "head" else heads) for heads in (c.num_heads, c.num_kv_heads)]
-        query_norm, key_norm = (RMSNorm(size, c.eps) for size in sizes)
-        more |= {"query_norm": query_norm, "key_norm": key_norm}
-    attention = (NormedAttention if c.query_key_norm else MultiHeadAttention)(c.d_model, c.num_heads, **more)
-    before, after = (RMSNorm(c.d_model, c.eps) if c.norms in (side, "both") else None for side in ("before", "after"))
-    feed_forward = GatedFeedForward(c.d_model, c.d_ff, activation=c.activation)
-    return EncoderLayer(attention, feed_forward, InnerNorms(before, after))
+    def build_layer(self, index: int) -> EncoderLayer:
+        """Layer `index` of the stack, counted from 0."""
+        c = self.config
+        local = c.window > 0 and (c.full_every == 0 or (index + 1) % c.full_every > 0)
+        turns = (c.local_base,) if local else (c.base, *for_longer_texts(c.scaling, c.factor, c.trained, c.base))
+        more: dict[str, Any] = {"bias": False, "num_kv_heads": c.num_kv_heads, "d_head": c.d_head}
+        more["rotate"] = RotaryPositions(c.d_head, c.max_len, "halves", *turns)
+        more["function"] = windowed(c.window) if local else None
+        if c.query_key_norm:
+            for name, heads in (("query_norm", c.num_heads), ("key_norm", c.num_kv_heads)):
+                more[name] = RMSNorm(c.d_head * (1 if c.query_key_norm == "head" else heads), c.eps)
+        attention = (NormedAttention if c.query_key_norm else MultiHeadAttention)(c.d_model, c.num_heads, **more)
+        before, after = (
+            RMSNorm(c.d_model, c.eps) if c.norms in (side, "both") else None for side in ("before", "after")
+        )
+        feed_forward = GatedFeedForward(c.d_model, c.d_ff, activation=c.activation)
+        return EncoderLayer(attention, feed_forward, InnerNorms(before, after))
