@@ -46,12 +46,6 @@ SCENES = {
         "> radio causal mask turned round; radio cross-attention",
         "Each French position may look at every English word",
     ),
-    "position-explorer: a smaller base makes the slow columns fast": (
-        widgets.PositionExplorer,
-        "one turn in 19,869",
-        "> slider base = 2",
-        "one turn in 353",
-    ),
     "training-replay: before training all words are alike": (
         lambda: widgets.TrainingReplay(step=0),
         "127 words 1/127 = 0.008 and costs ln 127 = 4.84",
