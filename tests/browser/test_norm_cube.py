@@ -49,9 +49,8 @@ def test_padding_makes_no_picture_grow_and_takes_no_number(page):
 
 
 def test_the_number_of_a_bar_is_seen_by_pointing_at_it_and_by_keyboard(page):
-    seen = (
-        "all => all.filter((one) => getComputedStyle(one).opacity !== '0').map((one) => one.value ?? one.textContent)"
-    )
+    seen = """all => all.filter((one) => one.checkVisibility({ opacityProperty: true }))
+        .map((one) => one.value ?? one.textContent)"""
     asked = page.locator(".te-cube-asked, .te-cube-stage .te-field")
     assert asked.evaluate_all(seen) == ["12", "2.20"]
     act(page, "hover [data-matrix=output-0] [data-row='0'][data-column='0']")

@@ -20,8 +20,8 @@ const SIDES = { above: [-1, 0], below: [1, 0], left: [0, -1], right: [0, 1] };
 
 /** @typedef {[number, number, number]} Place  row of the batch, position, feature */
 
-const same = (a, b) => String(a) === String(b);
-const editAt = (edits, place) => edits.find((edit) => same(edit.slice(0, 3), place));
+const isAt = (one, place) => place.every((index, i) => one[i] === index);
+const editAt = (edits, place) => edits.find((edit) => isAt(edit, place));
 
 /** The sentences of a batch as rows of one length: `tokens`, `x` with zeros at padding, `length` without padding. */
 export function batchOf({ sentences, other, padding, edits }) {
@@ -107,7 +107,7 @@ export function fitting(state, wanted) {
 export function edited(state, [b, p, f], value) {
   const { sentence: s, x } = batchOf(state)[b];
   if (x[p][f] === value) return state.edits;
-  const rest = state.edits.filter((one) => !same(one.slice(0, 3), [s, p, f]));
+  const rest = state.edits.filter((one) => !isAt(one, [s, p, f]));
   const bounded = clamp(value, -LARGEST, LARGEST);
   return bounded === state.sentences[s].x[p][f] ? rest : [...rest, [s, p, f, bounded]];
 }
@@ -122,13 +122,13 @@ export function derive(given, before = null) {
   if (before?.key === key) return before;
   const state = JSON.parse(key);
   const { sentences, selected, ...now } = state;
-  const change = lastChange(now, before, () => same(selected, before.selected)); // dragging on makes one change
+  const change = lastChange(now, before, () => isAt(selected, before.selected)); // dragging on makes one change
   const batch = batchOf(state);
   const moves = Object.fromEntries(Object.keys(NORMS).map((norm) => [norm, movesOf(batch, { ...state, norm })]));
   const [moved, [b, p, f]] = [moves[state.norm], selected];
   const working = workingOf(batch, state, selected);
   const words = [changes(batch, state), " ", { bold: verdict(moved) }];
-  const tables = tablesOf(batch, state, moved, { from: change.from, last: before });
+  const tables = tablesOf(batch, state, moved, change.from);
   return {
     ...{ ...change, key, selected, tables, words, working },
     moves: moved,
@@ -147,12 +147,12 @@ export function derive(given, before = null) {
 const columnsOf = (batch) => batch[0].x[0].map((_, f) => `f${f + 1}`);
 
 /** Input and output of each sentence, as cells. */
-function tablesOf(batch, state, moved, { from, last }) {
+function tablesOf(batch, state, moved, from) {
   const [rows, columns] = [batch.map(({ tokens }) => tokens), columnsOf(batch)];
   const all = outputs(batch, state).map((values, b) => cellsOf(values, { rows: rows[b], columns, decimals: 2 }));
-  const isAlike = from && same(from.tokens, rows);
+  const isAlike = from && String(from.tokens) === String(rows);
   const results = keepMarked(all.flat(), isAlike ? from.tables.flatMap(({ output }) => output) : null);
-  const shared = new Set(sharing(batch, state, state.selected).map(String));
+  const [shared, scale] = [new Set(sharing(batch, state, state.selected).map(String)), scaleOf(state.sentences)];
   return batch.map(({ tokens, length, sentence, x }, b) => {
     const own = state.sentences[sentence].x;
     const input = cellsOf(x, { rows: tokens, columns }).map((line, p) =>
@@ -161,25 +161,20 @@ function tablesOf(batch, state, moved, { from, last }) {
         const note = old === null ? "" : `was ${short(old)}`;
         const kind = outlineOf(shared, [b, p, f]);
         const more = { isFixed: p >= length, kind, old, note, spoken: [kind && "in the outlined set", note] };
-        return withBar(cell, scaleOf(state.sentences), more);
+        return withBar(cell, scale, more);
       }),
     );
     const output = results.slice(b * tokens.length, (b + 1) * tokens.length).map((line, p) =>
       line.map((cell, f) => {
-        const { by = null, from: old = null } = moved.find(({ place }) => same(place, [b, p, f])) ?? {};
+        const { by = null, from: old = null } = moved.find(({ place }) => isAt(place, [b, p, f])) ?? {};
         const note = by === null ? "" : `${by > 0 ? "+" : ""}${format(by)}`;
         const more = { isFixed: p >= length, kind: note && " te-cube-moved", old, by, note };
         return withBar(cell, OUTPUTS, { ...more, spoken: [note && `moved by ${note}`] });
       }),
     );
-    const { [b]: before = null } = last?.tables ?? {};
-    return { tokens, input: kept(input, before?.input), output: kept(output, before?.output) };
+    return { tokens, input, output };
   });
 }
-
-/** Rows of cells; one that is as it was is the same, and not drawn again. */
-const kept = (lines, before) =>
-  lines.map((line, p) => (JSON.stringify(line) === JSON.stringify(before?.[p]) ? before[p] : line));
 
 /** Where the bars of the input end at the latest: it does not hang on what is changed, so that no other bar moves. */
 function scaleOf(sentences) {

@@ -1,4 +1,3 @@
-import { useMemo } from "preact/hooks";
 import { plural, short } from "./core/format.js";
 import { snapshot } from "./core/state.js";
 import { Button, Choice, figure, Matrix, Said, Select, Slider, Toggle } from "./core/view.jsx";
@@ -18,12 +17,11 @@ const asked = (text) => <span class="te-cube-asked">{text}</span>;
 /** Input and output of one sentence. */
 function Sentence({ b, now, choose, edit }) {
   const { tokens, input, output } = now.tables[b];
-  const [onSelect, onEdit] = useMemo(() => [(p, f) => choose([b, p, f]), (p, f, value) => edit([b, p, f], value)], []); // the same, for a row that is as it was is not drawn again
   const shared = {
     rows: tokens,
     columns: now.columns,
     marks: now.selected[0] === b ? { cell: now.selected.slice(1) } : {},
-    onSelect,
+    onSelect: (p, f) => choose([b, p, f]),
   };
   return (
     <>
@@ -32,7 +30,7 @@ function Sentence({ b, now, choose, edit }) {
         label={`Input, sentence ${b + 1}`}
         corner={`sentence ${b + 1}`}
         cells={input}
-        onEdit={onEdit}
+        onEdit={(p, f, value) => edit([b, p, f], value)}
         {...shared}
       />
       <div class="te-cube-arrow" aria-hidden="true">
@@ -98,8 +96,7 @@ const Folded = ({ now, state, change }) => (
 );
 
 /** What can be asked of this batch. */
-function questions(state, opened, change) {
-  const now = () => derive(state);
+function questions(state, opened, now, change) {
   const edits = opened.edits.length ? opened.edits : [[0, 0, 0, state.sentences[0].x[0][0] + 6]];
   const training = { edits, mode: "training", padding: 0, other: opened.other };
   const count = () => state.sentences.slice(0, 2).reduce((sum, { x }) => sum + x.flat().length, 0);
@@ -130,13 +127,16 @@ function start(state, { root }) {
   let [now, isTabbing] = [null, false]; // Tab only passes through the tables; clicks, arrow keys and typing choose
   root.addEventListener("keydown", (event) => (isTabbing = event.key === "Tab"), true);
   root.addEventListener("pointerdown", () => (isTabbing = false), true);
+  const look = () => {
+    now = derive(state, now);
+    return now;
+  };
   const change = (wanted) => state.set(fitting(state, wanted));
   const choose = (selected) => isTabbing || change({ selected });
   const edit = (selected, value) => change({ selected, edits: edited(state, selected, value) });
 
   function view() {
-    now = derive(state, now);
-    const { name, value, isOff } = now.amount;
+    const { name, value, isOff } = look().amount;
     return {
       ...now,
       stage: <Stage {...{ now, choose, edit }} />,
@@ -170,7 +170,7 @@ function start(state, { root }) {
   }
   return {
     view,
-    questions: questions(state, opened, change),
+    questions: questions(state, opened, look, change),
     details: ["How the marked number comes about; padding, another sentence, evaluation"],
   };
 }
