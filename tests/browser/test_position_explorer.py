@@ -62,7 +62,7 @@ def test_a_row_is_dragged_and_the_other_goes_along_or_is_further_away(page):
     assert_shows(page, 30, 3)
     drag(page, box, (0.9, 33.5 / 64), (0.5, 43.5 / 64))
     assert_shows(page, 30, 13)
-    drag(page, page.locator(".te-pos-mark").first.bounding_box(), (0.5, 0.5), (0.5, -40))
+    drag(page, page.locator(".te-pos-mark").first.bounding_box(), (0.5, 0.5), (0.5, -6))
     assert_shows(page, 0, 13)
 
 
@@ -72,7 +72,7 @@ def test_a_hand_is_dragged_round_and_the_other_goes_along_or_turns_away(page):
     drag(page, box, (0.5, 0.7), (0.3, 0.5))  # from six to nine: a quarter of a turn in 19.9 positions
     assert_shows(page, 15, 3)
     play(page, "54.4°", "! was ")
-    drag(page, box, (0.35, 0.35), (0.5, 0.25))
+    drag(page, box, (0.35, 0.35), (0.46, 0.25))  # two positions, 36°, on
     assert_shows(page, 15, 5)
     play(page, "90.6° … was 54.4°")
 
