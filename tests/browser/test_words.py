@@ -46,23 +46,6 @@ SCENES = {
         "> radio causal mask turned round; radio cross-attention",
         "Each French position may look at every English word",
     ),
-    "norm-cube: who shares with whom": (
-        widgets.NormCube,
-        "Batch norm: one number changed, all 6 words moved, in both sentences",
-        "only “small” moved … all 6 words moved … only “small” moved",
-        "small, feature 2, went from 6 to 12. 6 outputs moved, each in feature 2.",
-        "> click .te-details summary; combobox batch norm in = evaluation",
-        "Batch norm in evaluation: one number changed, only “small” moved",
-        "> radio layer norm; click [data-matrix=output-0] [data-row='2'][data-column='3']",
-        "Layer norm: one number changed, only “small” moved … 4 outputs moved.",
-        "cat, feature 4: shares its mean and variance with the 4 numbers of its own token",
-    ),
-    "position-explorer: a smaller base makes the slow columns fast": (
-        widgets.PositionExplorer,
-        "one turn in 19,869",
-        "> slider base = 2",
-        "one turn in 353",
-    ),
     "training-replay: before training all words are alike": (
         lambda: widgets.TrainingReplay(step=0),
         "127 words 1/127 = 0.008 and costs ln 127 = 4.84",

@@ -175,7 +175,7 @@ class NormCube(Figure):
         counts = {norm: self.moved(norm) for norm in NORMS}
         return (
             f"A batch of {' and '.join(f'“{text}”' for text in words)}, {len(self.sentences[0]['x'][0])} features for "
-            f"each token, before and after {self.norm} norm ({self.mode}), as tables of numbers. "
+            f"each token, before and after {self.norm} norm ({self.mode}), as tables of bars. "
             f"{len(self.edits)} of the inputs changed. Outputs that moved: {counts['layer']} with layer norm, "
             f"{counts['batch']} with batch norm, {counts['rms']} with RMS norm."
         )

@@ -101,25 +101,6 @@ export function toggle({ label, value, onChange }) {
   };
 }
 
-/**
- * A drop-down list.
- * @param {{label: string, value: string, options: {value: string, label: string}[], onChange: (v: string) => void}}
- *   options
- */
-export function select({ label, value, options, onChange }) {
-  const list = h(
-    "select",
-    { "aria-label": label, ...KEYS, on: { change: () => onChange(list.value) } },
-    ...options.map((option) => h("option", { value: option.value }, option.label)),
-  );
-  list.value = value;
-  return {
-    element: h("label", { class: "te-select" }, span("", label), list),
-    input: list,
-    set: (v) => (list.value = v),
-  };
-}
-
 /** Tell whether a control does nothing at present; it keeps its place in the order of Tab. */
 export const setOff = (control, off) => control.setAttribute("aria-disabled", String(off));
 

@@ -64,10 +64,6 @@ export const paragraph = withClass("p");
 /** @param {...Child} children */
 export const bold = (...children) => h("b", {}, ...children);
 
-/** A drawing of what is also said in words: a screen reader passes over it. @param {string} kind class */
-export const sketch = (kind, viewBox, ...children) =>
-  svg("svg", { viewBox, class: kind, "aria-hidden": "true", focusable: "false" }, ...children);
-
 /** On every control that takes keys: otherwise JupyterLab uses the arrow keys to move between cells. */
 export const KEYS = { "data-lm-suppress-shortcuts": "true" };
 

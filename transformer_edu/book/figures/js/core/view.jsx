@@ -126,10 +126,10 @@ export const Button = ({ children, onClick, off = undefined, kind = "", hidden =
 
 /**
  * A slider with its label and its value beside it.
- * @param {{label: any, min: number, max: number, step?: number, value: number, show?: (value: number) => string,
- *   onInput: (value: number) => void}} props
+ * @param {{label: any, min: number, max: number, step?: number, value: number, off?: boolean,
+ *   show?: (value: number) => string, onInput: (value: number) => void}} props
  */
-export function Slider({ label, min, max, step = 1, value, show = String, onInput }) {
+export function Slider({ label, min, max, step = 1, value, off = false, show = String, onInput }) {
   const id = useMemo(uniqueId, []);
   return (
     <div class="te-slider">
@@ -143,6 +143,7 @@ export function Slider({ label, min, max, step = 1, value, show = String, onInpu
         max={max}
         step={step}
         value={value}
+        disabled={off}
         aria-valuetext={show(value)}
         onInput={(event) => onInput(Number(event.currentTarget.value))}
       />
@@ -370,14 +371,14 @@ const Header = ({ role, word, kind = "", more = {} }) => (
 
 /**
  * A cell of a matrix: its whole value, what is printed, what a screen reader hears; `was`: what was printed before the last
- * change, or null; `kind`, more classes; `more`, attributes.
- * @typedef {{value: number, text: string, label: string, isHatched?: boolean, was?: string | null, kind?: string,
- *   more?: any}} Cell
+ * change, or null; `isFixed`: among fields, one not to type in; `kind`, more classes; `more`, attributes.
+ * @typedef {{value: number, text: string, label: string, isHatched?: boolean, isFixed?: boolean, was?: string | null,
+ *   kind?: string, more?: any}} Cell
  * @typedef {{row?: number | null, column?: number | null, cell?: [number, number] | null}} Marks  what is marked of a table
  */
 
 /** A number to type in. Up and Down leave it, Left and Right at the ends of its text. Escape takes back what was typed. */
-function NumberField({ value, label, onEdit }) {
+function NumberField({ value, label, isFixed, onEdit }) {
   const input = useRef(null);
   const before = useRef("");
   useLayoutEffect(() => {
@@ -411,6 +412,7 @@ function NumberField({ value, label, onEdit }) {
       {...KEYS}
       tabindex={-1}
       aria-label={label}
+      readOnly={isFixed}
       onFocus={() => {
         before.current = input.current.value;
         input.current.select();
@@ -427,7 +429,7 @@ function NumberField({ value, label, onEdit }) {
  *   draw: (text: string) => any, onEnter: (event: any) => void, onEdit?: (i: number, j: number, value: number) => void}} props
  */
 const MatrixCell = ({ cell, i, j, mark, isSelected, rgb, draw, onEnter, onEdit }) => {
-  const { value, text, label, isHatched, was = null, kind = "", more } = cell;
+  const { value, text, label, isHatched, isFixed, was = null, kind = "", more } = cell;
   const own = onEdit ? {} : { ...KEYS, tabindex: -1, "aria-label": label };
   return (
     <div
@@ -443,7 +445,7 @@ const MatrixCell = ({ cell, i, j, mark, isSelected, rgb, draw, onEnter, onEdit }
       {...more}
       onPointerEnter={onEnter}>
       {onEdit ? (
-        <NumberField value={value} label={label} onEdit={(typed) => onEdit(i, j, typed)} />
+        <NumberField {...{ value, label, isFixed }} onEdit={(typed) => onEdit(i, j, typed)} />
       ) : isHatched ? (
         ""
       ) : (
