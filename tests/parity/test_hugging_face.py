@@ -75,10 +75,10 @@ def vit(d_model, heads, layers, **more):
 
 
 def deepseek(**more):
-    sizes = {"hidden_size": 24, "intermediate_size": 40, "moe_intermediate_size": 10, "num_hidden_layers": 3,
-             "num_attention_heads": 3, "n_routed_experts": 6, "num_experts_per_tok": 2, "n_group": 1, "topk_group": 1,
-             "kv_lora_rank": 7, "q_lora_rank": 8, "qk_rope_head_dim": 4, "qk_nope_head_dim": 5, "v_head_dim": 6,
-             "first_k_dense_replace": 1}  # fmt: skip
+    sizes = {"hidden_size": 24, "intermediate_size": 40, "moe_intermediate_size": 12, "num_hidden_layers": 3,
+             "num_attention_heads": 3, "num_key_value_heads": 3, "n_routed_experts": 6, "num_experts_per_tok": 2,
+             "n_group": 1, "topk_group": 1, "kv_lora_rank": 7, "q_lora_rank": 8, "qk_rope_head_dim": 4,
+             "qk_nope_head_dim": 5, "v_head_dim": 6, "first_k_dense_replace": 1}  # fmt: skip
     shape = {name: LLAMA[name] for name in ("vocab_size", "max_position_embeddings", "pad_token_id")}
     model = transformers.DeepseekV3ForCausalLM(transformers.DeepseekV3Config(**shape | sizes | more))
     for layer in model.model.layers[1:]:

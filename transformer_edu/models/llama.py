@@ -114,8 +114,7 @@ class Llama(GPT):
             for name, heads in (("query_norm", c.num_heads), ("key_norm", c.num_kv_heads)):
                 more[name] = RMSNorm(c.d_head * (1 if c.query_key_norm == "head" else heads), c.eps)
         attention = (NormedAttention if c.query_key_norm else MultiHeadAttention)(c.d_model, c.num_heads, **more)
-        before, after = (
-            RMSNorm(c.d_model, c.eps) if c.norms in (side, "both") else None for side in ("before", "after")
-        )
-        feed_forward = GatedFeedForward(c.d_model, c.d_ff, activation=c.activation)
-        return EncoderLayer(attention, feed_forward, InnerNorms(before, after))
+        before = RMSNorm(c.d_model, c.eps) if c.norms != "after" else None
+        after = RMSNorm(c.d_model, c.eps) if c.norms != "before" else None
+        gated = GatedFeedForward(c.d_model, c.d_ff, activation=c.activation)
+        return EncoderLayer(attention, gated, InnerNorms(before, after))
