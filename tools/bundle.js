@@ -12,7 +12,6 @@ import { build } from "esbuild";
 const ROOT = join(import.meta.dirname, "..");
 const FIGURES = join(ROOT, "transformer_edu/book/figures/js");
 const ENGINE = join(ROOT, "transformer_edu/book/engine/js/engine.js");
-const SHARED = ["core.js", "host.js"];
 const OPTIONS = {
   bundle: true,
   write: false,
@@ -56,7 +55,7 @@ function notices({ inputs }) {
 const [folder] = process.argv.slice(2);
 const text = await engineText();
 const plugins = [engineAsText(text, Object.keys(await import(ENGINE)))];
-const figures = readdirSync(FIGURES).filter((file) => /^[\w-]+\.jsx?$/.test(file) && !SHARED.includes(file));
+const figures = readdirSync(FIGURES).filter((file) => file.endsWith(".jsx"));
 await Promise.all(
   [...figures, "picture/picture.js"].map(async (file) => {
     const figure = { ...OPTIONS, entryPoints: [join(FIGURES, file)], plugins, metafile: true };

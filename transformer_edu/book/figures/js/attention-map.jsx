@@ -1,7 +1,11 @@
 import * as engine from "../../engine/js/engine.js";
 import * as derived from "./attention-map.derive.js";
+import { cividis } from "./core/colour.js";
+import { cut } from "./core/dom.js";
+import { modelOf } from "./core/loading.js";
+import { sentenceLine } from "./core/sentence.js";
 import { asPieces, Choice, figure, Kept, Links, Matrix, Said, Select, Toggle } from "./core/view.jsx";
-import { cividis, cut, modelOf, named, sentenceLine } from "./core.js";
+import { named } from "./core/words.js";
 
 const { areAlike, byWeight, derive, isChanged, KINDS, layersWith, mapName, roadOf, SHARED } = derived;
 const ANSWER = ["maps", "source_tokens", "target_tokens", "candidates"];

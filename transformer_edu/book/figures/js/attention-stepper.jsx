@@ -1,7 +1,12 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { attend, derive, INPUTS, PARTS, STEPS } from "./attention-stepper.derive.js";
+import { uniqueId } from "./core/controls.js";
+import { div } from "./core/dom.js";
+import { mapMatrix } from "./core/math.js";
+import { appear, fly, player } from "./core/motion.js";
+import { snapshot } from "./core/state.js";
 import { Button, Choice, classes, figure, Kept, Matrix, Said, Select, Toggle, Word } from "./core/view.jsx";
-import { appear, asToken, div, fly, mapMatrix, player, snapshot, sub, uniqueId } from "./core.js";
+import { asToken, sub } from "./core/words.js";
 
 const TRAITS = ["tokens", ...INPUTS, "step", "part", "query", "key", "column", "scale", "mask"];
 const PLAY = 1800; // milliseconds a step

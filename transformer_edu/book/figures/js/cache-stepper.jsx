@@ -1,5 +1,12 @@
 import * as engine from "../../engine/js/engine.js";
 import { derive, KINDS, runBefore, runOf, WAYS } from "./cache-stepper.derive.js";
+import { css, inkOn } from "./core/colour.js";
+import { cut, div } from "./core/dom.js";
+import { readable, whole } from "./core/format.js";
+import { modelOf } from "./core/loading.js";
+import { player } from "./core/motion.js";
+import { sentenceLine } from "./core/sentence.js";
+import { snapshot } from "./core/state.js";
 import {
   asPieces,
   Button,
@@ -13,7 +20,6 @@ import {
   Toggle,
   useGlidingTo,
 } from "./core/view.jsx";
-import { css, cut, div, inkOn, modelOf, player, readable, sentenceLine, snapshot, whole } from "./core.js";
 
 const OPENED = ["sentence", "step", "token", "layer", "masked"];
 

@@ -1,8 +1,15 @@
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import * as engine from "../../engine/js/engine.js";
 import { compare, derive, everyView, memory, NEAR, pairOf, textOf } from "./context-explorer.derive.js";
+import { diverging } from "./core/colour.js";
+import { cut, div } from "./core/dom.js";
+import { format } from "./core/format.js";
+import { matrixGrid } from "./core/grid.js";
+import { modelOf } from "./core/loading.js";
+import { player } from "./core/motion.js";
+import { sentenceLine } from "./core/sentence.js";
 import { asPieces, Choice, figure, Kept } from "./core/view.jsx";
-import { asToken, cut, div, diverging, format, matrixGrid, modelOf, player, sentenceLine } from "./core.js";
+import { asToken } from "./core/words.js";
 import { Plane } from "./parts/plane.jsx";
 
 const Measure = ({ name, value, decimals = 2 }) => (

@@ -1,7 +1,12 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import * as engine from "../../engine/js/engine.js";
+import { diverging } from "./core/colour.js";
+import { div, KEYS } from "./core/dom.js";
+import { modelOf } from "./core/loading.js";
+import { appear, fly, player } from "./core/motion.js";
+import { sentenceLine } from "./core/sentence.js";
+import { snapshot } from "./core/state.js";
 import { asPieces, Button, Choice, classes, figure, Kept, Matrix, Said, Toggle, Word } from "./core/view.jsx";
-import { appear, div, diverging, fly, KEYS, modelOf, player, sentenceLine, snapshot } from "./core.js";
 import { canWrite, derive, hasMoved, isOwn, onwards, remark, stepsOf, walk } from "./decoder-stepper.derive.js";
 
 const colour = (value) => diverging(value / 2);

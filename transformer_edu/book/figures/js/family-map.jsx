@@ -1,6 +1,9 @@
 import { useLayoutEffect, useMemo } from "preact/hooks";
+import { cut, KEYS } from "./core/dom.js";
+import { afterFrame, appear, fly } from "./core/motion.js";
+import { sentenceLine } from "./core/sentence.js";
+import { snapshot } from "./core/state.js";
 import { Choice, classes, figure, Kept, useRest, useWalking } from "./core/view.jsx";
-import { afterFrame, appear, cut, fly, KEYS, sentenceLine, snapshot } from "./core.js";
 import { derive, FAMILIES, factsOf, keyOf, labelsOf, MOST, titleOf, told } from "./family-map.derive.js";
 
 /** A word or a mark in the table's head or at its side; null: this pass has no such place. */

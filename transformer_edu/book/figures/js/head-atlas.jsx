@@ -1,7 +1,13 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import * as engine from "../../engine/js/engine.js";
+import { eachCell } from "./core/cells.js";
+import { cividis } from "./core/colour.js";
+import { cut, KEYS, reducedMotion } from "./core/dom.js";
+import { matrixGrid } from "./core/grid.js";
+import { modelOf } from "./core/loading.js";
+import { afterFrame } from "./core/motion.js";
+import { sentenceLine } from "./core/sentence.js";
 import { asPieces, Button, Choice, figure, Kept, Said, Select, useGliding } from "./core/view.jsx";
-import { afterFrame, cividis, cut, eachCell, KEYS, matrixGrid, modelOf, reducedMotion, sentenceLine } from "./core.js";
 import * as derived from "./head-atlas.derive.js";
 
 const { allTo, derive, keyOf, KINDS, mayLookIn, without } = derived;

@@ -1,5 +1,6 @@
+import { format, plain } from "./core/format.js";
+import { sentenceLine } from "./core/sentence.js";
 import { Choice, figure, Kept, Toggle } from "./core/view.jsx";
-import { format, plain, sentenceLine } from "./core.js";
 import { derive, LOST, lettersOf, MOST, readCopier, refusal, SEEN, SURE } from "./induction.derive.js";
 
 const HIGH = 40; // of a drawing of arcs, in its own units; it is 100 wide

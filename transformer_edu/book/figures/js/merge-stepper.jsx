@@ -1,6 +1,8 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { cut, div, KEYS } from "./core/dom.js";
+import { fly, player } from "./core/motion.js";
+import { snapshot } from "./core/state.js";
 import { Button, classes, figure, Kept, Said, Slider, useGliding } from "./core/view.jsx";
-import { cut, div, fly, KEYS, player, snapshot } from "./core.js";
 import { derive, END, wordsIn } from "./merge-stepper.derive.js";
 
 const TRAITS = ["text", "step", "new_word"];

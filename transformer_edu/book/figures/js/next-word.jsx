@@ -1,7 +1,10 @@
 import { useLayoutEffect, useState } from "preact/hooks";
 import * as engine from "../../engine/js/engine.js";
+import { cut, KEYS } from "./core/dom.js";
+import { format, plain, plural, readable, special } from "./core/format.js";
+import { modelOf } from "./core/loading.js";
+import { afterFrame } from "./core/motion.js";
 import { Button, classes, figure, Slider, useAppearing, useRoving } from "./core/view.jsx";
-import { afterFrame, cut, format, KEYS, modelOf, plain, plural, readable, special } from "./core.js";
 import * as derived from "./next-word.derive.js";
 
 const { derive, isEnd, MOST, OPTIONS, openPlace, SHOWN, SLIDERS } = derived;

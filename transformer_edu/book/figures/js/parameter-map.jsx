@@ -1,6 +1,10 @@
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { uniqueId } from "./core/controls.js";
+import { KEYS } from "./core/dom.js";
+import { whole } from "./core/format.js";
+import { gliding } from "./core/motion.js";
 import { Choice, classes, figure, Said, Select, Toggle, useRoving } from "./core/view.jsx";
-import { gliding, KEYS, sub, uniqueId, whole } from "./core.js";
+import { sub } from "./core/words.js";
 import * as derived from "./parameter-map.derive.js";
 
 const { FIELDS, fieldsOf, label, NUMBERS } = derived;

@@ -1,5 +1,6 @@
+import { div } from "./core/dom.js";
+import { player } from "./core/motion.js";
 import { Button, Choice, figure, Kept, Select, Slider, Toggle, useGlidingTo } from "./core/view.jsx";
-import { div, player } from "./core.js";
 import { derive, FEWEST, FLOOR, HIGH, MOST, SIZES, trail, unbroken, WIDE } from "./path-length-racer.derive.js";
 
 const TICKS = 24; // a race is played in about so many movements, however long the sentence is

@@ -1,7 +1,13 @@
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import * as engine from "../../engine/js/engine.js";
+import { cividis, css } from "./core/colour.js";
+import { cut, reducedMotion } from "./core/dom.js";
+import { plural } from "./core/format.js";
+import { modelOf } from "./core/loading.js";
+import { afterFrame } from "./core/motion.js";
+import { sentenceLine } from "./core/sentence.js";
 import { asPieces, figure, Kept, Matrix, Said, Select, Word } from "./core/view.jsx";
-import { afterFrame, cividis, css, cut, modelOf, named, plural, reducedMotion, sentenceLine } from "./core.js";
+import { named } from "./core/words.js";
 import { changedIn, derive, inWords, memory, sublayerOf, turnOf } from "./residual-stream.derive.js";
 
 const MANY = 3; // times as much as stood there

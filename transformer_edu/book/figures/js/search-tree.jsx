@@ -1,6 +1,9 @@
 import * as engine from "../../engine/js/engine.js";
+import { cut, div } from "./core/dom.js";
+import { modelOf } from "./core/loading.js";
+import { player } from "./core/motion.js";
+import { sentenceLine } from "./core/sentence.js";
 import { asPieces, Button, Choice, classes, figure, Kept, Said } from "./core/view.jsx";
-import { cut, div, modelOf, player, sentenceLine } from "./core.js";
 import { LONGEST, modelTree, recordedTree, search } from "./parts/search.js";
 import { derive, foldedOf, greedyOf, isSame, overtaken, winnerOf } from "./search-tree.derive.js";
 

@@ -1,7 +1,12 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import * as engine from "../../engine/js/engine.js";
+import { cut, KEYS } from "./core/dom.js";
+import { format, plural, VISIBLE } from "./core/format.js";
+import { modelOf } from "./core/loading.js";
+import { appear } from "./core/motion.js";
+import { sentenceLine } from "./core/sentence.js";
 import { asPieces, Button, Choice, classes, figure, Kept, Said, Toggle, Word } from "./core/view.jsx";
-import { appear, asToken, cut, format, KEYS, modelOf, named, plural, sentenceLine, VISIBLE } from "./core.js";
+import { asToken, named } from "./core/words.js";
 import * as derived from "./sentence-translator.derive.js";
 
 const { derive, fileOf, isFree, keyOf, LEAST_SURE, LIMITS, requested, textOf } = derived;

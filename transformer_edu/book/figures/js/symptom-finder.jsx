@@ -1,5 +1,5 @@
+import { plural } from "./core/format.js";
 import { Button, classes, figure, Said, Select, useAppearing } from "./core/view.jsx";
-import { plural } from "./core.js";
 import { derive, guess, left, namedByOne, patientsOf, shortest } from "./symptom-finder.derive.js";
 
 const anyOf = (all) => all[Math.floor(Math.random() * all.length)];

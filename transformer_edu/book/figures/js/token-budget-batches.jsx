@@ -1,5 +1,6 @@
+import { bold, cut } from "./core/dom.js";
+import { clamp } from "./core/math.js";
 import { Button, Choice, classes, figure, Said, Slider, useGliding } from "./core/view.jsx";
-import { bold, clamp, cut } from "./core.js";
 import { derive, SIMILAR, written } from "./token-budget-batches.derive.js";
 
 const TABLE = 12; // tokens: a wider batch is written in lines that wrap

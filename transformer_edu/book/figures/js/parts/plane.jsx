@@ -1,6 +1,7 @@
 // The picture of the plane in which the states of a word differ most.
+
+import { cut } from "../core/dom.js";
 import { useGlidingTo } from "../core/view.jsx";
-import { cut } from "../core.js";
 import { between, DISC, HIGH, RING, WIDE } from "./plane.js";
 
 const ROLES = ["first", "second"];
