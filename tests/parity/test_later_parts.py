@@ -16,11 +16,11 @@ from transformer_edu.parts import (
     RMSNorm,
     RotaryPositions,
     SinkAttention,
+    WindowedAttention,
     balanced,
     balancing_loss,
     capped_attention,
     window_mask,
-    windowed,
 )
 from transformer_edu.parts.rotary import halves_of, ntk, speeds_of
 
@@ -147,7 +147,7 @@ def test_a_window_ends_the_past_and_layers_carry_it_on():
     reach = mask.float() @ mask.float() > 0
     assert torch.equal(reach, window_mask(9, 5)), "two layers reach 2 * 2 tokens back"
     q, k, v = torch.randn(3, 2, 4, 6, 8)
-    found, _ = windowed(3)(q[:, :, 4:], k, v, causal_mask(6)[4:])
+    found, _ = WindowedAttention(3)(q[:, :, 4:], k, v, causal_mask(6)[4:])
     torch.testing.assert_close(found, F.scaled_dot_product_attention(q, k, v, window_mask(6, 3))[:, :, 4:])
 
 
@@ -198,6 +198,18 @@ def test_norms_stand_before_after_or_on_both_sides_of_a_sub_layer():
     torch.testing.assert_close(InnerNorms(before, None)(x, part), x + part(before(x)))
     torch.testing.assert_close(InnerNorms(None, after)(x, part), x + after(part(x)))
     torch.testing.assert_close(InnerNorms(before, after)(x, part), x + after(part(before(x))))
+
+
+def test_a_window_over_sinks_learns_its_sinks_and_leaves_the_last_weight_to_them():
+    attention = MultiHeadAttention(8, 2, function=WindowedAttention(2, SinkAttention(2)))
+    assert "function.function.sinks" in dict(attention.named_parameters())
+    x = torch.randn(1, 5, 8)
+    with record_attention(attention) as maps:
+        attention(x, x, x, causal_mask(5)).sum().backward()
+    (weights,) = maps.values()
+    assert (weights[0, :, 4] > 0).tolist() == [[False, False, False, True, True]] * 2
+    assert (weights.sum(-1) < 1).all()
+    assert attention.function.function.sinks.grad.abs().min() > 0
 
 
 def deepseek(**more):

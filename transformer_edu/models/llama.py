@@ -9,8 +9,9 @@ from transformer_edu.attention import MultiHeadAttention
 from transformer_edu.embedding import ProjectionLayer
 from transformer_edu.encoder import Encoder, EncoderLayer
 from transformer_edu.models.gpt import GPT
-from transformer_edu.parts import GatedFeedForward, InnerNorms, NormedAttention, RMSNorm, RotaryPositions, windowed
+from transformer_edu.parts import GatedFeedForward, InnerNorms, NormedAttention, RMSNorm, RotaryPositions
 from transformer_edu.parts.rotary import for_longer_texts
+from transformer_edu.parts.window import WindowedAttention
 from transformer_edu.support.arguments import check_stack
 from transformer_edu.support.cache import DecoderCache
 from transformer_edu.support.shapes import Ids, Vectors
@@ -64,15 +65,14 @@ class LlamaConfig:
         check_choice("scaling", self.scaling, ("", "linear", "yarn", "llama3"))
         check_choice("norms", self.norms, ("before", "after", "both"))
         check_choice("query_key_norm", self.query_key_norm, ("", "head", "all"))
-        for name in ("window", "full_every"):
-            check_positive_integer(name, getattr(self, name), minimum=0)
+        check_positive_integer("window", self.window, minimum=0)
+        check_positive_integer("full_every", self.full_every, minimum=0)
 
 
 class Llama(GPT):
     """Ids in, a score for every next token out.
 
-    Against GPT-2: RMS norms, rotary positions in place of a table, a gated feed-forward, keys and values that heads
-    share, no biases.
+    Against GPT-2: RMS norms, rotary positions, a gated feed-forward, keys and values that heads share, no biases.
     """
 
     config: LlamaConfig  # type: ignore[assignment]
@@ -109,7 +109,7 @@ class Llama(GPT):
         turns = (c.local_base,) if local else (c.base, *for_longer_texts(c.scaling, c.factor, c.trained, c.base))
         more: dict[str, Any] = {"bias": False, "num_kv_heads": c.num_kv_heads, "d_head": c.d_head}
         more["rotate"] = RotaryPositions(c.d_head, c.max_len, "halves", *turns)
-        more["function"] = windowed(c.window) if local else None
+        more["function"] = WindowedAttention(c.window) if local else None
         if c.query_key_norm:
             for name, heads in (("query_norm", c.num_heads), ("key_norm", c.num_kv_heads)):
                 more[name] = RMSNorm(c.d_head * (1 if c.query_key_norm == "head" else heads), c.eps)

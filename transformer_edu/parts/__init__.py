@@ -12,7 +12,7 @@ query_key_norm   NormedAttention, where attention stands
 latent           LatentAttention, there, too: a cache of short vectors
 soft_cap         capped_attention, where the attention function stands: MultiHeadAttention(function=...)
 sinks            SinkAttention, there, too
-window           windowed, there, too; or window_mask, where the causal mask stands
+window           WindowedAttention, there, too; or window_mask, where the causal mask stands
 """
 
 from transformer_edu.parts.experts import Experts, balanced, balancing_loss
@@ -27,7 +27,7 @@ from transformer_edu.parts.rms_norm import RMSNorm
 from transformer_edu.parts.rotary import RotaryPositions
 from transformer_edu.parts.sinks import SinkAttention
 from transformer_edu.parts.soft_cap import capped_attention, soft_cap
-from transformer_edu.parts.window import window_mask, windowed
+from transformer_edu.parts.window import WindowedAttention, window_mask
 
 __all__ = [
     "AlibiAttention",
@@ -43,10 +43,10 @@ __all__ = [
     "RelativePositions",
     "RotaryPositions",
     "SinkAttention",
+    "WindowedAttention",
     "balanced",
     "balancing_loss",
     "capped_attention",
     "soft_cap",
     "window_mask",
-    "windowed",
 ]

@@ -1,6 +1,9 @@
 """A past that ends after so many tokens."""
 
+from typing import Any
+
 import torch
+from torch import nn
 
 from transformer_edu.attention import AttentionFunction, scaled_dot_product_attention
 from transformer_edu.masks import causal_mask
@@ -21,14 +24,24 @@ def window_mask(size: int, window: int, device: torch.device | str | None = None
     return causal & ~causal.tril(-window)
 
 
-def windowed(window: int, function: AttentionFunction = scaled_dot_product_attention) -> AttentionFunction:
-    """An attention function whose queries, the last of the keys' places, see the window alone of what a mask leaves."""
-    check_sizes(window=window)
+class WindowedAttention(nn.Module):
+    """An attention function whose queries, the last of the keys' places, see the window alone of what a mask leaves.
 
-    def attention(
-        query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, *more: object
+    It stands where `scaled_dot_product_attention` stands: `MultiHeadAttention(..., function=WindowedAttention(4096))`.
+
+    Args:
+        window: tokens that each one sees, itself among them.
+        function: what attends, if it is not that one: `SinkAttention(heads)` (gpt-oss).
+    """
+
+    def __init__(self, window: int, function: AttentionFunction = scaled_dot_product_attention) -> None:
+        super().__init__()
+        check_sizes(window=window)
+        self.window, self.function = window, function
+
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, *more: Any
     ) -> tuple[Tensor, Tensor | None]:
-        near = window_mask(key.shape[-2], window, key.device)[key.shape[-2] - query.shape[-2] :]
-        return function(query, key, value, near if mask is None else mask & near, *more)
-
-    return attention
+        """The output (batch, heads, q_len, d_head) and the weights, as the function gives them."""
+        near = window_mask(key.shape[-2], self.window, key.device)[key.shape[-2] - query.shape[-2] :]
+        return self.function(query, key, value, near if mask is None else mask & near, *more)

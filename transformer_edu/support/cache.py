@@ -24,7 +24,7 @@ class KeyValueCache:
         """Number of positions whose keys and values are kept."""
         return 0 if self.key is None else self.key.shape[-2]
 
-    def append(self, key: HeadVectors, value: HeadVectors) -> KeysValues:
+    def append(self, key: HeadVectors, value: Float[Tensor, "batch heads seq d_value"]) -> KeysValues:
         """Put new rows behind the old ones; return all of them."""
         if self.key is None or self.value is None:
             self.key, self.value = key, value

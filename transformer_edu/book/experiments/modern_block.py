@@ -31,10 +31,10 @@ from transformer_edu.parts import (
     RMSNorm,
     RotaryPositions,
     SinkAttention,
+    WindowedAttention,
     balanced,
     balancing_loss,
     capped_attention,
-    windowed,
 )
 from transformer_edu.positional import PositionalEncoding
 from transformer_edu.residual import ResidualConnection
@@ -168,7 +168,7 @@ def _attention(block: Block, size: Size, index: int) -> nn.Module:
     if block.positions == "ALiBi":
         function = AlibiAttention(size.num_heads)
     if block.sees == "windows" and (index + 1) % 4:
-        function = windowed(size.window, function)
+        function = WindowedAttention(size.window, function)
     kv_heads = {"each its own": size.num_heads, "two share": size.num_heads // 2, "all share": 1}[block.keys]
     more: dict[str, Any] = {"bias": block.biases, "num_kv_heads": kv_heads, "rotate": rotate, "function": function}
     if not block.query_key_norm:
