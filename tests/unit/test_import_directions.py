@@ -72,7 +72,7 @@ CEILINGS = {  # lines of Python; whoever raises one says why in the commit
     "fast": 935,
     "support": 1190,
     "book": 10,
-    "book/figures": 5400,
+    "book/figures": 5532,
     "book/engine": 210,
     "book/plots": 2100,
     "book/recordings": 40,

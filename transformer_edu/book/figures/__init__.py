@@ -18,6 +18,7 @@ from transformer_edu.book.figures.attention_map import AttentionMap
 from transformer_edu.book.figures.attention_stepper import AttentionStepper
 from transformer_edu.book.figures.base import Figure
 from transformer_edu.book.figures.bertviz_views import bertviz_head_view, bertviz_model_view
+from transformer_edu.book.figures.block_years import BlockYears
 from transformer_edu.book.figures.cache_stepper import CacheStepper
 from transformer_edu.book.figures.context_explorer import ContextExplorer
 from transformer_edu.book.figures.decoder_stepper import DecoderStepper
