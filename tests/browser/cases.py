@@ -21,8 +21,8 @@ OF_TEXT = {
     "norm-placement": lambda: NormPlacement(measure="length", tokens=(HOSTILE, "black")),
 }
 NUMBERS_ALONE = {  # or letters alone
-    *("induction", "parameter-map", "path-length-racer", "position-explorer", "rotary-explorer", "softmax-lab"),
-    "symptom-finder",
+    *("block-years", "induction", "parameter-map", "path-length-racer", "position-explorer", "rotary-explorer"),
+    *("softmax-lab", "symptom-finder"),
 }
 # Controls that change nothing that is said but their own value, where a reader of the default state meets them.
 QUIET = {}

@@ -1,6 +1,6 @@
 // The paper's block beside a published model's: rows, what a change was worth, parameters and cache. Nothing draws.
 import { lastChange } from "./core/changed.js";
-import { format, MINUS, short, whole } from "./core/format.js";
+import { format, MINUS, plain, short, whole } from "./core/format.js";
 
 const TEXTS = {
   norm: { layer: "layer norm", rms: "RMS norm" },
@@ -113,7 +113,9 @@ export function derive(state, before = null) {
   });
   const count = rows.filter(({ isOther }) => isOther).length;
   const now = { ...change, rows, lines, count, name: one.name, share: kept[1] / kept[0] };
-  return { ...now, says: [titleOf(now)], words: told(rows[row], state) };
+  const [says, words] = [[titleOf(now)], told(rows[row], state)];
+  const [first, own] = kept.map(gigabytes);
+  return { ...now, says, words, told: `${plain(says)}. ${plain(words)} Cache ${own}, of the paper’s block ${first}.` };
 }
 
 /** How many rows are others, and what is left of the cache. @param {any} now */
@@ -133,6 +135,8 @@ export function worthOf({ field, value, old }, measured) {
   const find = (base, which) => measured.find((one) => one.base === base && one.field === field && one.value === which);
   return { into: find("2017", value), put: find("today", value), taken: find("today", old) };
 }
+
+const isChance = (worth) => worth !== undefined && Math.abs(worth.mean) < worth.spread;
 
 /** What a row's change is, and what it did to the loss. @param {any} row */
 function told(row, { measured }) {
@@ -171,15 +175,14 @@ export function questions(state, now) {
       show: () => state.set({ model: "mistral", tokens: longest, row: 4 }),
     },
     {
-      ask: ["find the one change that lowers the paper’s loss by more than 0.1"],
+      ask: ["find the change whose mean is smaller than its spread in both blocks"],
       done: () => {
         const row = now().rows[state.row];
-        return row.isOther && worthOf(row, state.measured).into?.mean < -0.1;
+        const { into, put, taken } = worthOf(row, state.measured);
+        return row.isOther && isChance(into) && isChance(put ?? taken);
       },
-      tell: [
-        "Rotary positions; all others that these models have do less, or cost, in a model of a million parameters.",
-      ],
-      show: () => state.set({ model: "llama", row: 2 }),
+      tell: ["Biases: five seeds cannot tell it from chance. Very large models train more steadily without."],
+      show: () => state.set({ model: "llama", row: 8 }),
     },
   ];
 }

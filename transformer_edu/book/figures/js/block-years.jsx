@@ -72,6 +72,7 @@ const Stage = ({ now, set }) => (
 function start(state) {
   const { set, models } = state;
   const options = Object.entries(models).map(([value, { name }]) => ({ value, label: name }));
+  options.sort((one, other) => one.label.slice(-5).localeCompare(other.label.slice(-5))); // by year
   let now = null;
   const powers = (name, label, from, to) => (
     <Slider
@@ -87,7 +88,7 @@ function start(state) {
       controls: [
         <Select key="model" label="model" value={state.model} options={options} onChange={(model) => set({ model })} />,
         powers("tokens", "tokens", 10, 17),
-        powers("texts", "texts at once", 0, 7),
+        powers("texts", "texts", 0, 7),
       ],
     };
   }
