@@ -101,7 +101,7 @@ def test_a_setting_that_is_not_known_is_refused_by_name():
 
 
 def test_a_run_gives_what_the_recording_holds(monkeypatch, tmp_path, ids):
-    monkeypatch.setattr("experiments.modern_block._ids", lambda folder: {"train": ids, "valid": ids[:600]})
+    monkeypatch.setattr("experiments.modern_block.ids_of", lambda folder: {"train": ids, "valid": ids[:600]})
     size = replace(SMALL, context=36)
     row = run_variant("today", "norm", "layer", 0, 0.004, 3, tmp_path, size)
     stored = recordings.load("modern-block")["data"]["variants"][0]["runs"][0]

@@ -78,7 +78,7 @@ def numbers():
     """Speeds, pairs that turn too far, and products at four pairs of places, of every choice."""
     found = []
     for state in STATES:
-        speeds, scaling = speeds_of(D_HEAD, state.base), positions_of(state).scaling
+        speeds, scaling = speeds_of(D_HEAD, float(state.base)), positions_of(state).scaling
         seen = [SimpleNamespace(**vars(state), query=query, key=key) for query, key in PLACES]
         found.append(
             vars(state)

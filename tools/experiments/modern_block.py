@@ -28,12 +28,8 @@ from transformer_edu.book.experiments.modern_block import (
     count,
     fit,
     held_out_loss,
-    routed,
-    story_ids,
 )
 from transformer_edu.inspect.record import record_attention
-from transformer_edu.parts.experts import shares_of
-from transformer_edu.parts.rotary import linear, ntk, yarn, yarn_gain
 from transformer_edu.support.device import device_of, pick_device
 from transformer_edu.support.threads import one_thread
 
@@ -71,7 +67,8 @@ def block_of(base: str, field: str, value: Any) -> Block:
 
 
 @cache
-def _ids(folder: Path) -> dict[str, torch.Tensor]:
+def ids_of(folder: Path) -> dict[str, torch.Tensor]:
+    """The stories of a folder, read once a process; see `story_ids`."""
     return story_ids(folder)
 
 
@@ -90,7 +87,7 @@ def run_variant(
     base: str, field: str, value: Any, seed: int, rate: float, steps: int, folder: Path, size: Size
 ) -> dict[str, Any]:
     """Train one model; "loss" on held-out stories (nats a token), "curve": training loss, means of 50 steps."""
-    ids = _ids(folder)
+    ids = ids_of(folder)
     with one_thread():
         model = build_block_model(block_of(base, field, value), size, seed).to(pick_device())
         losses = torch.tensor(fit(model, ids["train"], Recipe(steps=steps, rate=rate), seed))
@@ -151,7 +148,7 @@ def record_modern_block(
     plain = [one for one in chosen if not one[1]]
     return {
         "steps": steps, "trial_steps": trial_steps, "rates": list(rates), "faster": FASTER, "fastest_rate": FASTEST,
-        "device": _device(), "frequencies": frequencies_alone(_ids(folder), size.vocab_size), "variants": rows,
+        "device": device_name(), "frequencies": frequencies_alone(ids_of(folder), size.vocab_size), "variants": rows,
         "bold": [{**_named(one), "losses": [next(found)["loss"] for _ in seeds]} for one in bold],
         "fastest": [{"base": one[0], "loss": row[0]} for one, row in zip(plain, tried_at(plain, FASTEST), strict=True)],
     }  # fmt: skip
@@ -165,99 +162,7 @@ def _run(base: str, field: str, value: Any, seed: int, rate: float, **more: Any)
     return run_variant(base, field, value, seed, rate, **more)
 
 
-def _device() -> str:
+def device_name() -> str:
+    """What the runs were made on."""
     device = pick_device()
     return torch.cuda.get_device_name(device) if device.type == "cuda" else str(device)
-
-
-SHORT, LONG = 64, 256
-SCALINGS: dict[str, Any] = {
-    "linear": lambda factor: (linear(factor), 1.0),
-    "NTK": lambda factor: (ntk(factor), 1.0),
-    "YaRN": lambda factor: (yarn(factor, SHORT), yarn_gain(factor)),
-}
-
-
-def read_longer(positions: str, seed: int, steps: int, folder: Path) -> list[dict[str, Any]]:
-    """Train at SHORT tokens, read at LONG; the loss of each quarter of LONG, and with each scaling of rotary ones."""
-    ids, size = _ids(folder), Size(context=SHORT)
-    with one_thread():
-        model = build_block_model(changed(TODAY, positions=positions), size, seed).to(pick_device())
-        fit(model, ids["train"], Recipe(steps=steps, batch_size=64), seed)
-        rows = [{"positions": positions, "scaling": "", **_quarters(model, ids["valid"])}]
-        for name, scaled in SCALINGS.items() if positions == "rotary" else ():
-            for layer in list[Any](model.decoder.layers):
-                turns: Any = layer.self_attention.rotate
-                turns.scaling, turns.gain = scaled(LONG / SHORT)
-                turns.table = turns.make_table(*turns.table.shape).to(turns.table)
-            rows.append({"positions": positions, "scaling": name, **_quarters(model, ids["valid"])})
-    return [{"seed": seed, **row} for row in rows]
-
-
-def _quarters(model: BlockModel, ids: torch.Tensor) -> dict[str, Any]:
-    by_place = held_out_loss(model, ids, LONG)
-    return {"quarters": [round(float(part.mean()), 4) for part in by_place.split(SHORT)],
-            "short": round(float(held_out_loss(model, ids, SHORT).mean()), 4)}  # fmt: skip
-
-
-@experiment("longer-texts")
-def record_longer_texts(
-    folder: Path = FOLDER, seeds: Sequence[int] = SEEDS, steps: int = 1500, processes: int = PROCESSES
-) -> dict[str, Any]:
-    """Today's block with five kinds of positions, trained at 64 tokens and read at 256. Reads `tinystories/`."""
-    jobs = list(product(CHOICES["positions"], seeds))
-    found = in_processes(partial(read_longer, steps=steps, folder=folder), jobs, processes)
-    return {"steps": steps, "trained": SHORT, "read": LONG, "device": _device(),
-            "rows": [row for rows in found for row in rows]}  # fmt: skip
-
-
-BALANCING = ("none", "loss", "bias")
-MOMENTS = (0, 10, 25, 50, 100, 200, 300, 500, 750, 1000, 1250, 1500)
-SENTENCE = "Once upon a time there was a little cat. She liked to play with a red ball."
-
-
-def route(balancing: str, seed: int, steps: int, folder: Path) -> dict[str, Any]:
-    """Train a mixture of experts; which of them tokens go to, at a dozen moments, and the loss in the end."""
-    from transformer_edu import pretrained
-
-    ids, tokenizer = _ids(folder), pretrained.load_stories().tokenizer
-    sentence = torch.tensor([tokenizer.encode(SENTENCE)])
-    moments: list[dict[str, Any]] = []
-
-    def look(step: int, model: BlockModel) -> None:
-        if step not in MOMENTS:
-            return
-        with torch.no_grad():
-            model(ids["valid"][: 32 * 128].view(32, 128).to(device_of(model)))
-            shares = [shares_of(routed(one)[1], len(one.experts)).tolist() for one in model.experts()]
-            model(sentence.to(device_of(model)))
-            chosen = [routed(one)[1].tolist() for one in model.experts()]
-        moments.append({"step": step, "shares": [[round(share, 3) for share in row] for row in shares],
-                        "chosen": chosen})  # fmt: skip
-
-    with one_thread():
-        model = build_block_model(changed(TODAY, feed_forward="experts"), Size(), seed).to(pick_device())
-        look(0, model)
-        losses = torch.tensor(fit(model, ids["train"], Recipe(steps=steps, balancing=balancing), seed, look))
-        loss = float(held_out_loss(model, ids["valid"]).mean())
-    found = {"balancing": balancing, "seed": seed, "loss": round(loss, 4)}
-    last = moments[-1]["shares"]
-    found["idle"] = sum(share < 0.01 for row in last for share in row)  # of layers times experts
-    found["largest"] = max(share for row in last for share in row)
-    if seed == 0:
-        found["curve"] = [round(float(part.mean()), 3) for part in losses.split(50)]
-        found["moments"] = moments
-    return found
-
-
-@experiment("experts")
-def record_experts(
-    folder: Path = FOLDER, seeds: Sequence[int] = SEEDS, steps: int = 1500, processes: int = PROCESSES
-) -> dict[str, Any]:
-    """Eight experts, two for each token, with two ways of balancing them and with none. Reads `tinystories/`."""
-    from transformer_edu import pretrained
-
-    runs = in_processes(partial(route, steps=steps, folder=folder), list(product(BALANCING, seeds)), processes)
-    tokenizer = pretrained.load_stories().tokenizer
-    pieces = [tokenizer.decode([token]) for token in tokenizer.encode(SENTENCE)]
-    return {"steps": steps, "device": _device(), "pieces": pieces, "runs": runs}
