@@ -28,6 +28,7 @@ from transformer_edu.book.experiments.modern_block import (
     count,
     fit,
     held_out_loss,
+    story_ids,
 )
 from transformer_edu.inspect.record import record_attention
 from transformer_edu.support.device import device_of, pick_device
