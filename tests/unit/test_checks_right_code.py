@@ -60,6 +60,29 @@ def window_by_numpy(size, window):
     return torch.from_numpy((back >= 0) & (back < window))
 
 
+def gates_by_loops(scores, bias, top_k):
+    gates = []
+    for row in scores:
+        best = sorted(range(len(row)), key=lambda i: float(row[i] + bias[i]), reverse=True)[:top_k]
+        total = sum(row[i] for i in best)
+        gates.append(torch.stack([row[i] / total if i in best else 0 * row[i] for i in range(len(row))]))
+    return torch.stack(gates)
+
+
+def gates_of_a_softmax(scores, bias, top_k):
+    """The softmax of the chosen logarithms is their share."""
+    least = (scores + bias).topk(top_k).values[:, -1:]
+    return scores.log().masked_fill(scores + bias < least, -torch.inf).softmax(-1)
+
+
+def gates_by_numpy_choice(scores, bias, top_k):
+    chosen = np.argsort(-(scores + bias).detach().numpy(), axis=1)[:, :top_k]
+    gates = torch.zeros_like(scores)
+    for row, places in enumerate(chosen):
+        gates[row, places] = scores[row, places] / scores[row, places].sum()
+    return gates
+
+
 def rows_one_by_one(weight, num_heads):
     moved, d_head = torch.empty_like(weight), len(weight) // num_heads
     for row in range(len(weight)):
@@ -696,6 +719,7 @@ RIGHT = {
         lambda weight, num_heads: torch.cat([torch.cat([head[0::2], head[1::2]]) for head in weight.chunk(num_heads)]),
         rows_one_by_one,
     ],
+    "expert gates": [gates_by_loops, gates_of_a_softmax, gates_by_numpy_choice],
     "document mask": [mask_by_loops, mask_of_last_begins, mask_by_numpy, mask_of_blocks],
     "left padding": [padded_by_numpy, padded_as_hugging_face_does, padded_by_two_turns, padded_with_lists],
     "masked batch normalization": [components.masked_batch_norm.norm, batch_norm_with_torchs_own],

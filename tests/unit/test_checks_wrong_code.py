@@ -328,6 +328,18 @@ WRONG = [
         "the rows of all heads are mixed",
         lambda weight, heads: torch.cat([weight[0::2], weight[1::2]]),
     ),
+    (
+        "expert gates",
+        "the bias is in the gates",
+        lambda scores, bias, k: torch.zeros_like(scores).scatter(
+            1, *reversed([(v := (scores + bias).topk(k)).values / v.values.sum(1, True), v.indices])
+        ),
+    ),
+    (
+        "expert gates",
+        "the gates do not sum to 1",
+        lambda scores, bias, k: scores * (scores + bias >= (scores + bias).topk(k).values[:, -1:]),
+    ),
     ("left padding", "the padding stands on the right", padded_behind),
     ("left padding", "the prompts come back reversed", turned_round_once),
     ("induction scores", "the earliest occurrence counts", after_list_index),

@@ -76,7 +76,7 @@ CEILINGS = {  # lines of Python; whoever raises one says why in the commit
     "book/engine": 210,
     "book/plots": 2100,
     "book/recordings": 40,
-    "book/exercises": 15540,
+    "book/exercises": 15670,
     "book/sandbox": 910,
     "book/experiments": 2310,
     "book/commands": 290,
