@@ -63,10 +63,10 @@ def positions_of(so: Any, max_len: int = 1) -> RotaryPositions:
         "none": None,
         "linear": linear(factor),
         "ntk": ntk(factor),
-        "yarn": yarn(factor, so.trained, base=so.base),
+        "yarn": yarn(factor, so.trained, base=float(so.base)),
     }
     gain = yarn_gain(factor) if so.scaling == "yarn" else 1.0
-    return RotaryPositions(D_HEAD, max_len, base=so.base, scaling=scaled[so.scaling], gain=gain)
+    return RotaryPositions(D_HEAD, max_len, base=float(so.base), scaling=scaled[so.scaling], gain=gain)
 
 
 def products(so: Any) -> Float[Tensor, " pairs"]:
@@ -79,6 +79,6 @@ def products(so: Any) -> Float[Tensor, " pairs"]:
 
 def pairs_beyond(so: Any) -> list[int]:
     """Pairs that made no whole turn in training and turn further than there when as much is read."""
-    speeds, scaling = speeds_of(D_HEAD, so.base), positions_of(so).scaling
+    speeds, scaling = speeds_of(D_HEAD, float(so.base)), positions_of(so).scaling
     known, now = so.trained * speeds, so.read * (speeds if scaling is None else scaling(speeds))
     return [i for i in range(len(speeds)) if known[i] < TURN and now[i] > known[i] * (1 + 1e-9)]
