@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from experiments.processes import in_processes
+from transformer_edu import pretrained
 from transformer_edu.book.experiments import experiment
 from transformer_edu.book.experiments.modern_block import (
     CHOICES,
@@ -28,9 +29,9 @@ from transformer_edu.book.experiments.modern_block import (
     count,
     fit,
     held_out_loss,
-    story_ids,
 )
 from transformer_edu.inspect.record import record_attention
+from transformer_edu.language.task import read_texts
 from transformer_edu.support.device import device_of, pick_device
 from transformer_edu.support.threads import one_thread
 
@@ -69,8 +70,13 @@ def block_of(base: str, field: str, value: Any) -> Block:
 
 @cache
 def ids_of(folder: Path) -> dict[str, torch.Tensor]:
-    """The stories of a folder, read once a process; see `story_ids`."""
-    return story_ids(folder)
+    """The stories of a folder as rows of ids, end tokens between them: "train" and "valid"; read once a process."""
+    tokenizer = pretrained.load_stories().tokenizer
+    found = {}
+    for split in ("train", "valid"):
+        texts = tokenizer.encode_batch(read_texts([str(folder / f"{split}.txt.gz")]))
+        found[split] = torch.tensor([token for text in texts for token in (*text, tokenizer.eos_id)])
+    return found
 
 
 @torch.no_grad()

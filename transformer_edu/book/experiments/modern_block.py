@@ -6,7 +6,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -320,19 +319,6 @@ def held_out_loss(
 def changed(block: Block, **change: Any) -> Block:
     """The same block with other fields."""
     return replace(block, **change)
-
-
-def story_ids(folder: Path) -> dict[str, Tensor]:
-    """The stories as rows of ids, end tokens between them: "train" and "valid"."""
-    from transformer_edu import pretrained
-    from transformer_edu.language.task import read_texts
-
-    tokenizer = pretrained.load_stories().tokenizer
-    found = {}
-    for split in ("train", "valid"):
-        texts = tokenizer.encode_batch(read_texts([str(folder / f"{split}.txt.gz")]))
-        found[split] = torch.tensor([token for text in texts for token in (*text, tokenizer.eos_id)])
-    return found
 
 
 def kept(block: Block, size: Size, tokens: int) -> int:
