@@ -85,7 +85,7 @@ def differences() -> list[dict[str, Any]]:
         gaps = [loss - base[one["base"]][seed] for seed, loss in by_seed.items()]
         if one["field"]:
             kept = {name: one[name] for name in ("base", "field", "value")}
-            found.append({**kept, "mean": round(mean(gaps), 4), "spread": round(stdev(gaps), 4), "seeds": len(gaps)})
+            found.append({**kept, "mean": round(mean(gaps), 6), "spread": round(stdev(gaps), 6), "seeds": len(gaps)})
     return found
 
 
