@@ -35,9 +35,14 @@ def test_figure_runs_from_disk_is_accessible_and_fits_a_phone(name, open_html):
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_control_is_reached_by_tab_and_says_what_it_changes(name, open_html):
-    watched = open_html(CASES[name].make().html())
-    assert silent_controls(watched.page) == CASES[name].quiet
-    watched.assert_clean()
+    html, silent = CASES[name].make().html(), None
+    for _ in range(2):  # on a busy machine an answer may be late once; a control that is silent is so again
+        watched = open_html(html)
+        silent = silent_controls(watched.page)
+        watched.assert_clean()
+        if silent == CASES[name].quiet:
+            break
+    assert silent == CASES[name].quiet
 
 
 @pytest.mark.parametrize("name", TEXTUAL)
