@@ -68,7 +68,7 @@ def test_both_ends_learn_what_can_be_learnt(block):
 
 
 def test_balancing_moves_the_bias_alone_and_only_where_it_is_asked_for(ids):
-    block = mb.changed(mb.TODAY, feed_forward="experts")
+    block = replace(mb.TODAY, feed_forward="experts")
     biases = {}
     for kind in ("none", "loss", "bias"):
         model = mb.build_block_model(block, SMALL)
@@ -82,12 +82,12 @@ def test_balancing_moves_the_bias_alone_and_only_where_it_is_asked_for(ids):
     ("keys", "all share", 4 * 2 * 8 * 100), ("keys", "latent", 4 * 12 * 100), ("sees", "windows", 64 * (3 * 5 + 100)),
 ])  # fmt: skip
 def test_what_a_cache_keeps_is_counted(field, value, numbers):
-    assert mb.kept(mb.changed(mb.PAPER, **{field: value}), SMALL, 100) == numbers
+    assert mb.kept(replace(mb.PAPER, **{field: value}), SMALL, 100) == numbers
 
 
 @pytest.mark.parametrize("value", ["each its own", "two share", "all share", "latent"])
 def test_a_cache_holds_as_many_numbers_as_is_said(value, ids):
-    model, block = None, mb.changed(mb.PAPER, keys=value)
+    model, block = None, replace(mb.PAPER, keys=value)
     model = mb.build_block_model(block, SMALL)
     cache = model.start_cache()
     model(ids[None, :9], cache)

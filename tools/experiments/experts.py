@@ -1,6 +1,7 @@
 """Which experts tokens go to while a mixture of them learns, balanced in two ways and not at all (chapter 19)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -18,7 +19,6 @@ from transformer_edu.book.experiments.modern_block import (
     Recipe,
     Size,
     build_block_model,
-    changed,
     fit,
     held_out_loss,
     routed,
@@ -50,7 +50,7 @@ def route(balancing: str, seed: int, steps: int, folder: Path) -> dict[str, Any]
                         "chosen": chosen})  # fmt: skip
 
     with one_thread():
-        model = build_block_model(changed(TODAY, feed_forward="experts"), Size(), seed).to(pick_device())
+        model = build_block_model(replace(TODAY, feed_forward="experts"), Size(), seed).to(pick_device())
         look(0, model)
         losses = torch.tensor(fit(model, ids["train"], Recipe(steps=steps, balancing=balancing), seed, look))
         loss = float(held_out_loss(model, ids["valid"]).mean())

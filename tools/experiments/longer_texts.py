@@ -1,6 +1,7 @@
 """Trained on short texts, read on longer ones: five kinds of positions, and rotary ones slowed down (chapter 19)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -18,7 +19,6 @@ from transformer_edu.book.experiments.modern_block import (
     Recipe,
     Size,
     build_block_model,
-    changed,
     fit,
     held_out_loss,
 )
@@ -38,7 +38,7 @@ def read_longer(positions: str, seed: int, steps: int, folder: Path) -> list[dic
     """Train at SHORT tokens, read at LONG; the loss of each quarter of LONG, and with each scaling of rotary ones."""
     ids, size = ids_of(folder), Size(context=SHORT)
     with one_thread():
-        model = build_block_model(changed(TODAY, positions=positions), size, seed).to(pick_device())
+        model = build_block_model(replace(TODAY, positions=positions), size, seed).to(pick_device())
         fit(model, ids["train"], Recipe(steps=steps, batch_size=64), seed)
         rows = [{"positions": positions, "scaling": "", **_quarters(model, ids["valid"])}]
         for name, scaled in SCALINGS.items() if positions == "rotary" else ():

@@ -5,6 +5,7 @@ All runs read the same stories in the same order. On a GPU they take a quarter o
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
@@ -25,7 +26,6 @@ from transformer_edu.book.experiments.modern_block import (
     Size,
     active,
     build_block_model,
-    changed,
     count,
     fit,
     held_out_loss,
@@ -65,7 +65,7 @@ def variants() -> list[Variant]:
 
 def block_of(base: str, field: str, value: Any) -> Block:
     """The block of a variant."""
-    return changed(BASES[base], **{field: value}) if field else BASES[base]
+    return replace(BASES[base], **{field: value}) if field else BASES[base]
 
 
 @cache
@@ -131,7 +131,7 @@ def record_modern_block(
     """
     size = size or Size()
     chosen = list(only or variants())
-    run = partial(_run, folder=folder, size=size)
+    run = partial(run_variant, folder=folder, size=size)
     trial = partial(run, steps=trial_steps)
 
     def tried_at(some: Sequence[Variant], *at: float) -> list[list[float]]:
@@ -163,10 +163,6 @@ def record_modern_block(
 
 def _named(one: Variant) -> dict[str, Any]:
     return dict(zip(("base", "field", "value"), one, strict=True))
-
-
-def _run(base: str, field: str, value: Any, seed: int, rate: float, **more: Any) -> dict[str, Any]:
-    return run_variant(base, field, value, seed, rate, **more)
 
 
 def device_name() -> str:

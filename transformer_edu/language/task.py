@@ -21,6 +21,7 @@ from transformer_edu.runs.distributed import Processes
 from transformer_edu.runs.start import describe, prepare
 from transformer_edu.runs.task import Task
 from transformer_edu.saving.registry import count_numbers
+from transformer_edu.training.decay import decay_groups
 
 BETAS = (0.9, 0.95)  # AdamW's, as GPT-3's (Brown et al., 2020, appendix B)
 
@@ -57,12 +58,7 @@ class LanguageTask(Task):
 
     def optimizer(self, model: nn.Module) -> Optimizer:
         """AdamW; vectors (biases, norms) are not decayed."""
-        decay = self.settings.weight_decay
-        groups = [
-            {"params": [p for p in model.parameters() if p.dim() > 1], "weight_decay": decay},
-            {"params": [p for p in model.parameters() if p.dim() < 2], "weight_decay": 0.0},
-        ]
-        return AdamW(groups, lr=0.0, betas=BETAS, fused=True)
+        return AdamW(decay_groups(model, self.settings.weight_decay), lr=0.0, betas=BETAS, fused=True)
 
     def learning_rate(self, step: int) -> float:
         """Up in a straight line during the warm-up, then down to zero in another."""

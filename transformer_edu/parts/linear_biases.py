@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from transformer_edu.attention import scaled_dot_product_attention
+from transformer_edu.attention import AttentionFunction, scaled_dot_product_attention
 from transformer_edu.support.arguments import check_sizes
 from transformer_edu.support.shapes import Float, Tensor
 
@@ -39,11 +39,12 @@ class AlibiAttention(nn.Module):
 
     Args:
         num_heads: as of `LinearBiases`.
+        function: what attends, if it is not that one.
     """
 
-    def __init__(self, num_heads: int) -> None:
+    def __init__(self, num_heads: int, function: AttentionFunction = scaled_dot_product_attention) -> None:
         super().__init__()
-        self.positions = LinearBiases(num_heads)
+        self.positions, self.function = LinearBiases(num_heads), function
 
     def forward(
         self,
@@ -59,7 +60,7 @@ class AlibiAttention(nn.Module):
         q_len, k_len = query.shape[-2], key.shape[-2]
         bias = self.positions(q_len, k_len, k_len - q_len)
         bias = bias if score_bias is None else bias + score_bias
-        return scaled_dot_product_attention(query, key, value, mask, dropout_p, need_weights, bias)
+        return self.function(query, key, value, mask, dropout_p, need_weights, bias)
 
 
 def slopes_of(num_heads: int) -> Float[Tensor, " heads"]:

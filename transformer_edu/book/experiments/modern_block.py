@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -44,6 +44,7 @@ from transformer_edu.support.seeds import seeded
 from transformer_edu.support.shapes import Float, Ids, Int, Tensor, Vectors
 from transformer_edu.support.tied import Tied
 from transformer_edu.support.validation import check_choice, check_positive_integer
+from transformer_edu.training.decay import decay_groups
 
 CHOICES: dict[str, tuple[Any, ...]] = {  # the paper's first
     "norm": ("layer", "rms"),
@@ -113,9 +114,8 @@ class BlockModel(GPT):
         self.block, self.size, self.d_ff = block, size, d_ff
         self.config = GPTConfig(size.vocab_size, size.d_model, size.num_heads, d_ff, size.num_layers, 0.0, size.max_len)
         self.embedding = InputEmbedding(size.vocab_size, size.d_model)
-        self.positional_encoding = {
-            "sinusoid": PositionalEncoding, "learned": LearnedPositionalEncoding,
-        }.get(block.positions, lambda *_: nn.Identity())(size.d_model, size.max_len)  # fmt: skip
+        added = {"sinusoid": PositionalEncoding, "learned": LearnedPositionalEncoding}.get(block.positions)
+        self.positional_encoding = added and added(size.d_model, size.max_len)
         last = None if block.placed == "behind the sum" else _norm(block, size.d_model)
         self.decoder = Encoder([_layer(block, size, d_ff, index) for index in range(size.num_layers)], last)
         self.projection = ProjectionLayer(size.d_model, size.vocab_size)
@@ -130,7 +130,7 @@ class BlockModel(GPT):
         offset = 0 if cache is None else cache.length
         so_far = ids if cache is None else cache.append(ids)
         x = self.embedding(ids)
-        if self.block.positions in ("sinusoid", "learned"):
+        if self.positional_encoding is not None:
             x = self.positional_encoding(x, offset)
         return self.decoder(x, causal_mask(so_far.shape[1], ids.device)[offset:], cache)
 
@@ -151,6 +151,14 @@ def _residual(block: Block, d_model: int) -> nn.Module:
     return InnerNorms(before, after)
 
 
+def _kv_heads(block: Block, size: Size) -> int:
+    return {"each its own": size.num_heads, "two share": size.num_heads // 2, "all share": 1}[block.keys]
+
+
+def _has_window(block: Block, index: int) -> bool:
+    return block.sees == "windows" and (index + 1) % 4 > 0  # every fourth layer sees all
+
+
 def _attention(block: Block, size: Size, index: int) -> nn.Module:
     rotate = RotaryPositions(size.d_head, size.max_len) if block.positions == "rotary" else None
     if block.keys == "latent":
@@ -165,10 +173,10 @@ def _attention(block: Block, size: Size, index: int) -> nn.Module:
         "sinks": SinkAttention(size.num_heads),
     }[block.scores]
     if block.positions == "ALiBi":
-        function = AlibiAttention(size.num_heads)
-    if block.sees == "windows" and (index + 1) % 4:
+        function = AlibiAttention(size.num_heads, function)
+    if _has_window(block, index):
         function = WindowedAttention(size.window, function)
-    kv_heads = {"each its own": size.num_heads, "two share": size.num_heads // 2, "all share": 1}[block.keys]
+    kv_heads = _kv_heads(block, size)
     more: dict[str, Any] = {"bias": block.biases, "num_kv_heads": kv_heads, "rotate": rotate, "function": function}
     if not block.query_key_norm:
         return MultiHeadAttention(size.d_model, size.num_heads, **more)
@@ -233,10 +241,6 @@ def build_block_model(block: Block, size: Size | None = None, seed: int = 0) -> 
         initialize(model)
         if block.positions == "learned":
             nn.init.normal_(model.positional_encoding.table, std=0.02)
-        if block.scores == "sinks":
-            for module in model.modules():
-                if isinstance(module, SinkAttention):
-                    nn.init.zeros_(module.sinks)
     return model
 
 
@@ -272,10 +276,9 @@ def fit(
     """
     recipe = recipe or Recipe()
     check_positive_integer("steps", recipe.steps)
-    decayed = [parameter for parameter in model.parameters() if parameter.dim() > 1]
-    others = [parameter for parameter in model.parameters() if parameter.dim() <= 1]
-    groups = [{"params": decayed, "weight_decay": recipe.weight_decay}, {"params": others, "weight_decay": 0.0}]
-    optimizer = torch.optim.AdamW(groups, lr=recipe.rate, betas=(0.9, 0.95), fused=True)
+    optimizer = torch.optim.AdamW(
+        decay_groups(model, recipe.weight_decay), lr=recipe.rate, betas=(0.9, 0.95), fused=True
+    )
     way = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda done: min((done + 1) / recipe.warmup, 1 - done / recipe.steps)
     )
@@ -316,14 +319,9 @@ def held_out_loss(
     return torch.cat(losses).mean(dim=0).cpu()
 
 
-def changed(block: Block, **change: Any) -> Block:
-    """The same block with other fields."""
-    return replace(block, **change)
-
-
 def kept(block: Block, size: Size, tokens: int) -> int:
     """Numbers that a cache has to keep of a text of so many tokens; a layer with a window keeps the window."""
-    heads = {"each its own": size.num_heads, "two share": size.num_heads // 2, "all share": 1}
-    each = size.d_head + size.d_head // 2 if block.keys == "latent" else 2 * heads[block.keys] * size.d_head
-    near = size.num_layers - size.num_layers // 4 if block.sees == "windows" else 0
-    return each * (near * min(tokens, size.window) + (size.num_layers - near) * tokens)
+    latent = size.d_head + size.d_head // 2
+    each = latent if block.keys == "latent" else 2 * _kv_heads(block, size) * size.d_head
+    windows = [_has_window(block, index) for index in range(size.num_layers)]
+    return each * sum(min(tokens, size.window) if near else tokens for near in windows)
