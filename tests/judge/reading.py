@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from transformer_edu.book.exercises.checks.engine.laboratory import laboratory
+from transformer_edu.book.exercises.judge.calculator import Calculator
 from transformer_edu.book.exercises.judge.kinds import KINDS
-from transformer_edu.book.exercises.judge.packing import pack, unpack
-from transformer_edu.book.exercises.judge.verdict import Unreadable, judge
+from transformer_edu.book.exercises.judge.verdict import Undecided, judge
 
 COMPONENTS = Path(__file__).parent / "components"
 GAPS = json.loads((COMPONENTS / "gaps.json").read_text(encoding="utf-8"))
@@ -62,8 +62,7 @@ def verdict(folder, name, text):
     sys.modules[name] = module  # dataclasses look there
     with laboratory():
         spec.loader.exec_module(module)
-        runs = dict(KINDS[kind].observe_all(getattr(module, target)))
         try:
-            return judge(KINDS[kind], unpack(pack(runs, {}))[0])
-        except Unreadable:
+            return judge(KINDS[kind], Calculator(KINDS[kind], getattr(module, target)))
+        except Undecided:
             return None

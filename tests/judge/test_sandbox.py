@@ -523,3 +523,41 @@ def eventually(condition):
 def test_an_empty_folder_is_too_much_where_more_than_the_limit_is_held_elsewhere(tmp_path):
     assert scratch.holds_more(tmp_path, -1)
     assert not scratch.holds_more(tmp_path, 0)
+
+
+def talk(locked, **limits):
+    """A conversation with a child that runs `locked` once it is locked down."""
+    limits = {"seconds": 20.0, **limits}
+    return sandbox.conversation("act", f"\n# locked\n{locked}\n".encode(), Limits(**limits))
+
+
+def test_questions_are_answered_one_after_another_and_prints_do_not_disturb():
+    with talk("print('hello')\nsandbox.converse(lambda question: question[::-1])") as child:
+        assert [child.ask(question) for question in (b"abc", b"", bytes(range(256)) * 9)] == [
+            b"cba",
+            b"",
+            bytes(reversed(bytes(range(256)) * 9)),
+        ]
+    assert child.printed == "hello\n"
+
+
+@pytest.mark.parametrize(
+    ("reply", "trouble"),
+    [
+        ("while True: pass", "stopped after 1 s: an endless loop?"),
+        ("import os; os._exit(0)", "ended the process itself (exit status 0)"),
+        ("import os; os._exit(7)", "ended the process itself (exit status 7)"),
+        ("raise KeyError('no')", "failed with KeyError: 'no'"),
+        ("return bytes(1 << 22)", "gave an answer of more than 1 MB"),
+        ("import os; os.kill(os.getpid(), 9)", "killed by signal SIGKILL"),
+    ],
+)
+def test_a_child_that_stops_answering_is_told_in_one_sentence_and_asked_no_more(reply, trouble):
+    code = f"def reply(question):\n    if question == b'go on': return b'yes'\n    {reply}\nsandbox.converse(reply)"
+    with talk(code, seconds=1.0 if "while" in reply else 20.0, output=1 << 20) as child:
+        assert child.ask(b"go on") == b"yes"
+        with pytest.raises(sandbox.Ended) as ended:
+            child.ask(b"stop")
+        assert ended.value.trouble == trouble
+        with pytest.raises(sandbox.Ended):
+            child.ask(b"go on")

@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from io import BufferedIOBase
 from pathlib import Path
 from typing import NoReturn
 
@@ -12,6 +13,7 @@ from transformer_edu.book.sandbox import kernel, landlock, limits, seccomp, wire
 _write, _exit = os.write, os._exit  # foreign code may put something else in their place
 _channel: list[tuple[Callable[[], None], Callable[[bytes], None]]] = []  # filled by `receive`, emptied by `answer`
 _order: list[wire.Order] = []
+_questions: list[BufferedIOBase] = []
 
 
 def receive() -> bytes:
@@ -20,8 +22,9 @@ def receive() -> bytes:
     Raises:
         EOFError: the parent is gone.
     """
-    with open(0, "rb", closefd=False) as stream:
-        order = wire.unpack_order(stream.read())
+    stream = os.fdopen(os.dup(0), "rb")
+    order = wire.read_order(stream)
+    _questions.append(stream)
     _die_with(order.parent)
     descriptor = os.dup(1)
     os.dup2(2, 1)
@@ -59,6 +62,15 @@ def lock_down(readable: Sequence[Path] | None = None) -> list[str]:
     unprotected += seccomp.restrict()
     _channel[0][0]()
     return unprotected
+
+
+def converse(reply: Callable[[bytes], bytes]) -> NoReturn:
+    """Answer one question after another; at the last the process ends at once, as with `answer`."""
+    say, stream = _channel.pop()[1], _questions.pop()
+    with suppress(EOFError):
+        while True:
+            say(reply(wire.read_question(stream)))
+    _exit(0)
 
 
 def answer(data: bytes) -> NoReturn:

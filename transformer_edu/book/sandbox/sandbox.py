@@ -1,7 +1,7 @@
 """Foreign code in a process of its own: what it does there is bounded, ended and told in one sentence.
 
-The parent calls `run`. The module that it starts calls, in this order, `receive`, `lock_down` (after its own imports,
-before any foreign code) and `answer`.
+The parent calls `run`, for one answer, or `conversation`, for many. The module that it starts calls, in this order,
+`receive`, `lock_down` (after its own imports, before any foreign code), and `answer` or `converse`.
 
 What the child may not do is enforced by the operating system, and by Linux best: see `limits.py`, `landlock.py`,
 `seccomp.py`. What is not stopped anywhere: foreign code can *read* every file that the user can read (and print it),
@@ -11,23 +11,36 @@ out here, and never unpickle it.
 """
 
 import os
+import queue
 import secrets
 import signal
 import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 from transformer_edu.book.sandbox import scratch, wire
-from transformer_edu.book.sandbox.inside import answer, lock_down, out_of_memory, receive
+from transformer_edu.book.sandbox.inside import answer, converse, lock_down, out_of_memory, receive
 from transformer_edu.book.sandbox.limits import Limits
 from transformer_edu.support.text import printable
 
-__all__ = ["Limits", "Outcome", "answer", "lock_down", "out_of_memory", "receive", "run"]
+__all__ = [
+    "Ended",
+    "Limits",
+    "Outcome",
+    "answer",
+    "conversation",
+    "converse",
+    "lock_down",
+    "out_of_memory",
+    "receive",
+    "run",
+]
 
 TO_START = 120.0  # seconds until the child must be locked down: importing torch from a cold disk takes half of that
 TICK = 0.05
@@ -45,29 +58,66 @@ class Outcome:
     printed: str  # the end of what it printed to stdout and stderr
 
 
+class Ended(Exception):  # noqa: N818 (what became of somebody else's code is no error of ours)
+    """Foreign code gives no more answers; `trouble` says why in one sentence."""
+
+    def __init__(self, trouble: str):
+        super().__init__(trouble)
+        self.trouble = trouble
+
+
 def run(module: str, payload: bytes, limits: Limits = Limits()) -> Outcome:  # noqa: B008 (frozen)
     """Run `python -m module` apart, give it `payload`, and wait for its answer or its end.
 
     Nothing of it is left in the end: no process, no file.
     """
-    token = secrets.token_hex(16)
-    order = wire.pack_order(wire.Order(token, limits, os.getpid(), payload))
-    with scratch.folder() as folder:
-        child = _Child(module, folder, token, limits)
-        try:
-            child.listen(order)
-            trouble = child.trouble_until_the_end()
-        finally:
-            child.end()
-    printed = child.printed.decode("utf-8", "replace")
+    with _child(module, payload, limits) as child:
+        child.send(None)
+        trouble = child.trouble()
+        child.end()
     answered = None
     if trouble is None:
         try:
-            answered = child.answer()
+            answered = child.last_answer()
         except ValueError as error:
             trouble = str(error)
-    trouble = trouble or _told(child.process.returncode, answered is not None, printed, limits)
-    return Outcome(None if trouble else answered, trouble, printed)
+    trouble = trouble or child.told(answered is not None)
+    return Outcome(None if trouble else answered, trouble, child.print_out)
+
+
+@dataclass
+class Conversation:
+    """`ask(question)` gives the answer, and raises Ended where none comes; `printed` is full when it is over."""
+
+    ask: Callable[[bytes], bytes]
+    printed: str = ""
+
+
+@contextmanager
+def conversation(module: str, payload: bytes, limits: Limits = Limits()) -> Iterator[Conversation]:  # noqa: B008
+    """Run `python -m module` apart, give it `payload`, and put questions to it, which it answers with `converse`.
+
+    The time that `limits` gives is that in which it is waited for. Nothing of it is left in the end.
+    """
+    with _child(module, payload, limits) as child:
+        talk = Conversation(child.ask)
+        try:
+            yield talk
+        finally:
+            child.end()
+            talk.printed = child.print_out
+
+
+@contextmanager
+def _child(module: str, payload: bytes, limits: Limits) -> Iterator["_Child"]:
+    token = secrets.token_hex(16)
+    with scratch.folder() as folder:
+        child = _Child(module, folder, token, limits)
+        try:
+            child.listen(wire.pack_order(wire.Order(token, limits, os.getpid(), payload)))
+            yield child
+        finally:
+            child.end()
 
 
 @dataclass
@@ -82,6 +132,8 @@ class _Child:
     printed: bytearray = field(default_factory=bytearray)
 
     def __post_init__(self) -> None:
+        self.outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self.heard, self.started, self.left = threading.Event(), False, self.limits.seconds
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", self.module],
             stdin=subprocess.PIPE,
@@ -96,53 +148,100 @@ class _Child:
 
     def listen(self, order: bytes) -> None:
         """Send the order, and from now on take what comes."""
+        self.send(order)
         self.threads += [
-            threading.Thread(target=_send, args=(self.process.stdin, order), daemon=True),
+            threading.Thread(target=self._send_all, args=(self.process.stdin,), daemon=True),
             threading.Thread(target=self._hear_answer, args=(self.process.stdout,), daemon=True),
             threading.Thread(target=self._hear_prints, args=(self.process.stderr,), daemon=True),
         ]
         for thread in self.threads:
             thread.start()
 
-    def trouble_until_the_end(self) -> str | None:
-        """Wait; None if it ended by itself, or a sentence when it has to be ended."""
-        until, started = time.monotonic() + TO_START, False
+    def send(self, data: bytes | None) -> None:
+        """Send this as soon as the child takes it; None is the end."""
+        self.outbox.put(data)
+
+    def ask(self, question: bytes) -> bytes:
+        """The answer to a question; Ended if none comes."""
+        self.send(wire.measured(question))
+        trouble = self.trouble(lambda: self._first() is not None)
+        found = None if trouble else self._first()
+        if found is not None:
+            self.said[:] = wire.ready(self.token) + found[1]
+            return found[0]
+        self.end()
+        try:
+            self.last_answer()
+        except ValueError as error:
+            trouble = trouble or str(error)
+        raise Ended(trouble or self.told(False) or "ended the process itself (exit status 0)")
+
+    def _first(self) -> tuple[bytes, bytes] | None:
+        with suppress(ValueError):  # not whole yet
+            return wire.unframe(self.token, bytes(self.said))
+        return None
+
+    def trouble(self, whole: Callable[[], bool] = lambda: False) -> str | None:
+        """Wait for the end of the process or until all is there; a sentence when it has to be ended before."""
+        until, began = time.monotonic() + (self.left if self.started else TO_START), time.monotonic()
         while True:
-            with suppress(subprocess.TimeoutExpired):
-                self.process.wait(TICK)
+            if self.started and whole():
+                self.left -= time.monotonic() - began
                 return None
-            if not started and wire.ready(self.token) in self.said:
-                until, started = time.monotonic() + self.limits.seconds, True
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(0.0 if self.heard.wait(TICK) else TICK / 10)
+                return None
+            self.heard.clear()
+            if not self.started and wire.ready(self.token) in self.said:
+                until, began, self.started = time.monotonic() + self.left, time.monotonic(), True
             if self.too_long:
-                return None  # `answer` tells
+                return None  # `last_answer` tells
             if time.monotonic() > until:
-                return (
-                    f"stopped after {self.limits.seconds:g} s: an endless loop?" if started else "did not start in time"
-                )
-            most = 4 * self.limits.file
-            if scratch.holds_more(self.folder, most - scratch.held(self.process.pid, self.folder, self.limits.file)):
-                return f"wrote more than {_amount(most)} of files"
-            with suppress(OSError):  # only Linux tells
-                if len(os.listdir(f"/proc/{self.process.pid}/task")) > self.limits.threads:
-                    return f"started more than {self.limits.threads} threads"
+                allowed = f"stopped after {self.limits.seconds:g} s: an endless loop?"
+                return allowed if self.started else "did not start in time"
+            if problem := self._beyond():
+                return problem
+
+    def _beyond(self) -> str | None:
+        """What is more than the limits allow, of what no kernel counts."""
+        most = 4 * self.limits.file
+        if scratch.holds_more(self.folder, most - scratch.held(self.process.pid, self.folder, self.limits.file)):
+            return f"wrote more than {_amount(most)} of files"
+        with suppress(OSError):  # only Linux tells
+            if len(os.listdir(f"/proc/{self.process.pid}/task")) > self.limits.threads:
+                return f"started more than {self.limits.threads} threads"
+        return None
 
     @property
     def too_long(self) -> bool:
         """Whether more came than an answer may be long."""
         return len(self.said) > self.limits.output + wire.AROUND
 
-    def answer(self) -> bytes | None:
-        """The answer; None if there is none.
+    def last_answer(self) -> bytes | None:
+        """The one answer of a process that has ended; None if there is none.
 
         Raises:
             ValueError: more than an answer came, or something else; says so in one sentence.
         """
         if self.too_long:
             raise ValueError(f"gave an answer of more than {_amount(self.limits.output)}")
-        return wire.unframe(self.token, bytes(self.said))
+        found = wire.unframe(self.token, bytes(self.said))
+        if found is not None and found[1]:
+            raise ValueError("answered twice, or not whole")
+        return found and found[0]
+
+    @property
+    def print_out(self) -> str:
+        """The end of what it printed."""
+        return self.printed.decode("utf-8", "replace")
+
+    def told(self, answered: bool) -> str | None:
+        """One sentence about how the process ended; None if it ended well."""
+        return _told(self.process.returncode, answered, self.print_out, self.limits)
 
     def end(self) -> None:
-        """End the process and all that it started, and take what is still in the pipes."""
+        """End the process and all that it started, and take what is still in the pipes; again is nothing."""
+        self.send(None)
         if sys.platform != "win32":
             with suppress(OSError):  # all gone
                 os.killpg(self.process.pid, signal.SIGKILL)
@@ -154,20 +253,23 @@ class _Child:
             for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
                 _close(pipe)
 
+    def _send_all(self, pipe: IO[bytes]) -> None:
+        with suppress(OSError):  # it ended before it had read all
+            while (data := self.outbox.get()) is not None:
+                pipe.write(data)
+                pipe.flush()
+        _close(pipe)
+
     def _hear_answer(self, pipe: IO[bytes]) -> None:
         while not self.too_long and (chunk := os.read(pipe.fileno(), CHUNK)):
             self.said += chunk
+            self.heard.set()
+        self.heard.set()
 
     def _hear_prints(self, pipe: IO[bytes]) -> None:
         while chunk := os.read(pipe.fileno(), CHUNK):
             self.printed += chunk
             del self.printed[: max(0, len(self.printed) - self.limits.printed)]
-
-
-def _send(pipe: IO[bytes], order: bytes) -> None:
-    with suppress(OSError):  # it ended before it had read all
-        pipe.write(order)
-    _close(pipe)
 
 
 def _close(pipe: IO[bytes] | None) -> None:

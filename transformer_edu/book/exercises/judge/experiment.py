@@ -1,11 +1,8 @@
 """One experiment with somebody's component: what goes in, in which state, and what is seen."""
 
-import inspect
-import math
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, is_dataclass
-from types import SimpleNamespace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -19,6 +16,7 @@ KEPT = "something stays behind from an earlier call with other inputs"
 FIXED = "it is right at some sizes only: a number is fixed, or comes from another size than it should"
 EMPTY = {"still": True, "empty": True}  # nothing but gains of a norm: no sub-layer gives anything but zeros
 LEFT_BEHIND = "a tensor stays on the CPU when the module is moved: it is neither a buffer nor made where x is"
+ALONE = "the first token alone"
 UNASKED = "it takes no dropout"  # that is: no argument, or no field of its configuration
 PASSES = 240  # in training, where dropout is looked at
 
@@ -48,107 +46,15 @@ class Experiment:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def masks(self) -> list[Tensor]:
-        """Those that go in, now or in the call before."""
-        given = (*self.inputs, *self.options.get("before", ()))
-        return [one.mask for one in given if isinstance(one, Masked)]
+    def masked(self) -> list[int]:
+        """The places of the masks that go in, now or in the call before."""
+        given = (self.inputs, self.options.get("before", ()))
+        return sorted({i for some in given for i, one in enumerate(some) if isinstance(one, Masked)})
 
 
-BLOCKED = "a mask whose True is blocked, as torch.nn's: hand it ~mask"
-ADDITIVE, THREE = "an additive mask, 0 where allowed and −∞ where not", "a mask of three dimensions, without heads"
-CONVENTIONS: dict[str, Callable[[Tensor], Tensor]] = {  # how a mask is handed over; the first is the book's
-    "": lambda mask: mask,
-    THREE: lambda mask: mask[:, 0],
-    BLOCKED: lambda mask: ~mask,
-    ADDITIVE: lambda mask: torch.zeros(mask.shape).masked_fill(~mask, -math.inf),
-    "an additive mask of large negative numbers": lambda mask: torch.zeros(mask.shape).masked_fill(~mask, -1e9),
-    "a mask of ones and zeros": lambda mask: mask.long(),
-}
-BOOLEAN = "", THREE, BLOCKED
-
-# ------------------------------------------------------------------ making
-
-SAID = {  # names that leave no doubt
-    "source_vocab": r"(src|source|input|inp|enc\w*)_?(vocab|n_?tok|num|size|dict)|^(src|source)_v|^n_src",
-    "target_vocab": r"(tgt|trg|target|output|out|dec\w*)_?(vocab|n_?tok|num|size|dict)|^(tgt|target|trg)_v|^n_tgt",
-    "vocab_size": r"vocab|num_embeddings|n_tok|num_tok",
-    "num_heads": r"head|^h$",
-    "num_layers": r"layer|depth|^n$|blocks",
-    "d_ff": r"(ff|feed|mlp|inter|inner)(?!.*out)",
-    "max_len": r"max|positions|block_size|context|seq_?len",
-    "dropout": r"drop|^p$|^rate$",
-    "pad_id": r"pad",
-    "eps": r"eps",
-}
-LIKELY = {"d_model": r"model|emb|dim|width|feature|^d$|size|shape|channel|hid|out", "d_ff": r"hid|dim|size|out"}
-
-
-def meaning(name: str, wanted: Mapping[str, Any], names: Mapping[str, str] = SAID) -> str | None:
-    """What a parameter of this name is, among what there is to give."""
-    return next((one for one, pattern in names.items() if one in wanted and re.search(pattern, name.lower())), None)
-
-
-class Settings(SimpleNamespace):
-    """A configuration that answers to every usual name of a field."""
-
-    def __getattr__(self, name: str) -> Any:
-        values, taken = vars(self)["values"], vars(self)["taken"]
-        found = meaning(name, values) or meaning(name, values, LIKELY)
-        if found is None:
-            raise AttributeError(f"the configuration has {', '.join(values)}, got {name!r}")
-        taken.add(found)
-        return values[found]
-
-
-def make(target: Any, values: Mapping[str, Any]) -> tuple[Any, set[str]]:
-    """Call `target` with these values, by name where its parameters' names say what they are, else in this order.
-
-    Returns what it gives, and the names of those values that it took.
-    """
-    parameters = [
-        p for p in inspect.signature(target).parameters.values() if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
-    ]
-    if not parameters:
-        return target(*list(values.values())[:1]), set(list(values)[:1])
-    if len([p for p in parameters if p.default is p.empty]) == 1 and re.search(
-        "conf|cfg|args|param", parameters[0].name
-    ):
-        if inspect.isclass(kept := _annotated(target, parameters[0])) and is_dataclass(kept):
-            configuration, taken = make(kept, values)
-            return target(configuration), taken
-        taken = set()
-        return target(Settings(values=dict(values), taken=taken)), taken
-    left, given = dict(values), {}
-    for one in parameters:
-        known = meaning(one.name, left)
-        if known:
-            given[one.name] = left.pop(known)
-    for one in parameters:  # the rest in the order of the contract
-        wanted = next(iter(left), None)
-        if one.name in given or wanted is None:
-            continue
-        if one.default is one.empty or meaning(one.name, {wanted: 0}, LIKELY):
-            given[one.name] = left.pop(wanted)
-    positional = [given.pop(one.name) for one in parameters if one.kind is one.POSITIONAL_ONLY]
-    return target(*positional, **given), set(values) - set(left)
-
-
-def _annotated(target: Any, parameter: inspect.Parameter) -> Any:
-    """The annotation of a parameter, also where it is written as a string."""
-    scope = getattr(inspect.getmodule(target), "__dict__", {})
-    name = parameter.annotation
-    return scope.get(name, name) if isinstance(name, str) else name
-
-
-def scramble(module: nn.Module) -> tuple[set[str], set[str]]:
-    """Draw all parameters anew, so that no gain of 1 and no bias of 0 hides a mistake.
-
-    Returns the names of those that started as ones, and of the matrices of nn.Linear, which are (out, in).
-    """
+def scramble(module: nn.Module) -> set[str]:
+    """Draw all parameters anew, so that no gain of 1 and no bias of 0 hides a mistake; names what started as ones."""
     seeded = torch.Generator().manual_seed(1)
-    linear = {f"{name}.weight".lstrip(".") for name, part in module.named_modules() if isinstance(part, nn.Linear)} | {
-        name for name, _ in module.named_parameters() if name.endswith("in_proj_weight")
-    }
     ones = set()
     with torch.no_grad():
         for name, one in module.named_parameters():
@@ -159,7 +65,7 @@ def scramble(module: nn.Module) -> tuple[set[str], set[str]]:
                 ones.add(name)
             drawn = 0.3 * torch.randn(one.shape, generator=seeded)
             one.copy_(drawn + 1 if name in ones else drawn)
-    return ones, linear
+    return ones
 
 
 def empty(module: nn.Module, ones: set[str]) -> None:
@@ -189,6 +95,24 @@ def tensor_of(result: Any) -> Tensor:
     if first.is_complex() or first.is_quantized:
         raise TypeError(f"returned a tensor of {first.dtype}, expected real numbers, or True and False")
     return first
+
+
+@contextmanager
+def precisely() -> Iterator[None]:
+    """Compute in float64, also what is made on the way, and what asks for float32: rounding would hide what differs."""
+    before, names = torch.get_default_dtype(), ("float", "float32")
+    kept = [getattr(torch, name) for name in names], Tensor.float
+    torch.set_default_dtype(torch.float64)
+    try:
+        for name in names:
+            setattr(torch, name, torch.float64)
+        Tensor.float = Tensor.double  # type: ignore[method-assign]
+        yield
+    finally:
+        torch.set_default_dtype(before)
+        for name, one in zip(names, kept[0], strict=True):
+            setattr(torch, name, one)
+        Tensor.float = kept[1]  # type: ignore[method-assign]
 
 
 def copies(inputs: tuple[Any, ...]) -> list[Any]:

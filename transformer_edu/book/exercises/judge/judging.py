@@ -2,20 +2,25 @@
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from torch import Tensor
 
 from transformer_edu.book.exercises.checks.engine.laboratory import laboratory
 from transformer_edu.book.exercises.judge.experiment import Seen
 from transformer_edu.book.exercises.judge.kind import Parameters
 from transformer_edu.book.exercises.judge.kinds import KINDS
-from transformer_edu.book.exercises.judge.packing import Runs, unpack
-from transformer_edu.book.exercises.judge.verdict import Unreadable, Verdict, judge
-from transformer_edu.book.sandbox.sandbox import Limits, run
+from transformer_edu.book.exercises.judge.masks import Way, Ways
+from transformer_edu.book.exercises.judge.packing import pack, unpack, unpack_look, unpack_masked, unpack_seen
+from transformer_edu.book.exercises.judge.verdict import Undecided, Verdict, judge
+from transformer_edu.book.sandbox.sandbox import Ended, Limits, conversation
 from transformer_edu.support.text import printable
 
 LONGEST = 1000  # characters of an error's text
-MOST = 2000  # parameters: a Transformer of six layers has 260
+MOST = 1 << 20  # numbers: a Transformer has 20,000 at the sizes at which it is tried
 NUMBERS = "output", "again", "mean", "spread"
 SENTENCES = 10  # on what is not protected
 GUESSES = {  # the first whose pattern is found in the name
@@ -93,30 +98,86 @@ def judge_file(
         "kind": kind,
         "adapter": [str(adapter[0].resolve()), adapter[1]] if adapter else None,
     }
-    outcome = run("transformer_edu.book.exercises.judge.worker", json.dumps(order).encode(), limits or Limits())
-    verdict, trouble, unprotected = None, outcome.trouble, []
-    if outcome.answer is not None:
+    unprotected: tuple[str, ...] = ()
+    with conversation(
+        "transformer_edu.book.exercises.judge.worker", json.dumps(order).encode(), limits or Limits()
+    ) as (talk):
+        component = Remote(talk.ask)
+        verdict, trouble = None, None
         try:
-            runs, told = unpack(outcome.answer)
-            unprotected = [printable(str(one), LONGEST) for one in told["unprotected"][:SENTENCES]]
+            told = component.load()
+            unprotected = tuple(printable(str(one), LONGEST) for one in told["unprotected"][:SENTENCES])
             trouble = None if told["trouble"] is None else printable(str(told["trouble"]), LONGEST)
+            if trouble is None:
+                verdict, trouble = _judged(kind, component)
         except (ValueError, LookupError, TypeError) as error:
             trouble = f"could not be judged: {error}"
-        if trouble is None:
-            verdict, trouble = _judged(kind, runs)
-    return Judgement(kind, verdict, trouble, tuple(unprotected), outcome.printed)
+        except Ended as end:
+            trouble = end.trouble
+    return Judgement(kind, verdict, trouble, unprotected, talk.printed)
 
 
-def _judged(kind: str, runs: Runs) -> tuple[Verdict | None, str | None]:
-    """The verdict on what a process answered, or why there is none.
+class Remote:
+    """A calculator in a process of its own."""
+
+    def __init__(self, ask: Callable[[bytes], bytes]):
+        self._ask = ask
+
+    def load(self) -> dict[str, Any]:
+        """What there is to tell of the code before it is looked at."""
+        return unpack(self._ask(pack({"do": "load"})))[0]
+
+    def observe(
+        self, ways: Ways = (), other: bool = False, numbers: Tensor | None = None
+    ) -> tuple[list[Seen], Parameters]:
+        """As Calculator's; Troubled where the code does what it may not."""
+        given = {} if numbers is None else {"numbers": numbers}
+        words, tensors = self._asked({"do": "observe", "ways": ways, "other": other}, given)
+        if words.get("trouble"):
+            raise Troubled(printable(str(words["trouble"]), LONGEST))
+        return _checked(*unpack_seen(words, tensors))
+
+    def masked(self, place: int, way: Way) -> list[Seen]:
+        """As Calculator's."""
+        return unpack_masked(*self._asked({"do": "masked", "place": place, "way": way}))
+
+    def look(self, numbers: Tensor, other: bool = False) -> tuple[Tensor, Tensor]:
+        """As Calculator's."""
+        found = self._asked({"do": "look", "other": other}, {"numbers": numbers})[1]
+        return unpack_look(found, len(numbers))
+
+    def cut(self, numbers: Tensor, other: bool = False) -> list[str]:
+        """As Calculator's."""
+        words = self._asked({"do": "cut", "other": other}, {"numbers": numbers})[0]
+        return [printable(str(one), LONGEST) for one in words.get("names", [])[:SENTENCES]]
+
+    def _asked(
+        self, words: dict[str, Any], tensors: dict[str, Tensor] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        found = unpack(self._ask(pack(words, tensors)))
+        if "error" in found[0]:
+            raise RuntimeError(printable(str(found[0]["error"]), LONGEST))
+        return found
+
+
+class Troubled(Exception):  # noqa: N818 (a finding)
+    """What is observed cannot be trusted; the text says why."""
+
+
+def _judged(kind: str, component: Remote) -> tuple[Verdict | None, str | None]:
+    """The verdict on what a process answers, or why there is none.
 
     Answers may be forged, so that nothing is sure of them: what cannot be judged is no fault of anybody's code.
     """
     try:
         with laboratory():
-            verdict = judge(KINDS[kind], {name: _checked(*one) for name, one in runs.items()})
-    except Unreadable as problem:
-        return None, f"could not be judged: {problem}. An adapter can hand over its parts one by one"
+            verdict = judge(KINDS[kind], component)
+    except Ended:
+        raise
+    except Troubled as problem:
+        return None, str(problem)
+    except Undecided as problem:
+        return None, f"could not be judged: {problem}"
     except Exception as error:
         return None, f"could not be judged: its process answered what no component does ({type(error).__name__})"
     if verdict.fault is not None and verdict.fault.name == "it stops with an error":
@@ -131,8 +192,8 @@ def _checked(seen: list[Seen], learned: Parameters) -> tuple[list[Seen], Paramet
         ValueError: there are words in the place of numbers, numbers of shapes that do not belong together, or
             parameters without end.
     """
-    if len(learned.named) > MOST:
-        raise ValueError(f"no component has more than {MOST} parameters")
+    if len(learned.numbers) > MOST:
+        raise ValueError(f"no component that is tried here learns more than {MOST} numbers")
     for one in seen:
         numbers = [one[name] for name in NUMBERS if name in one]
         shapes = {getattr(value, "shape", None) for value in numbers}

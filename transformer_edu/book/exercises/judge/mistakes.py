@@ -367,6 +367,89 @@ def _masks_of_a_decoder_layer() -> Iterator[Wrong]:
     )
 
 
+def _parts_of_encoder(x: Tensor, attend: Any, feed_forward: Any, norms: Any) -> list[Any]:
+    return [attend, feed_forward]
+
+
+def _parts_of_decoder(
+    x: Tensor, memory: Tensor, self_attention: Any, cross: Any, feed_forward: Any, norms: Any
+) -> list[Any]:
+    return [lambda h: self_attention(h, h, h), lambda h: cross(h, memory, memory), feed_forward]
+
+
+PRE_NORM_HINT = "In x + part(norm(x)): what is added, and what does the part read?"
+PARTS = "attention", "the feed-forward network"
+PARTS_OF_DECODER = "self-attention", "cross-attention", "the feed-forward network"
+
+
+def _pre_norm_wirings(parts_of: Callable[..., list[Any]], names: tuple[str, ...]) -> Iterator[tuple[Mistake, Any]]:
+    """What can be wrong in x + part(norm(x)), for each part of a layer."""
+    everywhere = range(len(names))
+
+    def layer(step: Callable[[int, Tensor, Tensor, Any, Any], Tensor]) -> Callable[..., Tensor]:
+        def run(*given: Any) -> Tensor:
+            x = start = given[0]
+            for place, part in enumerate(parts_of(*given)):
+                x = step(place, x, start, part, given[-1])
+            return x
+
+        return run
+
+    def usual(place: int, x: Tensor, start: Tensor, part: Any, norms: Any) -> Tensor:
+        return x + part(norms[place](x))
+
+    def wrong(places: Any, step: Callable[[int, Tensor, Tensor, Any, Any], Tensor]) -> Callable[..., Tensor]:
+        return layer(lambda place, *given: (step if place in places else usual)(place, *given))
+
+    for places in (everywhere, *((place,) for place in everywhere)):
+        where = "" if len(places) > 1 else f" at {names[places[0]]}"
+        yield (
+            _pre(f"what is added is the normalized x, not x itself{where}"),
+            wrong(places, lambda i, x, start, part, n: n[i](x) + part(n[i](x))),
+        )
+        yield (
+            _pre(f"the residual connection is missing{where}"),
+            wrong(places, lambda i, x, start, part, n: part(n[i](x))),
+        )
+        yield _pre(f"there is no norm{where}"), wrong(places, lambda i, x, start, part, n: x + part(x))
+        yield (
+            _pre(f"a norm stands before the part and another on what it gives{where}"),
+            wrong(places, lambda i, x, start, part, n: x + n[i](part(n[i](x)))),
+        )
+        yield (
+            _pre(f"the norm stands behind the part, before the sum{where}"),
+            wrong(places, lambda i, x, start, part, n: x + n[i](part(x))),
+        )
+        if where and places[0]:
+            yield (
+                _pre(f"what is added is the layer's input, not what the part before gave,{where}"),
+                wrong(places, lambda i, x, start, part, n: start + part(n[i](x))),
+            )
+            yield (
+                _pre(f"the part reads the layer's input{where}"),
+                wrong(places, lambda i, x, start, part, n: x + part(n[i](start))),
+            )
+            yield (
+                _pre(f"one norm stands in two places{where}"),
+                wrong(places, lambda i, x, start, part, n: x + part(n[i - 1](x))),
+            )
+        if where:
+            yield _pre(f"a part is left out: nothing happens{where}"), wrong(places, lambda i, x, start, part, n: x)
+    yield (
+        _pre("the first norm is used in all places"),
+        wrong(everywhere, lambda i, x, start, part, n: x + part(n[0](x))),
+    )
+
+
+def _pre(name: str) -> Mistake:
+    return named(
+        f"{name} (in a pre-norm layer)",
+        "each part reads a normalized x, and what it gives is added to x as it was.",
+        PRE_NORM_HINT,
+        "deep stacks train badly, or what a part found is lost",
+    )
+
+
 def of_encoder_layer() -> Iterator[Wrong]:
     """Its wiring, its mask, and all that its parts can do wrong."""
     yield (
@@ -378,7 +461,7 @@ def of_encoder_layer() -> Iterator[Wrong]:
         ),
         Steps(mask=lambda mask: None),
     )
-    for mistake, wrong in known("encoder layer"):
+    for mistake, wrong in (*known("encoder layer"), *_pre_norm_wirings(_parts_of_encoder, PARTS)):
         yield mistake, Steps(encoder_layer=wrong)
     yield from of_feed_forward()
     yield from of_norm()
@@ -405,7 +488,7 @@ def _without_third(
 def of_decoder_layer() -> Iterator[Wrong]:
     """Its wiring, its masks, and all that its parts can do wrong."""
     yield from _masks_of_a_decoder_layer()
-    for mistake, wrong in known("decoder layer"):
+    for mistake, wrong in (*known("decoder layer"), *_pre_norm_wirings(_parts_of_decoder, PARTS_OF_DECODER)):
         yield mistake, Steps(decoder_layer=wrong)
     for place in range(3):
         yield (
@@ -431,7 +514,7 @@ def of_decoder_layer() -> Iterator[Wrong]:
     yield from of_attention()
 
 
-def of_machine() -> Iterator[Wrong]:
+def of_whole() -> Iterator[Wrong]:
     """Embeddings, positions, masks, how the stacks are joined, and all that the layers can do wrong."""
     yield (
         named(
@@ -571,7 +654,7 @@ def of_machine() -> Iterator[Wrong]:
     )
     yield (
         named(
-            "only the first encoder layer is used",
+            "only one encoder layer counts",
             "each layer has to read what the one before it has answered: x = layer(x).",
             "What does the second layer of your loop read?",
             "more layers do not help",
@@ -597,5 +680,5 @@ def of_machine() -> Iterator[Wrong]:
         Steps(logits=lambda logits: logits.softmax(1)),
     )
     yield from of_decoder_layer()
-    for mistake, wrong in known("encoder layer"):
+    for mistake, wrong in (*known("encoder layer"), *_pre_norm_wirings(_parts_of_encoder, PARTS)):
         yield mistake, Steps(encoder_layer=wrong)

@@ -1,9 +1,10 @@
 """The machine as functions of its weights: every step can be replaced, by a known mistake for example."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 import torch
@@ -13,8 +14,9 @@ from torch.nn.functional import gelu
 from transformer_edu.book.exercises.checks.components.decoder_layer import decoder_layer
 from transformer_edu.book.exercises.checks.components.encoder_layer import encoder_layer
 from transformer_edu.book.exercises.checks.components.feed_forward import feed_forward, network
-from transformer_edu.book.exercises.checks.components.layer_norm import layer_norm
 from transformer_edu.book.exercises.checks.components.multi_head_split import merge_heads, split_heads
+from transformer_edu.book.exercises.judge.kind import Parameters
+from transformer_edu.book.exercises.judge.numbers import Reference
 from transformer_edu.masks import causal_mask, padding_mask
 from transformer_edu.positional import sinusoidal_table
 
@@ -73,6 +75,29 @@ class Machine:
     final: tuple[Gain, ...] = ()
 
 
+def rms_norm(x: Tensor, gamma: Tensor, eps: float = 1e-5) -> Tensor:
+    """In float64: the yardstick."""
+    x64 = x.double()
+    return (gamma * x64 / torch.sqrt((x64**2).mean(-1, keepdim=True) + eps)).to(x.dtype)
+
+
+def layer_norm(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
+    """In float64: the yardstick."""
+    x64 = x.double()
+    centred = x64 - x64.mean(-1, keepdim=True)
+    return (gamma * centred / torch.sqrt((centred**2).mean(-1, keepdim=True) + eps) + beta).to(x.dtype)
+
+
+def _small(norm: Callable[..., Tensor], eps: float, count: int) -> Callable[..., Tensor]:
+    return lambda x, gamma, beta: norm(x, *(gamma, beta)[:count], eps=eps)
+
+
+RMS = "RMS norm stands where the paper has layer norm"
+NORMS: list[tuple[str, Callable[..., Tensor]]] = [  # right ones, with what is remarked of each
+    (remark, _small(norm, eps, count))
+    for remark, norm, count in (("", layer_norm, 2), (RMS, rms_norm, 1))
+    for eps in (1e-5, 1e-6, 1e-12)
+]
 FEED_FORWARDS: list[tuple[str, Callable[..., Tensor]]] = [  # right ones, with what is remarked of each
     ("", feed_forward),
     ("GELU stands where the paper has ReLU", partial(network, inside=gelu)),
@@ -217,3 +242,197 @@ def translate(steps: Steps, machine: Machine, num_heads: int, pad_id: int, sourc
     for layer in machine.decoder:
         y = decode_layer(steps, layer, num_heads, y, memory, *masks)
     return steps.logits(machine.projection(norms[1](y) if norms else y))
+
+
+# ------------------------------------------------------------------ with numbers to be found
+
+Shapes = dict[str, tuple[int, ...]]
+Parts = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Style:
+    """Which of the numbers that may be left out a component has; the first of each is the paper's."""
+
+    attention: str = "all"  # biases: "all", "none", "qkv" or "out"
+    inner: str = "both"  # biases: "both", "none", "first" or "second"
+    norm: str = "both"  # "both", "gain" or "none"
+    projection: bool = False  # a bias of the last projection
+    final: bool = False  # a norm behind each stack
+    tied: str = ""  # "target", "source" or "all": which tables are one (with the last projection, with each other)
+
+    @property
+    def kink(self) -> bool:
+        """Whether a ReLU gets nothing but 0 where all numbers are the same: what a layer norm gives sums to 0."""
+        return self.norm != "both" and self.inner in ("none", "second")
+
+
+def styles(**ways: tuple[Any, ...]) -> list[Style]:
+    """All styles with these ways to be."""
+    return [Style(**dict(zip(ways, one, strict=True))) for one in product(*ways.values())]
+
+
+IN_LAYERS = {"attention": ("all", "none", "qkv", "out"), "inner": ("both", "none"), "norm": ("both", "gain", "none")}
+LAYERS = styles(**IN_LAYERS)
+MACHINES = styles(**IN_LAYERS, projection=(True, False), final=(False, True), tied=("", "target", "source", "all"))
+
+
+def _at(start: str, shapes: Shapes) -> Shapes:
+    return {f"{start}.{name}": shape for name, shape in shapes.items()}
+
+
+def shapes_of_heads(d_model: int, num_heads: int, style: Style) -> Shapes:
+    """Of one attention's projections."""
+    d_head = d_model // num_heads
+    shapes: Shapes = {"o": (num_heads, d_head, d_model)}
+    shapes |= dict.fromkeys("qkv", (d_model, num_heads, d_head))
+    if style.attention in ("all", "qkv"):
+        shapes |= {f"{name}_bias": (num_heads, d_head) for name in "qkv"}
+    if style.attention in ("all", "out"):
+        shapes["o_bias"] = (d_model,)
+    return shapes
+
+
+def shapes_of_inner(d_model: int, d_ff: int, style: Style) -> Shapes:
+    """Of one feed-forward network."""
+    shapes: Shapes = {"first": (d_model, d_ff), "second": (d_ff, d_model)}
+    if style.inner in ("both", "first"):
+        shapes["first_bias"] = (d_ff,)
+    if style.inner in ("both", "second"):
+        shapes["second_bias"] = (d_model,)
+    return shapes
+
+
+def shapes_of_norm(d_model: int, style: Style) -> Shapes:
+    """Of one norm."""
+    names = {"both": ("gain", "shift"), "gain": ("gain",), "none": ()}[style.norm]
+    return dict.fromkeys(names, (d_model,))
+
+
+def shapes_of_layer(sizes: Mapping[str, int], style: Style, cross: bool) -> Shapes:
+    """Of one encoder layer, or decoder layer."""
+    d_model, heads = sizes["d_model"], shapes_of_heads(sizes["d_model"], sizes["num_heads"], style)
+    shapes = _at("self", heads) | (_at("cross", heads) if cross else {})
+    shapes |= _at("inner", shapes_of_inner(d_model, sizes["d_ff"], style))
+    for place in range(3 if cross else 2):
+        shapes |= _at(f"norm{place}", shapes_of_norm(d_model, style))
+    return shapes
+
+
+def shapes_of_machine(sizes: Mapping[str, int], style: Style) -> Shapes:
+    """Of a whole Transformer."""
+    d_model, source, target = sizes["d_model"], sizes["source_vocab"], sizes["target_vocab"]
+    shapes: Shapes = {"target": (target, d_model)}
+    if style.tied not in ("source", "all"):
+        shapes["source"] = (source, d_model)
+    if style.tied not in ("target", "all"):
+        shapes["projection"] = (d_model, target)
+    if style.projection:
+        shapes["projection_bias"] = (target,)
+    for place in range(sizes["num_layers"]):
+        shapes |= _at(f"encoder{place}", shapes_of_layer(sizes, style, cross=False))
+        shapes |= _at(f"decoder{place}", shapes_of_layer(sizes, style, cross=True))
+    for name in ("source_norm", "target_norm") if style.final else ():
+        shapes |= _at(name, shapes_of_norm(d_model, style))
+    return shapes
+
+
+def _affine(p: Parts, name: str, into: int) -> Affine:
+    """A matrix whose first axes take, and whose others give."""
+    weight, bias = p[name], p.get(f"{name}_bias")
+    turned = weight.flatten(0, into - 1) if into > 1 else weight.flatten(1)
+    return Affine(turned, None if bias is None else bias.flatten())
+
+
+def heads_of(p: Parts, at: str = "") -> Heads:
+    """The projections whose names begin with `at`."""
+    return Heads(_affine(p, f"{at}q", 1), _affine(p, f"{at}k", 1), _affine(p, f"{at}v", 1), _affine(p, f"{at}o", 2))
+
+
+def gain_of(p: Parts, at: str = "") -> Gain:
+    """What a norm has learned, or 1 and 0."""
+    one = torch.ones(())
+    return Gain(p.get(f"{at}gain", one), p.get(f"{at}shift", 0 * one))
+
+
+def inner_of(p: Parts, at: str = "") -> tuple[Affine, Affine]:
+    """The two matrices of a feed-forward network."""
+    return _affine(p, f"{at}first", 1), _affine(p, f"{at}second", 1)
+
+
+def layer_of(p: Parts, at: str = "") -> Layer:
+    """A layer."""
+    cross = heads_of(p, f"{at}cross.") if f"{at}cross.q" in p else None
+    inner, outer = inner_of(p, f"{at}inner.")
+    norms = tuple(gain_of(p, f"{at}norm{place}.") for place in range(3 if cross else 2))
+    return Layer(heads_of(p, f"{at}self."), cross, inner, outer, norms)
+
+
+def machine_of(p: Parts, style: Style, layers: int) -> Machine:
+    """A whole Transformer."""
+    target = p["target"]
+    source = p.get("source", target)
+    projection = Affine(p.get("projection", target.T), p.get("projection_bias"))
+    stacks = [tuple(layer_of(p, f"{name}{place}.") for place in range(layers)) for name in ("encoder", "decoder")]
+    final = (gain_of(p, "source_norm."), gain_of(p, "target_norm.")) if style.final else ()
+    return Machine(source, target, stacks[0], stacks[1], projection, final)
+
+
+def of_heads(steps: Steps, sizes: Mapping[str, int], style: Style) -> Reference:
+    """Multi-head attention."""
+    d_model, heads = sizes["d_model"], sizes["num_heads"]
+    dead = d_model if style.attention in ("all", "qkv") else 0
+    return Reference(
+        _at("all", shapes_of_heads(d_model, heads, style)),
+        lambda p, *inputs: multi_head(steps, heads_of(p, "all."), heads, *inputs),
+        dead,
+    )
+
+
+def of_layer(
+    steps: Steps,
+    sizes: Mapping[str, int],
+    style: Style,
+    cross: bool = False,
+    change: Callable[[Layer], Layer] = lambda layer: layer,
+) -> Reference:
+    """An encoder layer, or a decoder layer, whose weights may be exchanged before it computes."""
+    dead = (2 if cross else 1) * sizes["d_model"] if style.attention in ("all", "qkv") else 0
+    compute = decode_layer if cross else encode_layer
+    return Reference(
+        shapes_of_layer(sizes, style, cross),
+        lambda p, *inputs: compute(steps, change(layer_of(p)), sizes["num_heads"], *inputs),
+        dead,
+        style.kink,
+    )
+
+
+def of_machine(steps: Steps, sizes: Mapping[str, Any], style: Style, pad_of: Callable[[Tensor], int]) -> Reference:
+    """A whole Transformer; what stands at padding is nobody's business.
+
+    Words that are not among those `seen` at first (of the source, of the target, of both) have dead numbers.
+    """
+    source, target, both = sizes["seen"]
+    here = sizes["source_vocab"] - source
+    there = sizes["target_vocab"] - target
+    unseen = {"": here + there, "target": here, "source": sizes["target_vocab"] - both, "all": 0}[style.tied]
+    biases = 3 * sizes["num_layers"] if style.attention in ("all", "qkv") else 0
+    dead = (unseen + biases) * sizes["d_model"]
+
+    def run(p: Parts, source: Tensor, target: Tensor) -> Tensor:
+        machine, pad_id = machine_of(p, style, sizes["num_layers"]), pad_of(source)
+        return translate(steps, machine, sizes["num_heads"], pad_id, source, target) * (target != pad_id)[..., None]
+
+    return Reference(shapes_of_machine(sizes, style), run, dead, style.kink)
+
+
+def fitting(some: list[Style], parameters: Parameters, reference: Callable[[Style], Reference]) -> list[Style]:
+    """The styles in which so many numbers change the answer as do a component's."""
+    return [one for one in some if (fit := reference(one)).size - fit.dead == parameters.alive]
+
+
+def likely(some: list[Style], parameters: Parameters, reference: Callable[[Style], Reference]) -> list[Style]:
+    """The styles in which a wrong component may be written: those with as many numbers, else two usual ones."""
+    fit = [one for one in some if reference(one).size == len(parameters.numbers)]
+    fit += [replace(one, norm="both") for one in fit if one.norm != "both"]  # or one of two norms is not there
+    return fit or fitting(some, parameters, reference) or [Style(), replace(Style(), attention="none", inner="none")]

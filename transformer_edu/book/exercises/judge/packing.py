@@ -1,4 +1,4 @@
-"""What was seen, as bytes: tensors as safetensors and words as JSON, of which nothing runs when they are read."""
+"""What a calculator is asked and says, as bytes: JSON and safetensors, of which nothing runs when it is read."""
 
 import json
 from typing import Any
@@ -10,63 +10,90 @@ from transformer_edu.book.exercises.checks.engine.compare import as_tensor
 from transformer_edu.book.exercises.judge.experiment import Seen
 from transformer_edu.book.exercises.judge.kind import Parameters
 
-Runs = dict[str, tuple[list[Seen], Parameters]]  # by the convention in which masks were handed over
 LENGTH = 8
+ROWS = "names", "loose", "buffers", "untaken", "taken"  # of words
 
 
-def pack(runs: Runs, told: dict[str, Any]) -> bytes:
-    """Observations of all runs, and what else there is to tell."""
-    tensors: dict[str, Tensor] = {}
-    words: dict[str, Any] = {"told": told, "runs": []}
-    for run, (convention, (seen, parameters)) in enumerate(runs.items()):
-        for name, tensor in parameters.named.items():
-            tensors[f"{run}/parameter/{name}"] = as_tensor(tensor).contiguous()
-        for index, one in enumerate(seen):
-            for name, value in one.items():
-                if isinstance(value, Tensor):
-                    tensors[f"{run}/{index}/{name}"] = as_tensor(value).contiguous()
-        words["runs"].append(
-            {
-                "convention": convention,
-                "parameters": list(parameters.named),
-                "linear": sorted(parameters.linear),
-                "ones": sorted(parameters.ones),
-                "loose": list(parameters.loose),
-                "made": parameters.made,
-                "buffers": list(parameters.buffers),
-                "untaken": list(parameters.untaken),
-                "seen": [{name: value for name, value in one.items() if isinstance(value, str)} for one in seen],
-            }
-        )
+def pack(words: dict[str, Any], tensors: dict[str, Tensor] | None = None) -> bytes:
+    """Words and tensors."""
     text = json.dumps(words).encode()
-    return len(text).to_bytes(LENGTH, "big") + text + save(tensors)
+    plain = {name: as_tensor(one).contiguous() for name, one in (tensors or {}).items()}
+    return len(text).to_bytes(LENGTH, "big") + text + save(plain)
 
 
-def unpack(data: bytes) -> tuple[Runs, dict[str, Any]]:
+def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The same again; ValueError for bytes that `pack` has not written."""
     size = int.from_bytes(data[:LENGTH], "big")
     try:
-        words = json.loads(data[LENGTH : LENGTH + size])
-        tensors = load(data[LENGTH + size :])
-        runs: Runs = {}
-        for run, one in enumerate(words["runs"]):
-            named = {str(name): tensors[f"{run}/parameter/{name}"] for name in one["parameters"]}
-            seen: list[Seen] = [{str(name): str(value) for name, value in texts.items()} for texts in one["seen"]]
-            for index, observed in enumerate(seen):
-                start = f"{run}/{index}/"
-                observed |= {
-                    name.removeprefix(start): value for name, value in tensors.items() if name.startswith(start)
-                }
-            parameters = Parameters(
-                named,
-                frozenset(one["linear"]),
-                frozenset(one["ones"]),
-                tuple(one["loose"]),
-                bool(one["made"]),
-                tuple(one["buffers"]),
-                tuple(str(name) for name in one["untaken"]),
-            )
-            runs[str(one["convention"])] = seen, parameters
-        return runs, dict(words["told"])
+        return dict(json.loads(data[LENGTH : LENGTH + size])), load(data[LENGTH + size :])
     except Exception as error:
         raise ValueError(f"the answer of the process that ran the code cannot be read: {error}") from None
+
+
+def pack_seen(seen: list[Seen], parameters: Parameters) -> bytes:
+    """What was observed."""
+    tensors = {
+        f"{i}/{name}": one for i, found in enumerate(seen) for name, one in found.items() if isinstance(one, Tensor)
+    }
+    words = {
+        "seen": [{name: one for name, one in found.items() if isinstance(one, str)} for found in seen],
+        "made": parameters.made,
+        "lengths": list(parameters.lengths),
+        "eps": parameters.eps,
+        **{name: list(getattr(parameters, name)) for name in ROWS},
+    }
+    return pack(words, tensors | {"numbers": parameters.numbers, "ones": parameters.ones})
+
+
+def unpack_seen(words: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[list[Seen], Parameters]:
+    """What was observed; ValueError where it is nothing of the kind."""
+    try:
+        seen: list[Seen] = [{str(name): str(one) for name, one in found.items()} for found in words["seen"]]
+        for index, found in enumerate(seen):
+            start = f"{index}/"
+            found |= {name.removeprefix(start): one for name, one in tensors.items() if name.startswith(start)}
+        names, loose, buffers, untaken, taken = (tuple(str(one) for one in words[name]) for name in ROWS)
+        lengths = tuple(int(one) for one in words["lengths"])
+        numbers, ones = tensors["numbers"].float().reshape(-1), tensors["ones"].bool().reshape(-1)
+        made = bool(words["made"])
+        return seen, Parameters(
+            numbers,
+            names,
+            lengths,
+            loose,
+            made,
+            buffers,
+            untaken,
+            taken,
+            ones=ones[: len(numbers)],
+            eps=float(words["eps"]),
+        )
+    except Exception as error:
+        raise ValueError(f"the answer of the process that ran the code cannot be read: {error}") from None
+
+
+def pack_masked(seen: list[Seen]) -> bytes:
+    """Answers to masks, or errors."""
+    tensors = {str(i): one["output"] for i, one in enumerate(seen) if isinstance(one.get("output"), Tensor)}
+    return pack({"masked": [one.get("error") for one in seen]}, tensors)  # type: ignore[arg-type]
+
+
+def unpack_masked(words: dict[str, Any], tensors: dict[str, Tensor]) -> list[Seen]:
+    """The same again."""
+    return [
+        {"output": tensors[str(i)]} if str(i) in tensors else {} if told is None else {"error": str(told)}
+        for i, told in enumerate(list(words["masked"]))
+    ]
+
+
+def pack_look(answer: Tensor, gradient: Tensor) -> bytes:
+    """An answer, and the gradient by each number."""
+    return pack({}, {"answer": answer.double(), "gradient": gradient})
+
+
+def unpack_look(tensors: dict[str, Tensor], size: int) -> tuple[Tensor, Tensor]:
+    """An answer, and the gradient by each of so many numbers; ValueError for anything else."""
+    answer, gradient = tensors.get("answer"), tensors.get("gradient")
+    if answer is None or gradient is None or gradient.shape != (size,) or not gradient.is_floating_point():
+        raise ValueError("no answer and gradient came")
+    return answer.double(), gradient

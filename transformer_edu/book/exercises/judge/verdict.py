@@ -1,15 +1,17 @@
 """What the observations say: right, or which mistake; formed from plain tensors, away from the code that is judged."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from itertools import product
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.experiment import (
-    BOOLEAN,
+    ALONE,
     FIXED,
     LEFT_BEHIND,
     PASSES,
@@ -20,9 +22,12 @@ from transformer_edu.book.exercises.judge.experiment import (
     copies,
     in_words,
 )
-from transformer_edu.book.exercises.judge.kind import OTHER, Function, Kind, Parameters
+from transformer_edu.book.exercises.judge.kind import Kind, Parameters
+from transformer_edu.book.exercises.judge.making import ONE_VOCABULARY
+from transformer_edu.book.exercises.judge.masks import BOOLEAN, OURS, WAYS, Way, Ways, finite
+from transformer_edu.book.exercises.judge.masks import in_words as in_words_of_masks
 from transformer_edu.book.exercises.judge.mistakes import named
-from transformer_edu.book.exercises.judge.weights import NotFound, inner_width
+from transformer_edu.book.exercises.judge.numbers import DEAD, EVEN, Function, Numbers, Reference
 
 REFUSED = "ValueError", "AssertionError", "NotImplementedError"  # errors by which code says what it does not take
 CHANCE = "two calls on the same input differ: dropout or chance plays a part where none should"
@@ -46,8 +51,59 @@ class Verdict:
         return self.fault is None
 
 
-class Unreadable(Exception):  # noqa: N818 (a finding)
-    """What a component has learned cannot be read, so that nothing can be said; the text says why."""
+class Undecided(Exception):  # noqa: N818 (a finding)
+    """Nothing sure can be said of a component; the text says why, and what would help."""
+
+
+class Component(Protocol):
+    """What is judged: a `Calculator`, here or in a process of its own."""
+
+    def observe(
+        self, ways: Ways = (), other: bool = False, numbers: Tensor | None = None
+    ) -> tuple[list[Seen], Parameters]:
+        """What it does in every experiment."""
+
+    def masked(self, place: int, way: Way) -> list[Seen]:
+        """What it answers with a mask at one place."""
+
+    def look(self, numbers: Tensor, other: bool = False) -> tuple[Tensor, Tensor]:
+        """Its answer with these numbers, and the gradient by each."""
+
+    def cut(self, numbers: Tensor, other: bool = False) -> list[str]:
+        """The tensors whose gradient is not how the answer changes with them."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a component did with masks in one convention, at one of its sizes, and what its numbers are."""
+
+    kind: Kind
+    seen: list[Seen]
+    parameters: Parameters
+    numbers: Numbers
+    ways: Ways = ()
+
+    @cached_property
+    def idle(self) -> list[str]:
+        """The tensors that change nothing, more than the biases of keys do."""
+        if not self.numbers.works or not self.parameters.made:
+            return []
+        each = self.numbers.alive.split(list(self.parameters.lengths))
+        dead = [name for name, some in zip(self.parameters.names, each, strict=True) if not bool(some.any())]
+        rights = [one for _, one in self.kind.rights(self.parameters) if isinstance(one, Reference)]
+        usual = max((one.dead for one in rights), default=0)
+        return dead if len(self.numbers.alive) - self.numbers.matter > usual else []
+
+    @cached_property
+    def got(self) -> list[Any]:
+        """What it answered in each experiment, or its error in words."""
+        return [one.get("output", one.get("error")) for one in self.seen]
+
+    @cached_property
+    def plain(self) -> list[int]:
+        """The experiments whose numbers are compared with what is right and what is known."""
+        pairs = enumerate(zip(self.kind.experiments, self.seen, strict=True))
+        return [i for i, (one, found) in pairs if one.how == "plain" and not one.remark and "not asked" not in found]
 
 
 def answer_of(kind: Kind, fn: Function, index: int) -> Tensor | str:
@@ -76,155 +132,223 @@ def same(expected: Any, got: Any, tolerance: float) -> bool:
     )
 
 
-def judge(kind: Kind, runs: dict[str, tuple[list[Seen], Parameters]]) -> Verdict:
-    """The best that can be said of a component, over all the conventions in which it was handed its masks."""
-    best: Verdict | None = None
-    for convention, (seen, parameters) in runs.items():
-        if convention.endswith(OTHER):
-            continue
-        verdict, hopeless = _judge(kind, seen, parameters)
-        if verdict.right:
-            return _also(kind, runs, convention, verdict)
-        if best is None or (verdict.passed > best.passed and verdict.known >= best.known):
-            best = verdict
-        if hopeless:
-            break
-    assert best is not None
-    return best
+Best = tuple[str, Function, Run, list[int]]  # a remark, what is right, the run it was compared with, where it differs
 
 
-def _also(kind: Kind, runs: dict[str, tuple[list[Seen], Parameters]], convention: str, right: Verdict) -> Verdict:
+def judge(kind: Kind, component: Component) -> Verdict:
+    """The best that can be said of a component, over all the conventions in which it was handed its masks.
+
+    Raises:
+        Undecided: nothing sure can be said.
+    """
+    judging = _Judging(kind, component)
+    start = judging.run(judging.ours)
+    early = _before_numbers(start)
+    if early is not None:
+        return early
+    best = _best_right(judging, start)
+    if best is not None and not best[3]:
+        remark, right, run, _ = best
+        found = _known_mistake(judging, start, len(run.plain)) if run.idle else None
+        if found is not None:
+            return Verdict(kind.name, found[0], True, kind.experiments[0].title, f"unused: {', '.join(run.idle[:4])}")
+        if _opposite(run.ways):
+            return Verdict(kind.name, beyond(OPPOSITE), True, kind.experiments[0].title, passed=len(run.plain))
+        verdict = _with_manners(run, remark, right)
+        if not verdict.right and finite(run.ways) != run.ways:
+            run = judging.run(finite(run.ways))
+            verdict = verdict if _differing(run, right) else _with_manners(run, remark, right)
+        if run.idle:
+            verdict = replace(verdict, remarks=(*verdict.remarks, f"{UNUSED}: {', '.join(run.idle[:4])}"))
+        return _also(judging, run, verdict) if verdict.right else verdict
+    return _wrong(judging, start, best)
+
+
+@dataclass
+class _Judging:
+    """A component's runs, each made when it is asked for, and its numbers, which are the same in all of them."""
+
+    kind: Kind
+    component: Component
+    runs: dict[tuple[Ways, bool], Run] = field(default_factory=dict)
+    numbers: dict[bool, Numbers] = field(default_factory=dict)
+    answers: dict[tuple[int, Way], list[Seen]] = field(default_factory=dict)
+
+    @property
+    def ours(self) -> Ways:
+        """Masks as they are in this book."""
+        return (OURS,) * len(self.kind.places)
+
+    def run(self, ways: Ways, other: bool = False) -> Run:
+        """What it does with masks handed over so."""
+        if (ways, other) not in self.runs:
+            kind = self.kind.elsewhere if other and self.kind.elsewhere else self.kind
+            seen, parameters = self.component.observe(() if other else ways, other)
+            if other not in self.numbers:
+                look = partial(self.component.look, other=other)
+                self.numbers[other] = Numbers(
+                    look,
+                    partial(self.component.cut, other=other),
+                    parameters.numbers,
+                    parameters.ones,
+                    kind.experiments[0].inputs,
+                )
+            numbers = self.numbers[other]
+            if (kind.places or "target_vocab" in kind.options) and numbers.works and not bool(numbers.alive.all()):
+                # what changes nothing at first may do so with a mask: one value for it, here and in every reference
+                numbers.values = torch.where(numbers.alive, numbers.values, DEAD)
+                seen, parameters = self.component.observe(() if other else ways, other, numbers.values)
+            alive = numbers.matter if parameters.made else 0
+            self.runs[ways, other] = Run(kind, seen, sized(kind, replace(parameters, alive=alive)), numbers, ways)
+        return self.runs[ways, other]
+
+    def ways(self, fn: Function) -> Ways:
+        """The ways to hand over masks in which the component is most like this function."""
+        chosen = []
+        for place in self.kind.places:
+            indexes, most, best = self.kind.masked_at(place), 0, OURS
+            expected = [answer_of(self.kind, fn, i) for i in indexes]
+            for way in WAYS:
+                if (place, way) not in self.answers:
+                    self.answers[place, way] = self.component.masked(place, way)
+                right = sum(
+                    same(wanted, one.get("output", one.get("error")), self.kind.experiments[i].tolerance)
+                    for i, wanted, one in zip(indexes, expected, self.answers[place, way], strict=True)
+                    if one
+                )
+                if right > most:
+                    most, best = right, way
+                if most == len(indexes):
+                    break
+            chosen.append(best)
+        return tuple(chosen)
+
+
+OPPOSITE = "True may attend in one of the two masks, and is blocked in the other"
+
+
+def _opposite(ways: Ways) -> bool:
+    """Whether two boolean masks of one shape are read in opposite ways."""
+    return len(ways) == 2 and ways[0][0] == ways[1][0] and {way[1] for way in ways} == set(BOOLEAN)
+
+
+def _also(judging: _Judging, run: Run, right: Verdict) -> Verdict:
     """What is right with masks in one convention, looked at with boolean ones, and at other sizes."""
-    fault = None if convention in BOOLEAN else _of_boolean_masks(kind, *runs[""])
-    remarks = (*right.remarks, *([f"it takes {convention}"] if convention else []))
-    passed = right.passed
-    other = runs.get(convention + OTHER)
-    if fault is None and kind.elsewhere is not None and other is not None:
-        told = str(other[0][0].get("error", ""))
+    kind, passed = judging.kind, right.passed
+    fault = None if all(value in BOOLEAN for _, value in run.ways) else _of_boolean_masks(judging)
+    remarks = (*right.remarks, *in_words_of_masks(run.ways))
+    if fault is None and kind.elsewhere is not None:
+        other = judging.run(run.ways, True)
+        told = str(other.seen[0].get("error", ""))
         if told.startswith(REFUSED):
             remarks = (*remarks, f"other sizes are refused: {told}")
         elif told:
-            fault = _verdict(kind.elsewhere, FIXED, kind.elsewhere.experiments[0], told, True, passed)
+            fault = _verdict(other.kind, FIXED, other.kind.experiments[0], told, True, passed)
         else:
-            fault, more = _at_other_sizes(kind.elsewhere, *other)
+            fault, more = _at_other_sizes(judging, other)
             passed += more
     return Verdict(kind.name, remarks=remarks, passed=passed) if fault is None else replace(fault, remarks=remarks)
 
 
-def _at_other_sizes(kind: Kind, seen: list[Seen], parameters: Parameters) -> tuple[Verdict | None, int]:
+def _at_other_sizes(judging: _Judging, other: Run) -> tuple[Verdict | None, int]:
     """The fault that shows at other sizes only, and in how many experiments there is none."""
+    best = _best_right(judging, other)
+    if best is not None and not best[3]:
+        return None, len(other.plain)
     try:
-        there, _ = _judge(kind, seen, parameters)
-    except Unreadable:
+        there = _wrong(judging, other, best)
+    except Undecided:
         return None, 0
-    if there.fault is None or there.known:
-        return (there if there.fault else None), there.passed
-    return replace(there, fault=beyond(FIXED), known=True), there.passed
+    return (there if there.known else replace(there, fault=beyond(FIXED), known=True)), there.passed
 
 
-def _of_boolean_masks(kind: Kind, seen: list[Seen], parameters: Parameters) -> Verdict | None:
+def _of_boolean_masks(judging: _Judging) -> Verdict | None:
     """The fault of a component that is right with masks of numbers, and lets boolean ones go astray."""
-    parameters = replace(parameters, sizes=_sizes(kind, parameters))
-    got = _answers(seen)
-    plain = _compared(kind, seen)
-    best = _best_right(kind, got, plain, parameters)
-    if best is None or not best[2]:
-        return None
-    name = _name_of_mask(kind, best[1], got, plain)
-    first = best[2][0]
-    passed = len(plain) - len(best[2])
-    return (
-        _verdict(kind, f"{name} (boolean ones, not those of numbers)", kind.experiments[first], "", True, passed)
-        if (name)
-        else None
-    )
+    run = judging.run(judging.ours)
+    for _, reference in run.kind.rights(run.parameters):
+        fn = run.numbers.bind(reference)
+        wrong = [] if fn is None else _differing(run, fn)
+        name = _name_of_mask(run.kind, fn, run.got, run.plain) if fn and wrong else ""
+        if name:
+            told = f"{name} (boolean ones, not those of numbers)"
+            shown = run.kind.experiments[wrong[0]]
+            return _verdict(run.kind, told, shown, "", True, len(run.plain) - len(wrong))
+    return None
 
 
-SIZES = "d_ff", "num_layers"  # those that can be read from parameters where a component has sizes of its own
+SIZES = "d_ff", "num_layers"  # those that a component may have of its own
 
 
-def _sizes(kind: Kind, parameters: Parameters) -> dict[str, Any]:
-    """The sizes at which a component was made: those it was given, and those it has of its own."""
-    sizes = dict(kind.options)
-    if "d_ff" in sizes and "d_ff" in parameters.untaken:
-        others = {value for name, value in sizes.items() if name not in SIZES and isinstance(value, int)}
-        sizes["d_ff"] = inner_width(parameters.named, sizes["d_model"], others) or sizes["d_ff"]
-    if "num_layers" in parameters.untaken:
-        del sizes["num_layers"]
-    return sizes
+def sized(kind: Kind, parameters: Parameters) -> Parameters:
+    """With the sizes at which a component was made: those it was given, and those it has of its own."""
+    sizes, own = dict(kind.options), [name for name in SIZES if name in parameters.untaken]
+    if "target_vocab" in sizes:
+        source, target = kind.experiments[0].inputs
+        sizes["seen"] = [len(source.unique()), len(target.unique()), len(torch.cat([source, target], 1).unique())]
+        if ONE_VOCABULARY in parameters.taken:
+            sizes["source_vocab"] = sizes["target_vocab"]
+    usual = {"d_ff": [kind.options.get("d_model", 1) * n for n in (4, 2, 3, 1)], "num_layers": [2, 1, 3, 4, 6]}
+    for values in product(*(usual[name] for name in own)):
+        tried = replace(parameters, sizes=sizes | dict(zip(own, values, strict=True)))
+        if not own or any(isinstance(one, Reference) for _, one in kind.rights(tried)):
+            return tried
+    return replace(parameters, sizes=sizes)
 
 
-def _answers(seen: list[Seen]) -> list[Any]:
-    return [one.get("output", one.get("error")) for one in seen]
-
-
-def _compared(kind: Kind, seen: list[Seen]) -> list[int]:
-    """The experiments whose numbers are compared with what is right and what is known."""
-    pairs = enumerate(zip(kind.experiments, seen, strict=True))
-    return [i for i, (one, found) in pairs if one.how == "plain" and not one.remark and "not asked" not in found]
-
-
-def _judge(kind: Kind, seen: list[Seen], parameters: Parameters) -> tuple[Verdict, bool]:  # noqa: C901
-    """The verdict on one run, and whether masks of another convention cannot make it better."""
-    parameters = replace(parameters, sizes=_sizes(kind, parameters))
-    got, plain = _answers(seen), _compared(kind, seen)
-    failure: str | None = None
-    learned = sum(one.numel() for one in parameters.named.values())
-    start = seen[0]
-    fixed = [name for name in parameters.untaken if name in (*SIZES, "d_model", "num_heads")]
-    own = f"; it takes no {' and no '.join(fixed)}" if fixed else ""
-    if parameters.loose and kind.learns:
-        return Verdict(kind.name, beyond("what should be learned is a plain tensor, no parameter")), True
-    if parameters.buffers and not parameters.named and kind.learns:
-        return Verdict(kind.name, beyond("what should be learned is a buffer, no parameter")), True
-    if parameters.named and kind.learns_nothing:
-        return Verdict(kind.name, beyond("its table is a parameter, which training would change")), True
+def _before_numbers(run: Run) -> Verdict | None:
+    """What is wrong whatever the numbers are: what is learned, chance, and gradients that are cut."""
+    kind, parameters, start = run.kind, run.parameters, run.seen[0]
+    learns_none = not len(parameters.numbers)
+    if parameters.loose and (kind.learns or (learns_none and kind.least)):
+        return Verdict(kind.name, beyond("what should be learned is a plain tensor, no parameter"))
+    if parameters.buffers and learns_none and (kind.learns or kind.least):
+        return Verdict(kind.name, beyond("what should be learned is a buffer, no parameter"))
+    if not learns_none and kind.learns_nothing:
+        return Verdict(kind.name, beyond("its table is a parameter, which training would change"))
+    if any(name.startswith("changed") for name in start):
+        return Verdict(kind.name, beyond("an input is changed in place"), True, kind.experiments[0].title)
     if "again" in start and not same(start["output"], start["again"], kind.experiments[0].tolerance):
-        name = "a second call gives another answer" if _settles(seen) else CHANCE
-        return Verdict(kind.name, beyond(name), True, kind.experiments[0].title), True
-    try:
-        best = _best_right(kind, got, plain, parameters)
-    except NotFound as problem:
-        best, failure = None, str(problem)
-        if own or kind.least <= learned <= 1.35 * kind.least != 0:
-            raise Unreadable(f"its parameters cannot be told apart ({failure}){own}") from None
-    unmasked = [i for i in plain if not kind.experiments[i].masks]
-    hopeless = best is None or any(i in unmasked for i in best[2])
-    if "num_heads" in fixed and (best is None or best[2]):
-        raise Unreadable("it takes no num_heads, so that nobody can tell how many there are")
-    if best is None or best[2]:
-        right_in = len(plain) - len(best[2]) if best else 0
-        found = _known_mistake(kind, got, plain, parameters, right_in)
-        if found is not None:
-            mistake, first = found
-            return Verdict(kind.name, mistake, True, kind.experiments[first].title, _said(got[first])), hopeless
-    if best is None:
-        mistake = _unknown(failure or "", got, kind)
-        shown = next((i for i in plain if isinstance(got[i], str)), plain[0])
-        told = _said(got[shown])
-        return Verdict(kind.name, mistake, bool(failure), kind.experiments[shown].title, told), hopeless
-    remark, right, wrong = best
-    if wrong:
-        return _not_everywhere(kind, right, got, plain, wrong), hopeless
-    remarks = [remark] if remark else []
-    for index, experiment in enumerate(kind.experiments):
-        if "not asked" in seen[index]:
+        name = "a second call gives another answer" if kind.plain or _settles(run.seen) else CHANCE
+        return Verdict(kind.name, beyond(name), True, kind.experiments[0].title)
+    cut = [] if kind.learns_nothing else run.numbers.cut
+    if cut:
+        whole = len(cut) == len(parameters.names)
+        name = "nothing of the gradient comes through" if whole else "a part of the gradient is cut off"
+        told = "" if whole else f"the gradient of {', '.join(cut[:4])} is not how the answer changes with it"
+        return Verdict(kind.name, beyond(name), True, kind.experiments[0].title, told)
+    return None
+
+
+def _wrong(judging: _Judging, start: Run, best: Best | None) -> Verdict:
+    """The verdict on a component that is right nowhere, or not everywhere."""
+    found = _known_mistake(judging, start, len(best[2].plain) - len(best[3]) if best else 0)
+    if found is not None:
+        mistake, run, first = found
+        return Verdict(run.kind.name, mistake, True, run.kind.experiments[first].title, _said(run.got[first]))
+    return _unknown(start) if best is None else _not_everywhere(best[2], best[1], best[3])
+
+
+def _with_manners(run: Run, remark: str, right: Function) -> Verdict:
+    """The verdict on a component whose numbers are right everywhere: what numbers do not show."""
+    kind, remarks = run.kind, [remark] if remark else []
+    for index, (experiment, seen) in enumerate(zip(kind.experiments, run.seen, strict=True)):
+        if "not asked" in seen:
             continue
-        if _does_not_fit(experiment, seen[index]):
+        if _does_not_fit(experiment, seen):
             remarks.append("in float16 it stops: −1e9 does not fit, torch.finfo(scores.dtype).min does")
-        if "dropped weights" in seen[index]:
+        if "dropped weights" in seen:
             remarks.append("in training it returns the weights after dropout: a row of them does not sum to one")
-        if experiment.how == "dropout" and UNASKED in seen[index]:
+        if experiment.how == "dropout" and UNASKED in seen:
             remarks += [UNASKED] if UNASKED not in remarks else []
-        fault = _beyond_numbers(kind, experiment, seen[index], right, index)
+        fault = _beyond_numbers(kind, experiment, seen, right, index)
         if fault is None:
             continue
         if experiment.remark and "NaN" not in fault.name:
             remarks.append(fault.name)
         else:
-            told = _said(got[index])
-            return Verdict(kind.name, fault, True, experiment.title, told, tuple(remarks), len(plain)), False
-    return Verdict(kind.name, remarks=tuple(remarks), passed=len(seen)), True
+            told = _said(run.got[index])
+            return Verdict(kind.name, fault, True, experiment.title, told, tuple(remarks), len(run.plain))
+    return Verdict(kind.name, remarks=tuple(dict.fromkeys(remarks)), passed=len(run.seen))
 
 
 def _does_not_fit(experiment: Experiment, seen: Seen) -> bool:
@@ -237,73 +361,146 @@ def _settles(seen: list[Seen]) -> bool:
     return any("again" in one and same(one["output"], one["again"], 1e-3) for one in seen)
 
 
-def _best_right(
-    kind: Kind, got: list[Any], plain: list[int], parameters: Parameters
-) -> tuple[str, Function, list[int]] | None:
+def _differing(run: Run, fn: Function) -> list[int]:
+    """The compared experiments in which a function answers otherwise than the component."""
+    kind = run.kind
+    return [i for i in run.plain if not same(answer_of(kind, fn, i), run.got[i], kind.experiments[i].tolerance)]
+
+
+def _agrees_early(run: Run, fn: Function) -> bool:
+    """Whether a function is like the component in one of the first two experiments without a mask."""
+    kind, unmasked = run.kind, [i for i in run.plain if not run.kind.experiments[i].masked]
+    some = (unmasked or run.plain)[:2]
+    return any(same(answer_of(kind, fn, i), run.got[i], kind.experiments[i].tolerance) for i in some)
+
+
+def _best_right(judging: _Judging, start: Run) -> Best | None:
     """The right function that agrees in most experiments, and those in which it does not; None if it never does."""
-    best: tuple[str, Function, list[int]] | None = None
-    for remark, fn in kind.rights(parameters):
-        if not same(answer_of(kind, fn, plain[0]), got[plain[0]], kind.experiments[plain[0]].tolerance):
-            if best is not None or len(plain) == 1:
-                continue
-            second = plain[1]
-            if not same(answer_of(kind, fn, second), got[second], kind.experiments[second].tolerance):
-                continue
-        wrong = [i for i in plain if not same(answer_of(kind, fn, i), got[i], kind.experiments[i].tolerance)]
-        if best is None or len(wrong) < len(best[2]):
-            best = remark, fn, wrong
+    best: Best | None = None
+    for remark, reference in start.kind.rights(start.parameters):
+        fn = start.numbers.bind(reference)
+        if fn is None or not _agrees_early(start, fn):
+            continue
+        run = judging.run(judging.ways(fn)) if start.kind.places else start
+        wrong = _differing(run, fn)
+        if best is None or len(wrong) < len(best[3]):
+            best = remark, fn, run, wrong
         if not wrong:
             return best
     return best
 
 
-def _known_mistake(
-    kind: Kind, got: list[Any], plain: list[int], parameters: Parameters, right_in: int
-) -> tuple[Mistake, int] | None:
+def _known_mistake(judging: _Judging, start: Run, right_in: int) -> tuple[Mistake, Run, int] | None:
     """The known mistake that gives the same answers in all experiments, or in more than what is right does."""
-    best: tuple[Mistake, int] | None = None
+    best: tuple[Mistake, Run, int] | None = None
     most = 0
-    try:
-        for mistake, fn in kind.wrongs(parameters):
-            count = 0
-            for i in plain:
-                if same(answer_of(kind, fn, i), got[i], kind.experiments[i].tolerance):
-                    count += 1
-                elif count == 0 and i != plain[0]:
-                    break
-            if count > most:
-                best, most = (mistake, plain[0]), count
-            if count == len(plain):
-                break
-    except NotFound:
+    for mistake, reference in start.kind.wrongs(start.parameters):
+        fn = start.numbers.bind(reference)
+        if fn is None or not _agrees_early(start, fn):
+            continue
+        run = judging.run(judging.ways(fn)) if start.kind.places else start
+        count = len(run.plain) - len(_differing(run, fn))
+        if count > most:
+            best, most = (mistake, run, run.plain[0]), count
+        if count == len(run.plain):
+            break
+    if best is None or (most < len(best[1].plain) and most <= max(1, right_in, (len(best[1].plain) - 1) // 2)):
         return None
-    if best is None or (most < len(plain) and most <= max(1, right_in, (len(plain) - 1) // 2)):
-        return None
-    stopped = [i for i in plain if isinstance(got[i], str)]
-    return best[0], stopped[0] if stopped else plain[0]
+    stopped = [i for i in best[1].plain if isinstance(best[1].got[i], str)]
+    return best[0], best[1], stopped[0] if stopped else best[2]
 
 
-def _unknown(failure: str, got: list[Any], kind: Kind) -> Mistake:
-    if failure:
-        return named(
-            f"its parameters are not what a {kind.name.replace('_', ' ')} has: {failure}",
-            "Parameters that are kept in a list, or as plain tensors, are not registered: training does not see them.",
-            "Print [name for name, _ in module.named_parameters()]. What is missing?",
-            "training does not change what it should",
-        )
-    if all(isinstance(one, str) for one in got):
-        return named(
+ADAPTER = "an adapter (--adapter) can hand over its parts one by one, or make of it what is called as the kind is"
+
+
+def _unknown(run: Run) -> Verdict:
+    """The verdict where neither anything right nor a known mistake gives these answers.
+
+    Raises:
+        Undecided: it learns other numbers than any reference, so that there is nothing to compare.
+    """
+    kind, parameters, got, plain = run.kind, run.parameters, run.got, run.plain
+    shown = next((i for i in plain if isinstance(got[i], str)), plain[0])
+    experiment, told = kind.experiments[shown], _said(got[shown])
+    if all(isinstance(got[i], str) for i in plain):
+        mistake = named(
             "it stops with an error",
             f"it was called as: {kind.is_called}.",
             "Call it so yourself, or hand over an adapter.",
             "no answer",
         )
-    return named(
-        "it gives other numbers than it should, by none of the known mistakes",
-        "none of the known mistakes gives these answers.",
-        "Work the smallest experiment through by hand, step by step: where does yours first differ?",
-        "wrong answers",
-    )
+        return Verdict(kind.name, mistake, False, experiment.title, told)
+    references = [one for _, one in kind.rights(parameters) if isinstance(one, Reference)]
+    if not parameters.made or kind.learns_nothing:
+        return Verdict(kind.name, NOTHING_KNOWN, False, experiment.title, told)
+    if parameters.loose and not references:
+        kept = f"{', '.join(parameters.loose[:3])}: kept in a plain list or attribute, unseen by training"
+        return Verdict(kind.name, beyond(UNSEEN), True, experiment.title, kept)
+    least = kind.least if not set(parameters.untaken) & set(SIZES) else 0
+    if not references and parameters.alive < least:
+        return _too_few(run, least)
+    if kind.each_token_alone and _tokens_meet(run):
+        return Verdict(kind.name, beyond(MIXED), True, kind.experiments[0].title)
+    if not references and _ignores(run):
+        return Verdict(kind.name, beyond(IGNORED), True, kind.experiments[0].title)
+    own = [name for name in parameters.untaken if name in (*SIZES, "d_model", "num_heads")]
+    if not references or own:
+        found = f"{parameters.alive} of its numbers change its answer, and nothing right that is known here has as many"
+        taken = f"; it takes no {' and no '.join(own)}" if own else ""
+        raise Undecided(f"{found if not references else 'its sizes are its own'}{taken}. {ADAPTER}")
+    return Verdict(kind.name, NOTHING_KNOWN, False, experiment.title, told or _by_hand(run, references))
+
+
+def _too_few(run: Run, least: int) -> Verdict:
+    """The verdict on what learns fewer numbers than any right component needs, or makes too little use of them."""
+    kind, parameters = run.kind, run.parameters
+    told = f"{parameters.alive} of its {len(parameters.numbers)} numbers change its answer; it takes {least} at least"
+    unused = f"; unused: {', '.join(run.idle[:4])}" if run.idle else ""
+    return Verdict(kind.name, beyond(UNUSED if run.idle else TOO_FEW), True, kind.experiments[0].title, told + unused)
+
+
+def _tokens_meet(run: Run) -> bool:
+    """Whether the first token of a sentence is answered otherwise where it stands alone."""
+    pairs = zip(run.kind.experiments, run.got, strict=True)
+    alone = next((got for one, got in pairs if one.title == ALONE), None)
+    whole = run.got[0]
+    return isinstance(alone, Tensor) and isinstance(whole, Tensor) and not same(whole[:1, :1], alone, 1e-3)
+
+
+def _ignores(run: Run) -> bool:
+    """Whether it has the numbers of another d_ff than the one that it was given."""
+    sizes = run.parameters.sizes
+    if "d_ff" not in run.parameters.taken or "d_model" not in sizes:
+        return False
+    others = (replace(run.parameters, sizes={**sizes, "d_ff": n * sizes["d_model"]}) for n in (4, 2, 3, 1))
+    return any(isinstance(one, Reference) for other in others for _, one in run.kind.rights(other))
+
+
+MIXED = "tokens see each other where each should be alone"
+IGNORED = "the argument d_ff is taken and not used: the inner width is fixed, or comes from another size"
+UNUSED = "a part of what it learns is never used"
+TOO_FEW = "it learns fewer numbers than there are to learn: something is missing, or shared that should not be"
+UNSEEN = "training does not see all that it should learn"
+NOTHING_KNOWN = named(
+    "it gives other numbers than it should, by none of the known mistakes",
+    "none of the known mistakes gives these answers.",
+    "Work the smallest experiment through by hand, step by step: where does yours first differ?",
+    "wrong answers",
+)
+
+
+def _by_hand(run: Run, references: list[Reference]) -> str:
+    """What can be worked out by hand: one value for all numbers, and the first number of the answer."""
+    right: dict[str, None] = {}
+    for one in references:
+        try:
+            numbers = torch.full((one.size,), EVEN, dtype=torch.float64)
+            right[f"{float(one.look(run.numbers.inputs, numbers, False)[0].flatten()[0]):.4f}"] = None
+        except (RuntimeError, ValueError, IndexError, TypeError):
+            continue
+    mine = f"{float(run.numbers.even[0].flatten()[0]):.4f}"
+    wanted = " or ".join(list(right)[:2])
+    return "" if mine in right else f"with all its numbers {EVEN} its first answer is {mine}, and should be {wanted}"
 
 
 MASKED = "the mask has not the effect that it should have"
@@ -329,7 +526,7 @@ def _with_masks(kind: Kind, fn: Function, index: int, change: Callable[[Tensor, 
 
 def _name_of_mask(kind: Kind, right: Function, got: list[Any], plain: list[int]) -> str:
     """Which change of all masks explains all answers; "" if none does."""
-    masked = [i for i in plain if kind.experiments[i].masks]
+    masked = [i for i in plain if kind.experiments[i].masked]
     for name, change in MASKS.items():
         if all(same(_with_masks(kind, right, i, change), got[i], kind.experiments[i].tolerance) for i in masked):
             return name
@@ -343,8 +540,9 @@ def _is_squeezed(expected: Tensor | str, got: Any, tolerance: float) -> bool:
     return same(expected.squeeze(), got.squeeze(), tolerance)
 
 
-def _not_everywhere(kind: Kind, right: Function, got: list[Any], plain: list[int], wrong: list[int]) -> Verdict:
+def _not_everywhere(run: Run, right: Function, wrong: list[int]) -> Verdict:
     """Right in some experiments: what those have in common in which it is not says what is wrong."""
+    kind, got, plain = run.kind, run.got, run.plain
     first = wrong[0]
     experiment = kind.experiments[first]
     alone = {kind.experiments[i].alone for i in wrong}
@@ -391,6 +589,32 @@ EXPLAINED = {
     "what is returned beside the output are not the weights": (
         "weights are what comes out of the softmax: they are positive and sum to one over the keys.",
         "Which variable do you return beside the output?",
+    ),
+    OPPOSITE: (
+        "two masks of the same kind mean opposite things: whoever hands over both hides the words of one of them.",
+        "Follow both masks to where scores are filled: before which of them does a ~ stand?",
+    ),
+    MIXED: (
+        "each token is computed by itself: a kernel wider than 1, a norm over several tokens, or a reshape joins it "
+        "with its neighbours.",
+        "Change one token of x. How many tokens of the answer change?",
+    ),
+    IGNORED: (
+        "the two matrices are d_model × d_ff and d_ff × d_model.",
+        "Print the shapes of your two matrices for d_model 12 and d_ff 20.",
+    ),
+    UNUSED: (
+        "whatever stands in these tensors, the answer is the same: what they belong to is made and not called.",
+        "Which of your modules does forward not call, or whose result does it not use?",
+    ),
+    TOO_FEW: (
+        "each projection, each matrix and each layer of the paper has weights of its own.",
+        "Print [(name, p.shape) for name, p in module.named_parameters()]. What is not there?",
+    ),
+    UNSEEN: (
+        "modules and parameters in a plain list or dictionary are not registered: nn.ModuleList and nn.ParameterDict "
+        "register what they hold.",
+        "Print [name for name, _ in module.named_parameters()]. What is missing?",
     ),
     "what should be learned is a plain tensor, no parameter": (
         "only an nn.Parameter is trained, saved, and moved to another device.",

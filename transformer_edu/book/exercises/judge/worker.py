@@ -1,4 +1,4 @@
-"""The process in which somebody's code runs: load it, observe it, tell what was seen. It judges nothing."""
+"""The process in which somebody's code runs: it loads the code and answers questions. It judges nothing."""
 
 import importlib
 import importlib.util
@@ -14,10 +14,10 @@ import torch.nn.functional as F
 from torch import nn
 
 from transformer_edu.book.exercises.checks.engine.laboratory import laboratory
+from transformer_edu.book.exercises.judge.calculator import Calculator
 from transformer_edu.book.exercises.judge.experiment import in_words
-from transformer_edu.book.exercises.judge.kind import Kind
 from transformer_edu.book.exercises.judge.kinds import KINDS
-from transformer_edu.book.exercises.judge.packing import pack
+from transformer_edu.book.exercises.judge.packing import pack, pack_look, pack_masked, pack_seen, unpack
 from transformer_edu.book.sandbox import sandbox
 
 WATCHED = {
@@ -26,21 +26,19 @@ WATCHED = {
     "torch.nn": nn,
     "torch.Tensor": torch.Tensor,
     "math": math,
-    "Kind": Kind,
+    "Calculator": Calculator,
 }
 WRAPPER = torch._disable_dynamo(math.sqrt).__code__
 
 
 def main() -> None:
-    """Read the order, lock the door, run, answer."""
+    """Read the order, lock the door, load the code, answer what is asked."""
     order = json.loads(sandbox.receive())
     kind = KINDS[order["kind"]]
     if any(one.how == "moved" for one in kind.experiments):
         import torch._dynamo  # noqa: F401 (tensors without data need it: seconds that are not the code's own)
-    unprotected = sandbox.lock_down()
-    told: dict[str, Any] = {"unprotected": unprotected, "trouble": None}
-    before = _state()
-    runs: Any = {}
+    told: dict[str, Any] = {"unprotected": sandbox.lock_down(), "trouble": None}
+    before, found = _state(), []
     with laboratory():
         try:
             target = _load(order["path"], order["name"])
@@ -52,10 +50,28 @@ def main() -> None:
             told["trouble"] = f"could not be loaded: {in_words(error)}"
         else:
             told["trouble"] = _changed(before, _state())
-            if told["trouble"] is None:
-                runs = dict(kind.observe_all(target))
-                told["trouble"] = _changed(before, _state())
-    sandbox.answer(pack(runs, told))
+            found.append(Calculator(kind, target))
+        sandbox.converse(lambda question: _reply(question, told, found, before))
+
+
+def _reply(question: bytes, told: dict[str, Any], found: list[Calculator], before: dict[str, Any]) -> bytes:
+    """The answer to one question."""
+    words, tensors = unpack(question)
+    if words["do"] == "load":
+        return pack(told)
+    component, other = found[0], words.get("other", False)
+    try:
+        if words["do"] == "observe":
+            seen = component.observe(tuple(map(tuple, words["ways"])), other, tensors.get("numbers"))
+            changed = _changed(before, _state())
+            return pack({"trouble": changed}) if changed else pack_seen(*seen)
+        if words["do"] == "masked":
+            return pack_masked(component.masked(words["place"], tuple(words["way"])))
+        if words["do"] == "cut":
+            return pack({"names": component.cut(tensors["numbers"], other)})
+        return pack_look(*component.look(tensors["numbers"], other))
+    except Exception as error:
+        return pack({"error": in_words(error)})
 
 
 def _load(path: str, name: str) -> Any:

@@ -57,6 +57,14 @@ def _with_table(cls: Any, table: Tensor) -> tuple[nn.Module, nn.Parameter]:
     return module, parameter
 
 
+def with_table(cls: Any, table: Tensor, ids: Tensor) -> Any:
+    """What a class answers with this table, of which it is a function."""
+    module, parameter = _build(cls, *table.shape)
+    name = next(name for name, one in module.named_parameters() if one is parameter)
+    given = table if parameter.shape == table.shape else table.T
+    return torch.func.functional_call(module, {name: given}, (ids,))
+
+
 def _look_up(cls: Any, given: dict[str, Any]) -> Tensor:
     return as_tensor(_with_table(cls, given["table"])[0](given["ids"]))
 

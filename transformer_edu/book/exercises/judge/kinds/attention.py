@@ -1,6 +1,6 @@
 """Attention as a function, multi-head attention as a class, masks, and the cache of keys and values."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -20,8 +20,8 @@ from transformer_edu.book.exercises.judge.experiment import (
 )
 from transformer_edu.book.exercises.judge.kind import Function, Kind, Parameters, drawn, known
 from transformer_edu.book.exercises.judge.mistakes import named, of_attention, of_equation_one
-from transformer_edu.book.exercises.judge.model import Steps, attend, multi_head
-from transformer_edu.book.exercises.judge.weights import GUESSES, heads_of
+from transformer_edu.book.exercises.judge.model import Steps, Style, attend, fitting, likely, of_heads, styles
+from transformer_edu.book.exercises.judge.numbers import Reference
 from transformer_edu.masks import causal_mask, padding_mask
 
 D_MODEL, HEADS, D_HEAD = 12, 3, 4
@@ -112,38 +112,23 @@ ATTENTION = Kind(
 )
 
 
-def _heads(parameters: Parameters) -> Iterator[Any]:
-    sizes = parameters.sizes["d_model"], parameters.sizes["num_heads"]
-    for index, one in enumerate(heads_of(parameters.named, *sizes, set(parameters.linear))):
-        if index < GUESSES:
-            yield one
+HEAD_STYLES = styles(attention=("all", "none", "qkv", "out"))
 
 
-DEALT = Steps(
-    split=lambda x, h: x.unflatten(-1, (-1, h)).permute(0, 3, 1, 2), merge=lambda x: x.permute(0, 2, 3, 1).flatten(-2)
-)
+def _multi_head(parameters: Parameters, steps: Steps) -> Callable[[Style], Reference]:
+    return lambda style: of_heads(steps, parameters.sizes, style)
 
 
-def _multi_head_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
-    num_heads = parameters.sizes["num_heads"]
-    for heads in _heads(parameters):
-        if heads.output is not None:
-            yield "", partial(multi_head, Steps(), heads, num_heads)
-            yield (
-                "a head takes every h-th feature, where the book's takes a run of them",
-                partial(multi_head, DEALT, heads, num_heads),
-            )
+def _multi_head_rights(parameters: Parameters) -> Iterator[tuple[str, Reference]]:
+    right = _multi_head(parameters, Steps())
+    for style in fitting(HEAD_STYLES, parameters, right):
+        yield "", right(style)
 
 
-def _multi_head_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
-    num_heads = parameters.sizes["num_heads"]
-    for index, heads in enumerate(_heads(parameters)):
-        if index < 30:
-            for mistake, steps in of_attention():
-                yield mistake, partial(multi_head, steps, heads, num_heads)
-            if heads.output is None:
-                mistake = next(one for one, _ in of_attention() if one.name == "the output projection is missing")
-                yield mistake, partial(multi_head, Steps(), heads, num_heads)
+def _multi_head_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Reference]]:
+    for style in likely(HEAD_STYLES, parameters, _multi_head(parameters, Steps())):
+        for mistake, steps in of_attention():
+            yield mistake, _multi_head(parameters, steps)(style)
 
 
 MULTI_HEAD = Kind(

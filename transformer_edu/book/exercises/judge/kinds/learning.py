@@ -427,6 +427,8 @@ ENDLESS: Tree = {(): {3: 0.7, 4: 0.3}, (3,): {3: 0.8, 5: 0.2}, (4,): {4: 1.0}}
 
 def _tree_function(tree: Tree, as_tensor: bool) -> Function:
     def next_log_probs(ids: Any) -> Any:
+        if len(ids) and isinstance(ids[0], list | tuple | Tensor) and (not isinstance(ids, Tensor) or ids.dim() == 2):
+            return torch.stack([next_log_probs(row) for row in ids])  # all of a beam at once
         prefix = tuple(int(one) for one in ids)[1:]
         chances = tree.get(prefix) or tree.get(prefix[-1:]) or {EOS: 1.0}
         if not as_tensor:

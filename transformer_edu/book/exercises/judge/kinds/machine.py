@@ -1,9 +1,8 @@
 """Encoder layers, decoder layers, and the whole Transformer."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from typing import Any
 
 import torch
@@ -11,18 +10,26 @@ from torch import Tensor
 
 from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.experiment import EMPTY, KEPT, LONG, TRAINING, Experiment, Masked
-from transformer_edu.book.exercises.judge.kind import Function, Kind, Parameters, drawn
-from transformer_edu.book.exercises.judge.mistakes import named, of_decoder_layer, of_encoder_layer, of_machine
+from transformer_edu.book.exercises.judge.kind import Kind, Parameters, drawn
+from transformer_edu.book.exercises.judge.making import by_name
+from transformer_edu.book.exercises.judge.mistakes import Wrong, named, of_decoder_layer, of_encoder_layer, of_whole
 from transformer_edu.book.exercises.judge.model import (
     FEED_FORWARDS,
+    LAYERS,
+    MACHINES,
+    NORMS,
+    Layer,
     Steps,
-    decode_layer,
-    encode_layer,
+    Style,
+    fitting,
+    layer_norm,
+    likely,
+    of_layer,
+    of_machine,
     pre_norm_decoder,
     pre_norm_encoder,
-    translate,
 )
-from transformer_edu.book.exercises.judge.weights import layers_of, machines_of
+from transformer_edu.book.exercises.judge.numbers import Reference
 from transformer_edu.masks import causal_mask, padding_mask
 
 D_MODEL, HEADS, D_FF = 12, 3, 20
@@ -31,8 +38,8 @@ LAYER = {"d_model": D_MODEL, "num_heads": HEADS, "d_ff": D_FF, "dropout": 0.0}
 UNSCALED = "embeddings are not multiplied by √d_model, as the paper does; it gives no reason"
 PRE = "the norms stand before the parts (pre-norm); the paper has them after the sums"
 X, MEMORY = drawn(2, 5, D_MODEL, seed=1), drawn(2, 5, D_MODEL, seed=2)
-WIDER = {"d_model": 30, "num_heads": 5, "d_ff": 44}
-WIDE, WIDE_MEMORY = drawn(3, 11, 30), drawn(3, 13, 30)
+WIDER = {"d_model": 18, "num_heads": 6, "d_ff": 26}
+WIDE, WIDE_MEMORY = drawn(3, 11, 18), drawn(3, 13, 18)
 LONGER = drawn(2, 7, D_MODEL, seed=3)
 REAL = Masked(padding_mask(torch.tensor([[5, 5, 5, 5, 5], [5, 5, 5, 0, 0]]), 0).expand(2, 1, 5, 5).contiguous())
 EVERY = Masked(torch.ones(2, 1, 5, 5, dtype=torch.bool))
@@ -57,6 +64,8 @@ DECODER_EXPERIMENTS = [
     Experiment("five target tokens, seven of the source", (X, LONGER)),
     Experiment("a causal mask", (X, MEMORY, LATER, REAL)),
     Experiment("a causal mask, and a longer source with padding", (X, LONGER, LATER, REAL_LONGER)),
+    Experiment("a causal mask alone", (X, LONGER, LATER)),
+    Experiment("padding of the source alone", (X, LONGER, None, REAL_LONGER)),
     Experiment("one sentence", (X[:1], LONGER[:1])),
     Experiment("300 tokens", (drawn(1, 300, D_MODEL), drawn(1, 300, D_MODEL, seed=9)), alone=LONG),
     Experiment("in training, with dropout 0", (X, MEMORY, LATER, REAL), how="training", alone=TRAINING),
@@ -68,64 +77,75 @@ DECODER_EXPERIMENTS = [
 ]
 
 
-def _layers(parameters: Parameters, cross: bool) -> Iterator[Any]:
-    d_model, heads, d_ff = (parameters.sizes[name] for name in ("d_model", "num_heads", "d_ff"))
-    found = layers_of(parameters.named, d_model, heads, d_ff, set(parameters.linear), set(parameters.ones), cross)
-    return islice(found, 160)
-
-
 def _arrangements() -> Iterator[tuple[str, Steps]]:
-    """Right ones: norms behind the parts or before them, ReLU or GELU."""
-    for remark, feed_forward in FEED_FORWARDS:
-        steps = Steps(feed_forward=feed_forward)
-        yield remark, steps
-        yield "; ".join(filter(None, [PRE, remark])), _pre(steps)
+    """Right ones: norms behind the parts or before them, ReLU or GELU, layer norm or RMS norm."""
+    for more, norm in NORMS:
+        for remark, feed_forward in FEED_FORWARDS:
+            steps = Steps(feed_forward=feed_forward, norm=norm)
+            for order, arranged in (("", steps), (PRE, _pre(steps))):
+                yield "; ".join(filter(None, [order, remark, more])), arranged
 
 
-def _encoder_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
-    for remark, steps in _arrangements():
-        for layer in _layers(parameters, False):
-            yield remark, partial(encode_layer, steps, layer, parameters.sizes["num_heads"])
+def _layer_rights(parameters: Parameters, cross: bool) -> Iterator[tuple[str, Reference]]:
+    for style in fitting(LAYERS, parameters, _layer(parameters, cross)):
+        for remark, steps in _arrangements():
+            yield remark, _layer(parameters, cross, steps)(style)
 
 
-def _decoder_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
-    for remark, steps in _arrangements():
-        for layer in _layers(parameters, True):
-            yield remark, partial(decode_layer, steps, layer, parameters.sizes["num_heads"])
+def _layer(parameters: Parameters, cross: bool, steps: Steps = Steps(), **how: Any) -> Callable[[Style], Reference]:  # noqa: B008
+    return lambda style: of_layer(steps, parameters.sizes, style, cross, **how)
 
 
-def _encoder_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
-    heads = parameters.sizes["num_heads"]
-    for layer in islice(_layers(parameters, False), 4):
-        for mistake, steps in of_encoder_layer():
-            yield mistake, partial(encode_layer, steps, layer, heads)
-            yield mistake, partial(encode_layer, _pre(steps), layer, heads)
+def _likely(parameters: Parameters, cross: bool) -> list[Style]:
+    return likely(LAYERS, parameters, _layer(parameters, cross))
 
 
-def _decoder_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
-    one_attention = named(
-        "one module is used for both attentions",
-        "self-attention and cross-attention have projections of their own.",
-        "Which of your two attention modules does forward not call?",
-        "fewer parameters are trained than there are",
-    )
-    one_norm = named(
-        "one norm stands in two places",
-        "each sub-layer has a norm of its own: an index that was copied uses one of them twice, another never.",
-        "Which of your norms does forward not call?",
-        "fewer parameters are trained than there are",
-    )
-    heads = parameters.sizes["num_heads"]
-    for layer in islice(_layers(parameters, True), 6):
-        for steps in (Steps(), _pre(Steps())):
-            yield one_attention, partial(decode_layer, steps, replace(layer, cross=layer.self_attention), heads)
-            yield one_attention, partial(decode_layer, steps, replace(layer, self_attention=layer.cross), heads)
+def _both(mistakes: Iterator[Wrong], parameters: Parameters) -> Iterator[Wrong]:
+    """Mistakes in a post-norm and in a pre-norm machine, whose norms have the component's ε."""
+    right = Steps()
+    for mistake, steps in mistakes:
+        if steps.norm is right.norm:
+            steps = replace(steps, norm=partial(layer_norm, eps=parameters.eps))
+        yield mistake, steps
+        yield mistake, _pre(steps)
+
+
+def _encoder_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Reference]]:
+    for style in _likely(parameters, False):
+        for mistake, steps in _both(of_encoder_layer(), parameters):
+            yield mistake, of_layer(steps, parameters.sizes, style)
+
+
+ONE_ATTENTION = named(
+    "one module is used for both attentions",
+    "self-attention and cross-attention have projections of their own.",
+    "Which of your two attention modules does forward not call?",
+    "fewer parameters are trained than there are",
+)
+ONE_NORM = named(
+    "one norm stands in two places",
+    "each sub-layer has a norm of its own: an index that was copied uses one of them twice, another never.",
+    "Which of your norms does forward not call?",
+    "fewer parameters are trained than there are",
+)
+
+
+def _with_norms(places: tuple[int, ...], layer: Layer) -> Layer:
+    return replace(layer, norms=tuple(layer.norms[one] for one in places))
+
+
+def _decoder_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Reference]]:
+    for style in _likely(parameters, True):
+        for _, steps in _both(iter([(ONE_NORM, Steps())]), parameters):
+            reference = partial(of_layer, steps, parameters.sizes, style, True)
+            yield ONE_ATTENTION, reference(lambda layer: replace(layer, cross=layer.self_attention))
             for places in ((0, 0, 2), (0, 1, 1), (0, 1, 0), (0, 0, 0)):
-                norms = tuple(layer.norms[place] for place in places)
-                yield one_norm, partial(decode_layer, steps, replace(layer, norms=norms), heads)
-        for mistake, steps in of_decoder_layer():
-            yield mistake, partial(decode_layer, steps, layer, heads)
-            yield mistake, partial(decode_layer, _pre(steps), layer, heads)
+                yield (
+                    ONE_NORM,
+                    reference(partial(_with_norms, places)),
+                )
+        for mistake, steps in _both(of_decoder_layer(), parameters):
+            yield mistake, of_layer(steps, parameters.sizes, style, True)
 
 
 def _pre(steps: Steps) -> Steps:
@@ -141,42 +161,58 @@ ENCODER_LAYER = Kind(
     "encoder_layer",
     "cls(d_model, num_heads, d_ff, dropout=0.0); forward(x, mask=None) on (batch, seq, d_model)",
     ENCODER_EXPERIMENTS,
-    _encoder_rights,
+    lambda parameters: _layer_rights(parameters, False),
     _encoder_wrongs,
     options=LAYER,
     least=IN_ENCODER,
 ).at(
-    [Experiment("30 features, five heads", (WIDE,)), Experiment("one sentence of them", (WIDE[:1],))],
-    4 * 30**2 + 2 * 30 * 44,
+    [Experiment("18 features, six heads", (WIDE,)), Experiment("one sentence of them", (WIDE[:1],))],
+    4 * 18**2 + 2 * 18 * 26,
     **WIDER,
 )
+SLOTS = {
+    "x": r"",
+    "memory": r"^(?!.*mask)(?=.*(mem|enc|context|cross|source|src|kv))",
+    "target_mask": r"^(?!.*(mem|enc|source|src|cross|context|pad)).*(mask|bias)",
+    "memory_mask": r"(mem|enc|source|src|cross|context|pad).*mask|mask.*(mem|enc|source|src|cross|context|pad)",
+}
 DECODER_LAYER = Kind(
     "decoder_layer",
     "cls(d_model, num_heads, d_ff, dropout=0.0); forward(x, memory, target_mask=None, memory_mask=None)",
     DECODER_EXPERIMENTS,
-    _decoder_rights,
+    lambda parameters: _layer_rights(parameters, True),
     _decoder_wrongs,
     options=LAYER,
     least=IN_DECODER,
+    call=lambda component, inputs: by_name(component, inputs, SLOTS),
 ).at(
     [
-        Experiment("30 features, five heads", (WIDE, WIDE_MEMORY)),
+        Experiment("18 features, six heads", (WIDE, WIDE_MEMORY)),
         Experiment("one sentence of them", (WIDE[:1], WIDE_MEMORY[:1])),
     ],
-    8 * 30**2 + 2 * 30 * 44,
+    8 * 18**2 + 2 * 18 * 26,
     **WIDER,
 )
 
 # ------------------------------------------------------------------ the whole
 
 SIZES = {"source_vocab": 11, "target_vocab": 17, "d_model": D_MODEL, "num_heads": HEADS, "d_ff": D_FF, "num_layers": 2}
+OTHER_PAD = 2  # stands in one experiment, and there for padding
+
+
+def _every_word(source_vocab: int, target_vocab: int) -> tuple[Tensor, Tensor]:
+    """Two sentences in each language with every word of it, but for padding."""
+    source = [word for word in range(1, source_vocab) if word != OTHER_PAD]
+    target = list(range(1, target_vocab))
+    return tuple(  # type: ignore[return-value]
+        torch.tensor(ids + ids[3 : 3 + len(ids) % 2]).view(2, -1) for ids in (source, target)
+    )
+
+
 SOURCE = torch.tensor([[3, 4, 5, 6, 7], [8, 9, 3, 4, 10]])
 TARGET = torch.tensor([[1, 5, 6, 9], [1, 8, 16, 3]])
 PADDED_SOURCE = torch.tensor([[3, 4, 5, 6, 7], [8, 9, 3, 0, 0]])
 PADDED_TARGET = torch.tensor([[1, 5, 6, 9], [1, 8, 0, 0]])
-
-
-OTHER_PAD = 2  # stands in one experiment, and there for padding
 
 
 def _with_padding(ids: Tensor, pad_id: int) -> Tensor:
@@ -187,73 +223,51 @@ def _padding_of(source: Tensor) -> int:
     return OTHER_PAD if bool((source == OTHER_PAD).any()) else 0
 
 
-def _real(steps: Steps, machine: Any, num_heads: int) -> Function:
-    """A machine's answer; what stands at padding is nobody's business."""
-
-    def run(source: Tensor, target: Tensor) -> Tensor:
-        pad_id = _padding_of(source)
-        return translate(steps, machine, num_heads, pad_id, source, target) * (target != pad_id)[..., None]
-
-    return run
-
-
 def _call(model: Any, inputs: tuple[Any, ...]) -> Any:
     answer = model(*inputs)
     logits = answer[0] if isinstance(answer, tuple | list) else getattr(answer, "logits", answer)
     return logits * (inputs[1] != _padding_of(inputs[0]))[..., None]
 
 
-def _machines(parameters: Parameters) -> Iterator[Any]:
-    return islice(machines_of(parameters.named, parameters.sizes, set(parameters.linear), set(parameters.ones)), 40)
-
-
 def _log(logits: Tensor) -> Tensor:
     return logits.log_softmax(-1)
 
 
-def _machine_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
-    pre = Steps(encoder_layer=pre_norm_encoder, decoder_layer=pre_norm_decoder)
+def _machine(parameters: Parameters, steps: Steps = Steps()) -> Callable[[Style], Reference]:  # noqa: B008
+    return lambda style: of_machine(steps, parameters.sizes, style, _padding_of)
+
+
+def _machine_rights(parameters: Parameters) -> Iterator[tuple[str, Reference]]:
+    """The paper's, and what is remarked of others: norms, activations, logarithms, embeddings that are not scaled."""
     causal_only = lambda ids, pad: causal_mask(ids.shape[1])  # noqa: E731
-    for machine in _machines(parameters):
-        bare = replace(machine, final=())
-        for steps, one, remark in (
-            (Steps(), bare, ""),
-            (Steps(), machine, "each stack ends with a norm, which the paper has not"),
-            (pre, machine, PRE),
-            (pre, bare, f"{PRE}; no stack ends with a norm"),
-            (
-                Steps(logits=_log),
-                bare,
-                "it returns logarithms of probabilities, not logits",
-            ),
-        ):
-            if one is machine and not machine.final:
-                continue
-            for mask in (steps.target_mask, causal_only):
-                chosen = replace(steps, target_mask=mask)
-                yield remark, _real(chosen, one, parameters.sizes["num_heads"])
-    unscaled = [
-        ("; ".join(filter(None, [remark, UNSCALED])), replace(steps, embed=lambda table, ids: table[ids]))
-        for remark, steps in list(_arrangements())[:2]
-    ]
-    for machine in islice(_machines(parameters), 6):
-        for remark, steps in [*unscaled, *list(_arrangements())[2:]]:
-            for one in (machine, replace(machine, final=())):
-                yield remark, _real(steps, one, parameters.sizes["num_heads"])
+    for style in fitting(MACHINES, parameters, _machine(parameters)):
+        for arranged, steps in _arrangements():
+            is_pre = arranged.startswith(PRE)
+            ends = (NO_END if is_pre else "") if not style.final else ("" if is_pre else AN_END)
+            for told, one in (
+                ("", steps),
+                (UNSCALED, replace(steps, embed=lambda table, ids: table[ids])),
+                ("it returns logarithms of probabilities, not logits", replace(steps, logits=_log)),
+            ):
+                for mask in (one.target_mask, causal_only):
+                    chosen = replace(one, target_mask=mask)
+                    yield "; ".join(filter(None, [arranged, ends, told])), _machine(parameters, chosen)(style)
 
 
-def _machine_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
-    for machine in islice(_machines(parameters), 6):
-        for final in {machine.final, ()}:
-            for mistake, steps in of_machine():
-                yield mistake, _real(steps, replace(machine, final=final), parameters.sizes["num_heads"])
+NO_END, AN_END = "no stack ends with a norm", "each stack ends with a norm, which the paper has not"
+
+
+def _machine_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Reference]]:
+    for style in likely(MACHINES, parameters, _machine(parameters)):
+        for mistake, steps in _both(of_whole(), parameters):
+            yield mistake, _machine(parameters, steps)(style)
 
 
 TRANSFORMER = Kind(
     "transformer",
     "cls(config) or cls(source_vocab_size, target_vocab_size, ...); forward(source_ids, target_ids) -> logits",
     [
-        Experiment("two sentences", (SOURCE, TARGET)),
+        Experiment("two sentences", _every_word(11, 17)),
         Experiment("a source with padding", (PADDED_SOURCE, TARGET)),
         Experiment("padding in both", (PADDED_SOURCE, PADDED_TARGET)),
         Experiment("one sentence", (SOURCE[:1], TARGET[:1])),
@@ -282,10 +296,10 @@ TRANSFORMER = Kind(
     call=_call,
 ).at(
     [
-        Experiment("30 features, five heads, one layer", (SOURCE, TARGET)),
+        Experiment("18 features, six heads, one layer", _every_word(19, 27)),
         Experiment("one of them", (SOURCE[:1], TARGET[:1])),
     ],
-    12 * 30**2 + 4 * 30 * 44 + (19 + 27) * 30,
+    12 * 18**2 + 4 * 18 * 26 + (19 + 27) * 18,
     source_vocab=19,
     target_vocab=27,
     num_layers=1,

@@ -1,22 +1,37 @@
 """Embeddings, positions, norms, the feed-forward network and the residual connection."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from transformer_edu.book.exercises.checks.components.input_embedding import _with_table as with_table
+from transformer_edu.book.exercises.checks.components.feed_forward import feed_forward
+from transformer_edu.book.exercises.checks.components.input_embedding import with_table
 from transformer_edu.book.exercises.checks.components.layer_norm import norm
 from transformer_edu.book.exercises.checks.components.residual import residual
 from transformer_edu.book.exercises.checks.engine import Mistake
-from transformer_edu.book.exercises.judge.experiment import FIXED, LONG, OVERFLOW, TRAINING, Experiment
-from transformer_edu.book.exercises.judge.kind import Function, Kind, Parameters, drawn, known
+from transformer_edu.book.exercises.judge.experiment import ALONE, FIXED, LONG, OVERFLOW, TRAINING, Experiment
+from transformer_edu.book.exercises.judge.kind import Answer, Function, Kind, Parameters, drawn, known
 from transformer_edu.book.exercises.judge.mistakes import named
-from transformer_edu.book.exercises.judge.model import FEED_FORWARDS, Affine, of_equation_two
-from transformer_edu.book.exercises.judge.weights import NotFound, gains, thinking
+from transformer_edu.book.exercises.judge.model import (
+    FEED_FORWARDS,
+    NORMS,
+    Style,
+    fitting,
+    gain_of,
+    inner_of,
+    layer_norm,
+    likely,
+    of_equation_two,
+    rms_norm,
+    shapes_of_inner,
+    shapes_of_norm,
+    styles,
+)
+from transformer_edu.book.exercises.judge.numbers import Reference
 from transformer_edu.positional import sinusoidal_table
 
 D_MODEL, D_FF, VOCAB = 12, 20, 10
@@ -37,24 +52,25 @@ def _usual(*inputs: Any, long: Any = None) -> list[Experiment]:
 
 # ------------------------------------------------------------------ embedding
 
-IDS = torch.tensor([[3, 1, 4, 1], [5, 8, 2, 6]])
+IDS = torch.tensor([[3, 1, 4, 1, 7], [5, 8, 2, 6, 9]])  # every word but 0, which may be padding
 
 
-def _table(parameters: Parameters) -> Tensor:
-    vocab, d_model = parameters.sizes["vocab_size"], parameters.sizes["d_model"]
-    for one in parameters.named.values():
-        if sorted(one.shape) == sorted((vocab, d_model)):
-            return one if one.shape[0] == vocab else one.T
-    raise NotFound("no table of shape (vocab_size, d_model) among the parameters")
+def _with(fn: Function, parameters: Parameters) -> Reference:
+    """A function of ids and of a table."""
+    shape = parameters.sizes["vocab_size"], parameters.sizes["d_model"]
+    return Reference({"table": shape}, lambda p, ids: fn(ids, p["table"]), dead=shape[1])
 
 
-def _embedding_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
-    table = _table(parameters)
-    yield "", lambda ids: table[ids] * math.sqrt(table.shape[1])
+def _embedding_rights(parameters: Parameters) -> Iterator[tuple[str, Reference]]:
+    yield "", _with(lambda ids, table: table[ids] * math.sqrt(table.shape[1]), parameters)
 
 
-def _embedding_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
-    table = _table(parameters)
+def _embedding_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Reference]]:
+    for mistake, wrong in _of_embedding():
+        yield mistake, _with(wrong, parameters)
+
+
+def _of_embedding() -> Iterator[tuple[Mistake, Function]]:
     yield (
         named(
             "the factor is the root of the sentence's length, not of d_model",
@@ -62,7 +78,7 @@ def _embedding_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Functio
             "By what is a word multiplied in a sentence of two tokens, and in one of ten?",
             "a word's vector depends on how long its sentence is",
         ),
-        lambda ids: table[ids] * math.sqrt(ids.shape[-1]),
+        lambda ids, table: table[ids] * math.sqrt(ids.shape[-1]),
     )
     yield (
         named(
@@ -71,7 +87,7 @@ def _embedding_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Functio
             "Print your factor.",
             "embeddings a little smaller than those of other implementations: their weights do not fit",
         ),
-        lambda ids: table[ids] * int(math.sqrt(table.shape[1])),
+        lambda ids, table: table[ids] * int(math.sqrt(table.shape[1])),
     )
     yield (
         named(
@@ -80,7 +96,7 @@ def _embedding_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Functio
             "What does the same word give at two places?",
             "the same word has different vectors",
         ),
-        lambda ids: table[ids] * math.sqrt(table.shape[1]) + sinusoidal_table(ids.shape[1], table.shape[1]),
+        lambda ids, table: table[ids] * math.sqrt(table.shape[1]) + sinusoidal_table(ids.shape[1], table.shape[1]),
     )
     yield (
         named(
@@ -89,10 +105,10 @@ def _embedding_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Functio
             "How long are the rows of your table before and after a call?",
             "words differ only in direction, and training is slow",
         ),
-        lambda ids: table.renorm(2, 0, 1.0)[ids] * math.sqrt(table.shape[1]),
+        lambda ids, table: table.renorm(2, 0, 1.0)[ids] * math.sqrt(table.shape[1]),
     )
     for mistake, wrong in known("input embedding"):
-        yield mistake, lambda ids, wrong=wrong: with_table(wrong, table)[0](ids)
+        yield mistake, lambda ids, table, wrong=wrong: with_table(wrong, table, ids)
 
 
 EMBEDDING = Kind(
@@ -108,7 +124,7 @@ EMBEDDING = Kind(
     _embedding_wrongs,
     options={"vocab_size": VOCAB, "d_model": D_MODEL},
 ).at(
-    [Experiment("23 words, 30 features", (2 * IDS,)), Experiment("one of them", (IDS[:1],))],
+    [Experiment("23 words, 30 features", (torch.arange(1, 23).view(2, 11),)), Experiment("one of them", (IDS[:1],))],
     vocab_size=23,
     d_model=WIDER,
 )
@@ -258,71 +274,58 @@ def _wider(*learned: Tensor) -> list[Experiment]:
     ]
 
 
-def _gain(parameters: Parameters) -> tuple[Tensor, Tensor]:
-    d_model = parameters.sizes["d_model"]
-    if not parameters.named:
-        return torch.ones(d_model), torch.zeros(d_model)
-    found = gains(parameters.named, d_model, set(parameters.ones))
-    if len(found) == 1:
-        return found[0].gamma, found[0].beta
-    named = list(parameters.named.values())
-    gamma = next((named_one for name, named_one in parameters.named.items() if name in parameters.ones), named[0])
-    beta = [one for name, one in parameters.named.items() if name not in parameters.ones]
-    return gamma.reshape(-1), beta[0].reshape(-1) if beta else torch.zeros(d_model)
-
-
-def layer_norm(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = EPS) -> Tensor:
-    """In float64: the yardstick."""
-    x64 = x.double()
-    centred = x64 - x64.mean(-1, keepdim=True)
-    return (gamma * centred / torch.sqrt((centred**2).mean(-1, keepdim=True) + eps) + beta).to(x.dtype)
-
-
-def rms_norm(x: Tensor, gamma: Tensor, eps: float = EPS) -> Tensor:
-    """In float64: the yardstick."""
-    x64 = x.double()
-    return (gamma * x64 / torch.sqrt((x64**2).mean(-1, keepdim=True) + eps)).to(x.dtype)
-
-
-def _normed(norm: Function, learned: tuple[Tensor, ...] | None, count: int, eps: float = EPS) -> Function:
+def _normed(norm: Function, parameters: Parameters, count: int, eps: float = EPS, style: Style = Style()) -> Answer:  # noqa: B008
     """`norm` with what was learned: by a class, or, for a function, handed over with ε behind it."""
 
-    def answer(x: Tensor, *rest: Any) -> Any:
-        return norm(x, *(learned or rest[:count]), rest[count] if len(rest) > count else eps)
+    def answer(p: Mapping[str, Tensor], x: Tensor, *rest: Any) -> Any:
+        gain = gain_of(p)
+        learned = (gain.gamma, gain.beta)[:count] if parameters.made else rest[:count]
+        return norm(x, *learned, rest[count] if len(rest) > count else eps)
 
-    return answer
+    if not parameters.made:
+        return partial(answer, {})
+    return Reference(shapes_of_norm(parameters.sizes["d_model"], style), answer)
 
 
 OTHER_EPS = {eps: f"ε is {eps:.2g}, where this book and torch.nn have 1e-5" for eps in (1e-6, 1e-7, 1e-8, 1e-4, 1e-3)}
 OTHER_EPS[torch.finfo(torch.float32).eps] = "ε is the smallest step of float32, where this book has 1e-5"
-
-
-def _layer_norm_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
-    learned = _gain(parameters) if parameters.made else None
-    for eps, remark in {EPS: "", **OTHER_EPS}.items():
-        yield remark, _normed(layer_norm, learned, 2, eps)
-    for more, shift in _offsets(parameters):
-        yield ADDED, _normed(layer_norm, (1 + more, shift), 2)
-
-
 ADDED = "the weight is what is added to a gain of 1"
+LEARNED = {  # what a norm may have learned, with what is remarked of it
+    "both": "",
+    "gain": "it learns no shift β, as some later models do",
+    "none": "it learns neither gain nor shift",
+}
 
 
-def _offsets(parameters: Parameters) -> Iterator[tuple[Tensor, Tensor]]:
-    """What may be added to γ = 1, and what may be β, where nothing started as ones."""
-    rows = [row for one in parameters.named.values() for row in one.reshape(-1, one.shape[-1] if one.dim() else 1)]
-    if not parameters.ones and len(rows) == 2 and all(row.numel() == parameters.sizes["d_model"] for row in rows):
-        yield rows[0], rows[1]
-        yield rows[1], rows[0]
+def _layer_norm_rights(parameters: Parameters) -> Iterator[tuple[str, Answer]]:
+    for learned, told in LEARNED.items() if parameters.made else [("both", "")]:
+        for eps, remark in {EPS: "", **OTHER_EPS}.items():
+            yield "; ".join(filter(None, [told, remark])), _normed(layer_norm, parameters, 2, eps, Style(norm=learned))
+    if parameters.made:
+        yield ADDED, _normed(lambda x, more, beta, eps: layer_norm(x, 1 + more, beta, eps), parameters, 2)
 
 
-def _layer_norm_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
-    if parameters.named and all(one.numel() == 1 for one in parameters.named.values()):
-        yield from _single_numbers(*parameters.named.values())
-        return
-    learned = _gain(parameters) if parameters.made else None
-    for mistake, wrong in known("layer normalization"):
-        yield mistake, _normed(wrong, learned, 2)
+def _layer_norm_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Answer]]:
+    for mistake, wrong in _of_layer_norm():
+        for learned in LEARNED if parameters.made else ("both",):
+            yield mistake, _normed(wrong, parameters, 2, style=Style(norm=learned))
+    if parameters.made:
+        one = named(
+            "γ and β are one number each, not one for each feature",
+            "torch.ones(1) is broadcast: all features share one gain and one shift.",
+            "How many numbers does your norm learn? With d_model features there are 2 · d_model.",
+            "the norm runs, and learns nearly nothing",
+        )
+        for names in (("gain", "shift"), ("gain",)):
+            yield one, Reference(dict.fromkeys(names, (1,)), lambda p, x, *rest: layer_norm(x, *_single(p)))
+
+
+def _single(p: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+    return p["gain"], p.get("shift", torch.zeros(()))
+
+
+def _of_layer_norm() -> Iterator[tuple[Mistake, Function]]:
+    yield from known("layer normalization")
     yield (
         named(
             "it is RMSNorm: the mean is not taken away",
@@ -330,7 +333,7 @@ def _layer_norm_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Functi
             "What is the mean of a token after your norm, with γ = 1 and β = 0?",
             "tokens keep their offset",
         ),
-        _normed(lambda x, gamma, beta, eps: rms_norm(x, gamma, eps) + beta, learned, 2),
+        lambda x, gamma, beta, eps: rms_norm(x, gamma, eps) + beta,
     )
     yield (
         named(
@@ -339,7 +342,7 @@ def _layer_norm_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Functi
             "In which order do you scale and shift?",
             "the shift that is learned depends on the gain",
         ),
-        _normed(lambda x, gamma, beta, eps: gamma * (layer_norm(x, *PLAIN, eps) + beta), learned, 2),
+        lambda x, gamma, beta, eps: gamma * (layer_norm(x, *PLAIN, eps) + beta),
     )
     yield (
         named(
@@ -348,19 +351,7 @@ def _layer_norm_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Functi
             "How many means should two tokens have? How many does your norm compute?",
             "a token's result depends on the others of its sentence",
         ),
-        _normed(partial(norm, dim=(-2, -1)), learned, 2),
-    )
-
-
-def _single_numbers(gamma: Tensor, beta: Tensor | None = None) -> Iterator[tuple[Mistake, Function]]:
-    yield (
-        named(
-            "γ and β are one number each, not one for each feature",
-            "torch.ones(1) is broadcast: all features share one gain and one shift.",
-            "How many numbers does your norm learn? With d_model features there are 2 · d_model.",
-            "the norm runs, and learns nearly nothing",
-        ),
-        _normed(layer_norm, (gamma, torch.zeros(()) if beta is None else beta), 2),
+        partial(norm, dim=(-2, -1)),
     )
 
 
@@ -376,20 +367,23 @@ LAYER_NORM = Kind(
 ).at(_wider(WIDER_GAMMA, WIDER_BETA), d_model=WIDER)
 
 
-def _rms_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
-    learned = _gain(parameters)[:1] if parameters.made else None
-    for eps, remark in {EPS: "", **OTHER_EPS}.items():
-        yield remark, _normed(rms_norm, learned, 1, eps)
+def _rms_rights(parameters: Parameters) -> Iterator[tuple[str, Answer]]:
+    for learned in ("gain", "none") if parameters.made else ("gain",):
+        told = LEARNED["none"] if learned == "none" else ""
+        for eps, remark in {EPS: "", **OTHER_EPS}.items():
+            yield "; ".join(filter(None, [told, remark])), _normed(rms_norm, parameters, 1, eps, Style(norm=learned))
     for eps in (EPS, *OTHER_EPS):
-        yield ADDED, _normed(lambda x, more, eps: rms_norm(x, more + 1, eps), learned, 1, eps)
+        yield (
+            ADDED,
+            _normed(lambda x, more, eps: rms_norm(x, more + 1, eps), parameters, 1, eps, Style(norm="gain")),
+        )
 
 
-def _rms_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
-    learned = _gain(parameters)[:1] if parameters.made else None
-
-    def wrong(name: str, why: str, fn: Function) -> tuple[Mistake, Function]:
+def _rms_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Answer]]:
+    def wrong(name: str, why: str, fn: Function) -> tuple[Mistake, Answer]:
         hint = "The root of the mean of the squares, over the last dimension: x / √(mean(x²) + ε) · γ."
-        return named(name, why, hint, "vectors of another length than training expects"), _normed(fn, learned, 1)
+        told = named(name, why, hint, "vectors of another length than training expects")
+        return told, _normed(fn, parameters, 1, style=Style(norm="gain"))
 
     yield wrong(
         "the mean is taken away: this is layer norm",
@@ -490,35 +484,34 @@ RMS_NORM = Kind(
 # ------------------------------------------------------------------ feed-forward
 
 
-def _two(parameters: Parameters) -> tuple[Affine, Affine]:
-    return thinking(parameters.named, parameters.sizes["d_model"], parameters.sizes["d_ff"])
+INNER_STYLES = styles(inner=("both", "none", "first", "second"))
 
 
-def _feed_forward_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
-    weights = of_equation_two(*_two(parameters))
-    for remark, feed_forward in FEED_FORWARDS:
-        yield remark, lambda x, feed_forward=feed_forward: feed_forward(x, *weights)
+def _inner(feed_forward: Function, parameters: Parameters, style: Style) -> Reference:
+    shapes = shapes_of_inner(parameters.sizes["d_model"], parameters.sizes["d_ff"], style)
+    return Reference(shapes, lambda p, x: feed_forward(x, *of_equation_two(*inner_of(p))))
 
 
-def _feed_forward_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
-    weights = of_equation_two(*_two(parameters))
-    inner, outer = _two(parameters)
+def _feed_forward_rights(parameters: Parameters) -> Iterator[tuple[str, Reference]]:
+    for style in fitting(INNER_STYLES, parameters, lambda style: _inner(feed_forward, parameters, style)):
+        for remark, right in FEED_FORWARDS:
+            yield remark, _inner(right, parameters, style)
 
-    def cut(x: Tensor) -> Tensor:
-        x = x.reshape(x.shape[0], x.shape[2], x.shape[1]).transpose(1, 2)
-        return outer(torch.relu(inner(x)))
 
-    yield (
-        named(
-            "x is reshaped where it should be transposed",
-            "(batch, seq, d_model) becomes (batch, d_model, seq) by transpose(1, 2); reshape mixes tokens.",
-            "Change one token of x: how many tokens of the answer change?",
-            "tokens see each other where each should be alone",
-        ),
-        cut,
+def _reshaped(x: Tensor, *weights: Tensor) -> Tensor:
+    return feed_forward(x.reshape(x.shape[0], x.shape[2], x.shape[1]).transpose(1, 2), *weights)
+
+
+def _feed_forward_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Reference]]:
+    reshaped = named(
+        "x is reshaped where it should be transposed",
+        "(batch, seq, d_model) becomes (batch, d_model, seq) by transpose(1, 2); reshape mixes tokens.",
+        "Change one token of x: how many tokens of the answer change?",
+        "tokens see each other where each should be alone",
     )
-    for mistake, wrong in known("feed-forward network"):
-        yield mistake, lambda x, wrong=wrong: wrong(x, *weights)
+    for style in likely(INNER_STYLES, parameters, lambda style: _inner(feed_forward, parameters, style)):
+        for mistake, wrong in ((reshaped, _reshaped), *known("feed-forward network")):
+            yield mistake, _inner(wrong, parameters, style)
 
 
 FEED_FORWARD = Kind(
@@ -526,12 +519,14 @@ FEED_FORWARD = Kind(
     "cls(d_model, d_ff, dropout=0.0), max(0, x W₁ + b₁) W₂ + b₂",
     [
         *_usual(X, long=drawn(1, 300, D_MODEL)),
+        Experiment(ALONE, (X[:1, :1],)),
         Experiment("numbers of a hundred", (40 * X,), alone="large numbers are cut off: ReLU has no upper end"),
     ],
     _feed_forward_rights,
     _feed_forward_wrongs,
     options={"d_model": D_MODEL, "d_ff": D_FF, "dropout": 0.0},
     unbiased=True,
+    each_token_alone=True,
     least=2 * D_MODEL * D_FF,
 ).at(
     [Experiment("30 features, 44 inside", (drawn(3, 4, WIDER),)), Experiment("one token", (drawn(1, 1, WIDER),))],
@@ -551,19 +546,29 @@ def _call_residual(component: Any, inputs: tuple[Any, ...]) -> Any:
     return component(inputs[0], inputs[1] if len(inputs) > 1 else _part)
 
 
-def _residual_functions(wiring: Function, parameters: Parameters, norm: Function = layer_norm) -> Iterator[Function]:
-    found = gains(parameters.named, parameters.sizes["d_model"], set(parameters.ones)) if parameters.named else []
-    gamma, beta = (found[0].gamma, found[0].beta) if found else PLAIN
-    for place in ("post", "pre"):
-        yield lambda x, part=_part, place=place: wiring(x, part, lambda x: norm(x, gamma, beta), place)
+NORM_STYLES = styles(norm=("both", "none", "gain"))
 
 
-def _residual_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
-    post, pre = _residual_functions(residual, parameters)
-    yield "", post
-    yield "the norm stands before the part (pre-norm); the paper has it after the sum", pre
+def _residuals(
+    wiring: Function, parameters: Parameters, norm: Function = layer_norm, some: list[Style] = NORM_STYLES
+) -> Iterator[Reference]:
+    for style in some:
+        for place in ("post", "pre"):
+
+            def answer(p: Mapping[str, Tensor], x: Tensor, part: Any = _part, place: str = place) -> Any:
+                gain = gain_of(p)
+                return wiring(x, part, lambda x: norm(x, gain.gamma, gain.beta), place)
+
+            yield Reference(shapes_of_norm(parameters.sizes["d_model"], style), answer)
 
 
+def _residual_rights(parameters: Parameters) -> Iterator[tuple[str, Reference]]:
+    for more, right in NORMS:
+        for index, one in enumerate(_residuals(residual, parameters, right)):
+            yield "; ".join(filter(None, [PRE if index % 2 else "", more])), one
+
+
+PRE = "the norm stands before the part (pre-norm); the paper has it after the sum"
 WIRINGS: tuple[tuple[str, str, str, str, Function], ...] = (
     (
         "what is added is the normalized x",
@@ -589,24 +594,24 @@ WIRINGS: tuple[tuple[str, str, str, str, Function], ...] = (
 )
 
 
-def _residual_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
+def _residual_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Reference]]:
     for name, why, hint, symptom, wiring in WIRINGS:
-        for fn in _residual_functions(wiring, parameters):
+        for fn in _residuals(wiring, parameters):
             yield named(name, why, hint, symptom), fn
-    if parameters.named:
+    if len(parameters.numbers):
         fresh = named(
             "the norm is made anew in each call",
             "a module made in forward has fresh parameters each time: its γ and β never learn.",
             "In which method is your norm made?",
             "γ stays 1 and β 0, and the norm's own parameters get no gradient",
         )
-        for fn in _residual_functions(residual, Parameters()):
+        for fn in _residuals(residual, parameters, some=styles(norm=("none",))):
             yield fresh, fn
     for mistake, wrong in known("residual connection"):
-        for fn in _residual_functions(wrong, parameters):
+        for fn in _residuals(wrong, parameters):
             yield mistake, fn
     for mistake, wrong in known("layer normalization"):
-        for fn in _residual_functions(residual, parameters, wrong):
+        for fn in _residuals(residual, parameters, wrong):
             yield mistake, fn
 
 

@@ -1,0 +1,298 @@
+"""A component as a calculator: made, given numbers and inputs, asked for answers and gradients. It judges nothing."""
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from transformer_edu.book.exercises.judge.experiment import (
+    PASSES,
+    UNASKED,
+    Experiment,
+    Masked,
+    Seen,
+    copies,
+    empty,
+    in_words,
+    look,
+    look_at_dropout,
+    look_elsewhere,
+    precisely,
+    scramble,
+    tensor_of,
+)
+from transformer_edu.book.exercises.judge.kind import Kind, Parameters
+from transformer_edu.book.exercises.judge.making import make
+from transformer_edu.book.exercises.judge.masks import OURS, Way, Ways, handed
+from transformer_edu.book.exercises.judge.numbers import doubled, summed
+
+NONE = torch.zeros(0, dtype=torch.bool)
+STEPS = {torch.float64: (1e-4, 1e-5), torch.float32: (2e-2, 1e-2)}  # by which numbers are moved to see a derivative
+
+
+class Calculator:
+    """Somebody's component. `other` asks for the second sizes of its kind."""
+
+    def __init__(self, kind: Kind, target: Any):
+        self.kind, self.target = kind, target
+        self._made: dict[bool, tuple[nn.Module, torch.dtype]] = {}
+
+    def _of(self, other: bool) -> Kind:
+        return self.kind.elsewhere if other and self.kind.elsewhere else self.kind
+
+    def observe(
+        self, ways: Ways = (), other: bool = False, numbers: Tensor | None = None
+    ) -> tuple[list[Seen], Parameters]:
+        """What it does in every experiment, with masks handed over in these ways, one for each place.
+
+        Its numbers are drawn; or these, where it has as many.
+        """
+        kind = self._of(other)
+        seen, parameters = [], Parameters()
+        for experiment in kind.experiments:
+            torch.manual_seed(0)
+            try:
+                one, found = _observed(kind, self.target, experiment, ways, numbers)
+                parameters = found if found.made and not parameters.made else parameters
+            except RecursionError:
+                one = {"error": "RecursionError: it calls itself without end"}
+            except Exception as error:
+                one = {"error": in_words(error)}
+            seen.append(one)
+        return seen, parameters
+
+    def masked(self, place: int, way: Way) -> list[Seen]:
+        """What it answers where there is a mask at this place only, handed over in this way."""
+        ways = tuple(way if one == place else OURS for one in self.kind.places)
+        seen: list[Seen] = []
+        for index in self.kind.masked_at(place):
+            torch.manual_seed(0)
+            experiment = self.kind.experiments[index]
+            inputs = _converted(self.kind, experiment.inputs, ways)
+            try:
+                component = self.target
+                if inputs is not None and self.kind.made:
+                    component = make(self.target, self.kind.options)[0]
+                    if any(map(is_lazy, component.parameters())):
+                        self.kind.call(component, inputs)
+                    scramble(component)
+                    component.eval()
+                with torch.no_grad():
+                    seen.append({} if inputs is None else {"output": tensor_of(self.kind.call(component, inputs))})
+            except Exception as error:
+                seen.append({"error": in_words(error)})
+        return seen
+
+    def look(self, numbers: Tensor, other: bool = False) -> tuple[Tensor, Tensor]:
+        """With these numbers: the answer in the first experiment, and the gradient by each number, in its precision."""
+        learned = self._set(numbers, other)
+        answer = self._answer(other)
+        if not answer.requires_grad:
+            return answer.detach(), torch.zeros_like(numbers)
+        found = torch.autograd.grad(summed(answer), learned, allow_unused=True)
+        flat = [torch.zeros_like(one) if g is None else g for one, g in zip(learned, found, strict=True)]
+        return answer.detach().double(), torch.cat([one.flatten() for one in flat])
+
+    def cut(self, numbers: Tensor, other: bool = False) -> list[str]:
+        """The tensors whose gradient is not how the answer changes with them."""
+        learned = self._set(numbers, other)
+        module, dtype = self._made[other]
+        names = [name for name, one in module.named_parameters() if one.requires_grad]
+        seeded = torch.Generator().manual_seed(9)
+        ways = [torch.randn(one.shape, generator=seeded, dtype=torch.float64).to(dtype) for one in learned]
+        answer = self._answer(other)
+        gradients = (
+            torch.autograd.grad(summed(answer), learned, allow_unused=True)
+            if answer.requires_grad
+            else [None] * len(learned)
+        )
+        told = [0.0 if g is None else float((g * way).sum()) for g, way in zip(gradients, ways, strict=True)]
+        if not self._differs(other, learned, ways, sum(told)):
+            return []
+        return [
+            name
+            for name, one, way, slope in zip(names, learned, ways, told, strict=True)
+            if self._differs(other, [one], [way], slope)
+        ]
+
+    def _differs(self, other: bool, learned: list[Tensor], ways: list[Tensor], told: float) -> bool:
+        """Whether the answer changes otherwise than `told`, by two steps that agree with each other."""
+        slopes = []
+        dtype = self._made[other][1]
+        for step in STEPS[dtype]:
+            ends = []
+            for sign in (1, -2):
+                with torch.no_grad():
+                    for one, way in zip(learned, ways, strict=True):
+                        one.add_(way, alpha=sign * step)
+                    ends.append(float(summed(self._answer(other))))
+            with torch.no_grad():
+                for one, way in zip(learned, ways, strict=True):
+                    one.add_(way, alpha=step)
+            slopes.append((ends[0] - ends[1]) / (2 * step))
+        share = 0.02 if dtype == torch.float64 else 0.1
+        agree = abs(slopes[0] - slopes[1]) <= share * abs(slopes[1])
+        return agree and abs(slopes[1]) > 1e-4 and abs(told - slopes[1]) > 3 * share * abs(slopes[1])
+
+    def _set(self, numbers: Tensor, other: bool) -> list[Tensor]:
+        """The tensors that are trained, with these numbers in them."""
+        if other not in self._made:
+            self._made[other] = _precise(self._of(other), self.target)
+        learned: list[Tensor] = [one for one in self._made[other][0].parameters() if one.requires_grad]
+        fill(learned, numbers)
+        return learned
+
+    def _answer(self, other: bool) -> Tensor:
+        kind, (module, dtype) = self._of(other), self._made[other]
+        if dtype == torch.float64:
+            with precisely():
+                return tensor_of(kind.call(module, tuple(doubled(kind.experiments[0].inputs))))
+        return tensor_of(kind.call(module, tuple(copies(kind.experiments[0].inputs))))
+
+
+def fill(tensors: Sequence[Tensor], numbers: Tensor) -> None:
+    """Put these numbers into the tensors, one after another."""
+    with torch.no_grad():
+        for one, part in zip(tensors, numbers.split([one.numel() for one in tensors]), strict=True):
+            one.copy_(part.view(one.shape))
+
+
+def _precise(kind: Kind, target: Any) -> tuple[nn.Module, torch.dtype]:
+    """A component that computes in float64, or, where it has float32 written into it, in that."""
+    torch.manual_seed(0)
+    try:
+        with precisely(), torch.no_grad():
+            module = make(target, kind.options)[0].eval()
+            if any(map(is_lazy, module.parameters())):
+                kind.call(module, tuple(doubled(kind.experiments[0].inputs)))
+            module.double()
+            kind.call(module, tuple(doubled(kind.experiments[0].inputs)))
+        return module, torch.float64
+    except Exception:
+        module = make(target, kind.options)[0].eval()
+        with torch.no_grad():
+            kind.call(module, tuple(copies(kind.experiments[0].inputs)))
+        return module, torch.float32
+
+
+def _converted(kind: Kind, given: tuple[Any, ...], ways: Ways) -> tuple[Any, ...] | None:
+    """Inputs with their masks handed over so; None where that cannot be."""
+    how = dict(zip(kind.places, ways, strict=True)) if ways else {}
+    found = [handed(one.mask, how.get(i, OURS)) if isinstance(one, Masked) else one for i, one in enumerate(given)]
+    if any(isinstance(one, Masked) and new is None for one, new in zip(given, found, strict=True)):
+        return None
+    return tuple(found)
+
+
+def _observed(  # noqa: C901
+    kind: Kind, target: Any, experiment: Experiment, ways: Ways, numbers: Tensor | None
+) -> tuple[Seen, Parameters]:
+    inputs, learned = _converted(kind, experiment.inputs, ways), experiment.options.get("learned", ())
+    before = _converted(kind, experiment.options.get("before", ()), ways)
+    if inputs is None or before is None:
+        return {"not asked": "yes"}, Parameters()
+    if kind.plain:
+        first, second = (tensor_of(kind.call(target, tuple(copies(inputs)))).detach().clone() for _ in range(2))
+        return {"output": first, "again": second}, Parameters()
+    options = kind.options | {name: one for name, one in experiment.options.items() if name in kind.options}
+    if experiment.how == "dropout" and "dropout" in options:
+        options["dropout"] = 0.5
+    makes = kind.made and not (kind.may_be_function and not is_made(target))
+    component, taken = make(target, options) if makes else (target, set(options))
+    asked = experiment.options.get("asks")
+    if asked and not (asked in taken if makes else takes(target, len(inputs) + len(learned))):
+        return {"not asked": "yes"}, Parameters()
+    parameters, trained = Parameters(), {}
+    if isinstance(component, nn.Module):
+        if any(is_lazy(one) for one in component.parameters()):
+            kind.call(component, inputs)
+        started = torch.cat(
+            [one.detach().flatten() == 1 for one in component.parameters() if one.requires_grad] or [NONE]
+        )
+        ones = scramble(component)
+        trained = {name: one for name, one in component.named_parameters() if one.requires_grad}
+        if numbers is not None and len(numbers) == sum(one.numel() for one in trained.values()):
+            fill(list(trained.values()), numbers)
+        if experiment.options.get("empty"):
+            empty(component, ones)
+        parameters = replace(_parameters(component, trained), ones=started)
+        untaken = tuple(name for name in options if name not in taken)
+        parameters = replace(parameters, untaken=untaken, taken=tuple(sorted(taken)))
+        component.train(experiment.how == "training")
+    inputs = inputs if makes or not kind.made else (*inputs, *learned)
+    masks = {place for place, one in enumerate(experiment.inputs) if isinstance(one, Masked)}
+    learns = tuple(
+        place
+        for place, one in enumerate(inputs)
+        if place not in masks and isinstance(one, Tensor) and one.is_floating_point()
+    )
+
+    def run(*given: Any) -> Any:
+        return kind.call(component, given)
+
+    def unasked() -> Seen:  # a configuration may be read as late as in forward
+        return {} if "dropout" in taken or "dropout" not in options else {UNASKED: "yes"}
+
+    if "before" in experiment.options:
+        with torch.no_grad():
+            run(*copies(before))
+    if experiment.how == "dropout":
+        if not isinstance(component, nn.Module):
+            return {}, parameters
+        return look_at_dropout(run, component, inputs, PASSES if kind.unbiased else 4) | unasked(), parameters
+    if experiment.how == "moved":
+        return (look_elsewhere(run, component, inputs) if isinstance(component, nn.Module) else {}), parameters
+    if experiment.how == "half":
+        if isinstance(component, nn.Module):
+            component.half()
+        halved = [one.half() if isinstance(one, Tensor) and one.is_floating_point() else one for one in inputs]
+        with torch.no_grad():
+            return {"output": tensor_of(run(*halved)).detach().clone()}, parameters
+    return look(run, inputs, trained, learns) | unasked(), parameters
+
+
+def _parameters(module: nn.Module, trained: dict[str, nn.Parameter]) -> Parameters:
+    """What a module has learned, and what it keeps where training does not see it."""
+    usual = set(vars(nn.Module()))
+    loose = tuple(
+        f"{where}.{name}".lstrip(".")
+        for where, part in module.named_modules()
+        for name, one in vars(part).items()
+        if name not in usual and _is_kept(one)
+    )
+    buffers = tuple(name for name, one in module.named_buffers() if one.is_floating_point())
+    numbers = torch.cat([one.detach().flatten().float() for one in trained.values()] or [torch.zeros(0)])
+    lengths = tuple(one.numel() for one in trained.values())
+    found = [
+        one for part in module.modules() for name, one in vars(part).items() if "eps" in name and type(one) is float
+    ]
+    return Parameters(numbers, tuple(trained), lengths, loose, True, buffers, eps=(found or [1e-5])[0])
+
+
+def _is_kept(one: Any) -> bool:
+    """Whether this is a tensor, or a list, tuple or dictionary of tensors or modules."""
+    if isinstance(one, list | tuple | dict):
+        return any(isinstance(part, Tensor | nn.Module) for part in (one.values() if isinstance(one, dict) else one))
+    return isinstance(one, Tensor)
+
+
+def takes(target: Any, count: int) -> bool:
+    """Whether a function can be called with so many arguments."""
+    try:
+        inspect.signature(target).bind(*range(count))
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def is_lazy(one: Any) -> bool:
+    """Whether a parameter has no shape before the first call."""
+    return isinstance(one, nn.parameter.UninitializedParameter)
+
+
+def is_made(target: Any) -> bool:
+    """Whether this is a class, or a function that makes a module when it is called with sizes."""
+    return inspect.isclass(target)

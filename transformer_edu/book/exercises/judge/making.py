@@ -1,0 +1,144 @@
+"""How somebody's class is made and called: what its parameters' names say, and else the order of the contract."""
+
+import inspect
+import re
+from collections.abc import Mapping
+from dataclasses import is_dataclass
+from types import SimpleNamespace
+from typing import Any
+
+SAID = {  # names that leave no doubt
+    "source_vocab": r"(src|source|input|inp|enc\w*)_?(vocab|n_?tok|num|size|dict)|^(src|source)_v|^n_src"
+    r"|vocab\w*(src|in$)",
+    "target_vocab": r"(tgt|trg|target|output|out|dec\w*)_?(vocab|n_?tok|num|size|dict)|^(tgt|target|trg)_v|^n_tgt"
+    r"|vocab\w*(tgt|trg|out$)",
+    "vocab_size": r"vocab|num_embeddings|n_tok|num_tok",
+    "num_heads": r"head|^h$|kopf|köpf|koepf|cabeza|têtes",
+    "num_layers": r"layers|layer_?num|n_?layer|depth|^n$|blocks|schicht|capas",
+    "d_ff": r"(ff|feed|mlp|inter|inner)(?!.*out)",
+    "max_len": r"max|position|block_size|context|seq_?len|n_ctx",
+    "dropout": r"drop|^p$|^rate$|^p_",
+    "pad_id": r"pad",
+    "eps": r"eps",
+}
+LIKELY = {
+    "d_model": r"model|emb|dim|width|feature|^d$|^c$|size|shape|channel|hid|units|out",
+    "d_ff": r"hid|dim|size|out",
+}
+ONE_VOCABULARY = "one vocabulary"  # said in the place of two, by what has the same for both languages
+
+
+def meaning(name: str, wanted: Mapping[str, Any], names: Mapping[str, str] = SAID) -> str | None:
+    """What a parameter of this name is, among what there is to give."""
+    return next((one for one, pattern in names.items() if one in wanted and re.search(pattern, name.lower())), None)
+
+
+class Settings(SimpleNamespace):
+    """A configuration that answers to every usual name of a field."""
+
+    def __getattr__(self, name: str) -> Any:
+        values, taken = vars(self)["values"], vars(self)["taken"]
+        found = meaning(name, values) or meaning(name, values, LIKELY)
+        if found is None and re.search(SAID["vocab_size"], name.lower()) and "target_vocab" in values:
+            found = "target_vocab"
+            taken.add(ONE_VOCABULARY)
+        if found is None and re.search(r"act|hidden_act", name.lower()):
+            return "relu"
+        if found is None and name.startswith(("use_", "is_", "add_", "output_", "return_", "do_")):
+            return False
+        if found is None:
+            raise AttributeError(f"the configuration has {', '.join(values)}, got {name!r}")
+        taken.add(found)
+        return values[found]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """As a dictionary's."""
+        return getattr(self, name, default)
+
+    __getitem__ = __getattr__
+
+
+def make(target: Any, values: Mapping[str, Any]) -> tuple[Any, set[str]]:
+    """Call `target` with these values, by name where its parameters' names say what they are, else in this order.
+
+    Returns what it gives, and the names of those values that it took.
+    """
+    parameters = [
+        p for p in inspect.signature(target).parameters.values() if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+    ]
+    if not parameters:
+        return target(*list(values.values())[:1]), set(list(values)[:1])
+    if len([p for p in parameters if p.default is p.empty]) <= 1 and re.search(
+        "conf|cfg|args|param|opt|setting|^hp", parameters[0].name.lower()
+    ):
+        if inspect.isclass(kept := _annotated(target, parameters[0])) and is_dataclass(kept):
+            configuration, taken = make(kept, values)
+            return target(configuration), taken
+        taken = set()
+        return target(Settings(values=dict(values), taken=taken)), taken
+    given, taken = _given(parameters, values)
+    positional = [given.pop(one.name) for one in parameters if one.kind is one.POSITIONAL_ONLY]
+    return target(*positional, **given), taken
+
+
+def _given(parameters: list[inspect.Parameter], values: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
+    """Which parameter gets what: names that leave no doubt, names that are likely, then the order of the contract."""
+    given: dict[str, Any] = {}
+    taken: set[str] = set()
+    vocabularies = [one for one in parameters if re.search(SAID["vocab_size"], one.name.lower())]
+    for one in parameters:
+        known = meaning(one.name, values)
+        if known is None and "target_vocab" in values and [one] == vocabularies:
+            known = "target_vocab"
+            taken.add(ONE_VOCABULARY)
+        if known and (known not in taken or "vocab" not in known):  # one number may go to both stacks
+            given[one.name] = values[known]
+            taken.add(known)
+    for place, one in enumerate(parameters):
+        known = meaning(one.name, values, LIKELY)
+        inner = "d_ff" in values and "d_ff" not in taken and re.search("hid", one.name.lower())
+        if (
+            known == "d_model"
+            and inner
+            and ("d_model" in taken or any(p.name not in given for p in parameters[:place]))
+        ):
+            known = "d_ff"  # the hidden width behind another one
+        if one.name not in given and known and known not in taken:
+            given[one.name] = values[known]
+            taken.add(known)
+    left = [name for name in values if name not in taken]
+    for one in parameters:
+        if one.name not in given and left and one.default is one.empty:
+            taken.add(left[0])
+            given[one.name] = values[left.pop(0)]
+    return given, taken
+
+
+def _annotated(target: Any, parameter: inspect.Parameter) -> Any:
+    """The annotation of a parameter, also where it is written as a string."""
+    scope = getattr(inspect.getmodule(target), "__dict__", {})
+    name = parameter.annotation
+    return scope.get(name, name) if isinstance(name, str) else name
+
+
+def by_name(component: Any, inputs: tuple[Any, ...], slots: Mapping[str, str]) -> Any:
+    """Call a component with its inputs, at the places that the names of its parameters give them.
+
+    `slots` has, in the order of the contract, a pattern for the name of each input. Where not every input has a
+    parameter of its own, the order of the contract decides.
+    """
+    function = getattr(component, "forward", component)
+    try:
+        names = [
+            one.name for one in inspect.signature(function).parameters.values() if one.kind is one.POSITIONAL_OR_KEYWORD
+        ]
+    except (TypeError, ValueError):
+        return component(*inputs)
+    placed: dict[str, Any] = {}
+    for pattern, one in zip(slots.values(), inputs, strict=False):
+        found = next((name for name in names if name not in placed and re.search(pattern, name.lower())), None)
+        if found is None:
+            return component(*inputs)
+        placed[found] = one
+    in_order = sorted(placed, key=names.index) == list(placed) and list(placed) == names[: len(placed)]
+    return component(*inputs) if in_order else component(**placed)

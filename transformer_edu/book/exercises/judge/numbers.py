@@ -1,0 +1,398 @@
+"""What each number of a component does: found out, with no look at names or shapes, by what changes with it.
+
+However somebody lays parameters out (packed, turned, a matrix for each head, a dictionary), they are the reference's
+numbers in another order. Give all numbers of both one value: if they are the same function, the answers agree, and so
+do the gradients by each number, once sorted. Numbers whose gradients differ get different values, and so on, until each
+number has its one partner: the refinement of colours by which graphs are compared (Weisfeiler and Lehman, 1968). Heads,
+and what stands within one, may change places; they are told apart by choosing one.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from transformer_edu.book.exercises.judge.experiment import precisely, tensor_of
+
+Look = Callable[[Tensor], tuple[Tensor, Tensor]]  # numbers (size,) -> the answer, and the gradient by each number
+Function = Callable[..., Any]
+
+DEAD = 0.7  # what is put where a number changes nothing
+EVEN = 0.35  # what all numbers are at first
+DRAWS = 8  # in a row that find no more numbers that matter, and then there are none
+SCALES = 0.3, 0.6, 0.15
+ROUNDS, FALLBACK = 300, 40  # of refinement, all tries together; and of those, once the likeliest has failed
+QUICK = 4
+ALL_ROUNDS = 800  # for one component
+TRIES = 3  # where answers are near each other: some numbers make of rounding much more than others
+TOLERANCES = FINE, _, COARSE = 1e-8, 1e-6, 2e-5  # how far answers may lie apart: float64, and what has float32 in it
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A function of named numbers: `call(p, *inputs)`, where `p` has a tensor of each shape.
+
+    `dead` of its numbers change nothing: the biases of keys, which move all scores of a query alike. At a `kink`, where
+    all numbers of one size give a ReLU nothing but 0, gradients need not agree.
+    """
+
+    shapes: Mapping[str, tuple[int, ...]]
+    call: Callable[..., Any]
+    dead: int = 0
+    kink: bool = False
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many numbers each tensor has."""
+        return [torch.Size(shape).numel() for shape in self.shapes.values()]
+
+    @cached_property
+    def gains(self) -> Tensor:
+        """Which of its numbers are gains of a norm."""
+        named = [torch.full((n,), name.endswith("gain")) for name, n in zip(self.shapes, self.sizes, strict=True)]
+        return torch.cat(named) if named else torch.zeros(0, dtype=torch.bool)
+
+    @property
+    def size(self) -> int:
+        """How many numbers it has."""
+        return sum(self.sizes)
+
+    def parts(self, vector: Tensor) -> dict[str, Tensor]:
+        """The tensors with these numbers."""
+        cut = vector.split(self.sizes) if self.shapes else []
+        return {name: one.view(shape) for (name, shape), one in zip(self.shapes.items(), cut, strict=True)}
+
+    def look(self, inputs: Sequence[Any], vector: Tensor, gradient: bool = True) -> tuple[Tensor, Tensor]:
+        """The answer in float64, and the gradient of `summed` answers by each number."""
+        vector = vector.detach().clone().requires_grad_(gradient)
+        with precisely(), torch.set_grad_enabled(gradient):
+            answer = tensor_of(self.call(self.parts(vector), *doubled(inputs)))
+            if not answer.requires_grad:
+                return answer.double(), torch.zeros_like(vector)
+            return answer.detach(), torch.autograd.grad(summed(answer), vector)[0]
+
+
+def doubled(inputs: Sequence[Any]) -> list[Any]:
+    """Inputs in float64, to be changed at will."""
+    return [
+        (one.double() if one.is_floating_point() else one.clone()) if isinstance(one, Tensor) else one for one in inputs
+    ]
+
+
+def summed(answer: Tensor) -> Tensor:
+    """All numbers of an answer in one, each with a weight of its own."""
+    seeded = torch.Generator().manual_seed(5)
+    return (answer.double() * torch.randn(answer.shape, generator=seeded, dtype=torch.float64)).sum()
+
+
+def apart(a: Tensor, b: Tensor) -> float:
+    """How far two answers lie apart, as a share of the largest number; infinity where they cannot be compared."""
+    if a.shape != b.shape or not torch.equal(a.isnan(), b.isnan()):
+        return float("inf")
+    a, b = a.double().nan_to_num(0, 9e9, -9e9), b.double().nan_to_num(0, 9e9, -9e9)
+    return float((a - b).abs().max() / b.abs().max().clamp(min=1e-3)) if a.numel() else 0.0
+
+
+@dataclass
+class Numbers:
+    """A component's numbers: how it answers to them, and those with which it was observed."""
+
+    look: Look
+    find_cut: Callable[[Tensor], list[str]]
+    values: Tensor
+    ones: Tensor  # which of them were 1 when it was made, as gains are
+    inputs: Sequence[Any]  # with which it is looked at
+    found: list[tuple[Mapping[str, tuple[int, ...]], Tensor, Tensor]] = field(default_factory=list)
+    refused: list[Tensor] = field(default_factory=list)  # what such functions answer that no order of numbers fits
+    exact: bool = False  # whether it is one of those found up to rounding: then it is no other one
+    left: int = ALL_ROUNDS
+    remembered: dict[bytes, tuple[Tensor, Tensor]] = field(default_factory=dict)
+
+    @cached_property
+    def works(self) -> bool:
+        """Whether it answers at all."""
+        try:
+            return self.even[0].numel() > 0
+        except Exception:  # whatever the code that is judged raises
+            return False
+
+    @cached_property
+    def cut(self) -> list[str]:
+        """The tensors whose gradient is not how the answer changes with them."""
+        return self.find_cut(self.values.double()) if len(self.values) and self.works else []
+
+    @cached_property
+    def even(self) -> tuple[Tensor, Tensor]:
+        """The answer, and the gradient, where all numbers are the same."""
+        return self.look(torch.full((len(self.values),), EVEN, dtype=torch.float64))
+
+    @cached_property
+    def alive(self) -> Tensor:
+        """Which of the numbers change the answer."""
+        return alive(self.look, len(self.values))
+
+    def known(self, numbers: Tensor) -> tuple[Tensor, Tensor]:
+        """As `look`, and remembered: candidates are told apart by the same few questions."""
+        key = numbers.numpy().tobytes()
+        if key not in self.remembered:
+            self.remembered[key] = self.look(numbers)
+        return self.remembered[key]
+
+    @property
+    def matter(self) -> int:
+        """How many of the numbers change the answer."""
+        return int(self.alive.sum()) if self.works else 0
+
+    def bind(self, reference: Reference | Function) -> Function | None:
+        """The reference with this component's numbers in it; None if no order of them makes it the same function."""
+        if not isinstance(reference, Reference):
+            return reference
+        if not self.works:
+            return None
+        partners = self._partners(reference)
+        if partners is None:
+            return None
+        vector = torch.full((reference.size,), DEAD)
+        has = partners >= 0
+        vector[partners[has]] = self.values[has].float()
+        parts = reference.parts(vector)
+        return lambda *inputs: reference.call(parts, *inputs)
+
+    def _partners(self, reference: Reference) -> Tensor | None:
+        look = partial(reference.look, self.inputs)
+        try:
+            even = torch.full((reference.size,), EVEN, dtype=torch.float64)
+            if apart(look(even, gradient=False)[0], self.even[0]) > COARSE:
+                return None
+            drawn = draw(torch.arange(reference.size), torch.Generator().manual_seed(7))
+            mine = look(drawn, gradient=False)[0]
+            for shapes, theirs, partners in self.found:  # what is the same without a mask has the same partners
+                if shapes == reference.shapes and apart(mine, theirs) < FINE:
+                    return partners
+            if (
+                self.exact
+                or self.left <= 0
+                or any(one.shape == mine.shape and apart(mine, one) < FINE for one in self.refused)
+            ):
+                return None
+            found = self._search(reference, look)
+        except Exception:  # a mistake's code does not fit these numbers, or these inputs
+            return None
+        if found is None:
+            self.refused.append(mine)
+        else:
+            self.found.append((reference.shapes, mine, found))
+        return found
+
+    def _search(self, reference: Reference, look: Look) -> Tensor | None:
+        gains = self.ones, reference.gains
+        if len(self.values) == reference.size and gains[0].sum() == gains[1].sum():
+            # most that are another function are told in a few rounds
+            quick = _Search((self.known, look), reference, FINE, ROUNDS)
+            if not quick.agrees(1 + gains[0].long(), 1 + gains[1].long(), QUICK) and not quick.near:
+                return None
+        matter = alive(look, reference.size)
+        if int(matter.sum()) != self.matter:
+            return None
+        if not self.matter:
+            return torch.full((len(self.values),), -1)
+        gains = gains[0] & self.alive, gains[1] & matter
+        if gains[0].sum() != gains[1].sum():  # not all gains start as 1, nor is all that does a gain
+            gains = gains[0] & False, gains[1] & False
+        # what changes nothing has the colour 0
+        mine, theirs = (one.long() + (one & some) for one, some in zip((self.alive, matter), gains, strict=True))
+        for tolerance in TOLERANCES:
+            search = _Search((self.look, look), reference, tolerance, min(ROUNDS, self.left))
+            found = search.find(mine, theirs)
+            self.left -= search.rounds
+            self.exact |= found is not None and tolerance == FINE
+            if found is not None or not search.near:
+                return found
+        return None
+
+
+def alive(look: Look, size: int) -> Tensor:
+    """Which of a function's numbers change its answer."""
+    seeded, most = torch.Generator().manual_seed(3), torch.zeros(size, dtype=torch.float64)
+    found, idle, draws = torch.zeros(size, dtype=torch.bool), 0, 0
+    while idle < DRAWS and not bool(found.all()):
+        draws += 1
+        gradient = look(SCALES[draws % 2] * torch.randn(size, generator=seeded, dtype=torch.float64))[1]
+        noise = 1e-11 if gradient.dtype == torch.float64 else 1e-5
+        most = torch.maximum(most, gradient.double().nan_to_num(0, 0, 0).abs())
+        more = most > noise * float(most.max())
+        idle, found = (idle + 1 if torch.equal(more, found) else 0), more
+    return found
+
+
+def draw(colours: Tensor, generator: torch.Generator, scale: float = 0.5) -> Tensor:
+    """One number for each colour, none of them near 0."""
+    count = int(colours.max()) + 1 if len(colours) else 0
+    sizes = 0.4 + torch.rand(count, generator=generator, dtype=torch.float64)
+    signs = torch.where(torch.rand(count, generator=generator) < 0.35, -1.0, 1.0).double()
+    return scale * (sizes * signs)[colours]
+
+
+def _begins(colours: Tensor, gradient: Tensor, near: float) -> Tensor:
+    """New colours of sorted gradients: another one wherever there is a gap."""
+    begins = torch.ones(len(colours), dtype=torch.bool)
+    gaps = gradient[1:] - gradient[:-1] > 4 * near * (1 + gradient[1:].abs())
+    begins[1:] = (colours[1:] != colours[:-1]) | gaps
+    return torch.cumsum(begins & (colours > 0), 0) * (colours > 0)
+
+
+def _shared(
+    one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor], fresh: tuple[Tensor, Tensor], near: float
+) -> tuple[Tensor, Tensor]:
+    """New colours for those gradients that both have equally often; what is left of an old colour stays together.
+
+    So at a kink: where all that goes into a ReLU is 0, its gradient is a matter of rounding.
+    """
+    groups: list[dict[tuple[int, int], list[tuple[float, int, Tensor]]]] = [{}, {}]
+    for (colours, gradient), new, group in zip((one, other), fresh, groups, strict=True):
+        for label in new[new > 0].unique():
+            here = (new == label).nonzero().flatten()
+            key = int(colours[here[0]]), len(here)
+            group.setdefault(key, []).append((float(gradient[here].mean()), int(label), here))
+    finer, count = (torch.zeros_like(fresh[0]), torch.zeros_like(fresh[1])), 0
+    for key, members in groups[0].items():
+        for value, _, here in members:
+            match = next((m for m in groups[1].get(key, []) if abs(m[0] - value) < 4 * near * (1 + abs(value))), None)
+            if match is not None:
+                groups[1][key].remove(match)
+                count += 1
+                finer[0][here], finer[1][match[2]] = count, count
+    for colour in one[0][one[0] > 0].unique():
+        left = [(colours == colour) & (new == 0) for (colours, _), new in zip((one, other), finer, strict=True)]
+        count += bool(left[0].any() or left[1].any())
+        for new, some in zip(finer, left, strict=True):
+            new[some] = count
+    return finer
+
+
+class _Search:
+    """For the partner of each number; `partners[i]` is the place of the component's i-th number in the reference."""
+
+    def __init__(self, pair: tuple[Look, Look], reference: Reference, tolerance: float, most: int):
+        self.pair, self.tolerance, self.rounds = pair, tolerance, 0
+        self.kink = reference.kink
+        self.near = False  # whether two answers or gradients lay apart by so little that it may be rounding
+        self.most = most
+        self.generator = torch.Generator().manual_seed(0)
+        self.places: list[tuple[str, tuple[int, ...]]] = [
+            (name, tuple(place))
+            for name, shape in reference.shapes.items()
+            for place in torch.ones(shape).nonzero().tolist()
+        ]
+
+    def agrees(self, mine: Tensor, theirs: Tensor, rounds: int) -> bool:
+        """Whether nothing tells the two apart in so many rounds."""
+        for _ in range(rounds):
+            split = self._round(mine, theirs)
+            if split is None:
+                return False
+            mine, theirs = split
+        return True
+
+    def find(self, mine: Tensor, theirs: Tensor) -> Tensor | None:
+        """The partners, from colours to begin with."""
+        still, most = 0, int((mine > 0).sum())
+        while still < 1:
+            self.rounds += 1
+            if self.rounds > self.most:
+                return None
+            split = next(
+                (one for one in (self._round(mine, theirs) for _ in range(TRIES)) if one or not self.near), None
+            )
+            if split is None:
+                return None
+            count = int(mine.max()) if len(mine) else 0
+            mine, theirs = split
+            reached = int(mine.max()) if len(mine) else 0
+            if reached == most:
+                return self._paired(mine, theirs)
+            still = still + 1 if reached == count else 0
+        return self._choose(mine, theirs)
+
+    def _round(self, mine: Tensor, theirs: Tensor) -> tuple[Tensor, Tensor] | None:
+        """Finer colours, by one value for each of the old ones; None if the two are not the same function."""
+        numbers = draw(torch.arange(int(mine.max()) + 1 if len(mine) else 0), self.generator, SCALES[self.rounds % 3])
+        (a, g), (b, h) = (look(numbers[c]) for look, c in zip(self.pair, (mine, theirs), strict=True))
+        g = g.double()
+        distance = apart(a, b)
+        if distance > self.tolerance:
+            self.near |= distance < COARSE
+            return None
+        most = torch.zeros(int(theirs.max()) + 1 if len(theirs) else 0, dtype=torch.float64)
+        most = most.scatter_reduce(0, theirs, h.abs(), "amax").clamp(
+            min=10 * self.tolerance * float(h.abs().max()) or 1.0
+        )
+        orders = []
+        for colours, gradient in ((mine, g), (theirs, h)):
+            by_size = torch.argsort(gradient)
+            orders.append(by_size[torch.argsort(colours[by_size], stable=True)])
+        c, d = mine[orders[0]], theirs[orders[1]]
+        if not torch.equal(c, d):
+            return None
+        x, y = g[orders[0]] / most[c], h[orders[1]] / most[c]  # of a colour's largest
+        near = 30 * self.tolerance
+        fresh = _begins(c, y, near), _begins(c, x, near)
+        if not torch.allclose(x[c > 0], y[c > 0], atol=near, rtol=near):
+            if not self.kink:
+                self.near |= torch.allclose(x[c > 0], y[c > 0], atol=30 * COARSE, rtol=30 * COARSE)
+                return None
+            fresh = _shared((c, y), (c, x), fresh, near)
+        else:
+            fresh = fresh[0], fresh[0]
+        finer = torch.zeros_like(mine), torch.zeros_like(theirs)
+        finer[0][orders[0]], finer[1][orders[1]] = fresh[1], fresh[0]
+        return finer if torch.equal(finer[0].bincount(), finer[1].bincount()) else None
+
+    def _choose(self, mine: Tensor, theirs: Tensor) -> Tensor | None:
+        """Tell apart what may change places: first in all parts of the reference at once, then one by one."""
+        members: dict[int, list[int]] = {}
+        for place, colour in enumerate(theirs.tolist()):
+            if colour:
+                members.setdefault(colour, []).append(place)
+        several = sorted((len(places), colour) for colour, places in members.items() if len(places) > 1)
+        gains = [colour for _, colour in several if self.places[members[colour][0]][0].endswith("gain")]
+        if self.kink and gains:
+            return self._try_each(mine, theirs, gains[0], members[gains[0]])
+        chosen: dict[str, int] = {}
+        for _, colour in several:
+            chosen.setdefault(self.places[members[colour][0]][0].rpartition(".")[0], colour)
+        a, b = mine.clone(), theirs.clone()
+        for colour in chosen.values():
+            self._tell_apart(a, b, colour, members[colour])
+        found = self.find(a, b)
+        if found is not None or self.rounds > self.most:
+            return found
+        self.most = min(self.most, self.rounds + FALLBACK)
+        return self._try_each(mine, theirs, several[0][1], members[several[0][1]])
+
+    def _try_each(self, mine: Tensor, theirs: Tensor, colour: int, members: list[int]) -> Tensor | None:
+        """Tell the first number of a colour apart from the others, by each partner that it may have."""
+        first, new = int((mine == colour).nonzero()[0]), int(mine.max()) + 1
+        for other in members:
+            a, b = mine.clone(), theirs.clone()
+            a[first], b[other] = new, new
+            found = self.find(a, b)
+            if found is not None or self.rounds > self.most:
+                return found
+        return None
+
+    def _tell_apart(self, mine: Tensor, theirs: Tensor, colour: int, members: list[int]) -> None:
+        """One of a colour, or all of them where they stand along one axis: any order of these will do."""
+        names, places = zip(*(self.places[one] for one in members), strict=True)
+        varies = sum(len(set(axis)) > 1 for axis in zip(*places, strict=True)) if len(set(names)) == 1 else 2
+        count = len(members) if varies == 1 else 1
+        fresh = int(mine.max()) + 1 + torch.arange(count)
+        mine[(mine == colour).nonzero().flatten()[:count]] = fresh
+        theirs[torch.tensor(members[:count])] = fresh
+
+    def _paired(self, mine: Tensor, theirs: Tensor) -> Tensor:
+        place = {colour: index for index, colour in enumerate(theirs.tolist()) if colour}
+        return torch.tensor([place.get(colour, -1) for colour in mine.tolist()], dtype=torch.long)
