@@ -76,8 +76,8 @@ CEILINGS = {  # lines of Python; whoever raises one says why in the commit
     "book/engine": 210,
     "book/plots": 2100,
     "book/recordings": 40,
-    "book/exercises": 15670,
-    "book/sandbox": 910,
+    "book/exercises": 16700,
+    "book/sandbox": 1050,
     "book/experiments": 2310,
     "book/commands": 290,
 }

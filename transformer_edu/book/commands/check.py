@@ -23,14 +23,11 @@ on this system. It can read every file that you can read, print it, and use the 
 And what is compared is what that process answers: code that means to deceive can answer in the place of what it is
 asked for, and gets its ✓. Of such code, read it.
 
-FILE.py runs by itself, or as a part of its package, where its folder has an __init__.py: then relative imports find
-their way. Other modules are found where PYTHONPATH names their folder. A configuration object is made up where a class
-asks for one, arguments are told by their names, and masks are handed over in every usual way: True may attend or is
-blocked, added, as ones and zeros; with or without a dimension for heads or sentences, or of keys alone. What is right in
-another convention than this book's is right, with a remark. Where nothing sure can be said, it says so: --adapter names
-a function that makes of the object what is called as above, for instance
-
-  def adapt(cls):                       # in adapter.py: check model.py:Attention --adapter adapter.py:adapt
+FILE.py runs by itself, or in its package, where its folder has an __init__.py. Other modules are found where PYTHONPATH
+names their folder. A configuration object is made up where a class asks for one, arguments are told by their names, and
+masks are handed over in every usual way. What is right in another convention is right, with a remark. Where nothing is
+sure, it says so; --adapter names a function that makes of the object what is called as above, for instance
+  def adapt(cls):                       # in fit.py: check model.py:Attention --adapter fit.py:adapt
       return lambda d_model, num_heads, dropout: cls(Config(hidden=d_model, heads=num_heads))"""
 
 

@@ -191,8 +191,8 @@ def _observed(  # noqa: C901
     kind: Kind, target: Any, experiment: Experiment, ways: Ways, numbers: Tensor | None
 ) -> tuple[Seen, Parameters]:
     inputs, learned = _converted(kind, experiment.inputs, ways), experiment.options.get("learned", ())
-    before = _converted(kind, experiment.options.get("before", ()), ways)
-    if inputs is None or before is None:
+    earlier = _converted(kind, experiment.options.get("before", ()), ways)
+    if inputs is None or earlier is None:
         return {"not asked": "yes"}, Parameters()
     if kind.plain:
         first, second = (tensor_of(kind.call(target, tuple(copies(inputs)))).detach().clone() for _ in range(2))
@@ -238,7 +238,7 @@ def _observed(  # noqa: C901
 
     if "before" in experiment.options:
         with torch.no_grad():
-            run(*copies(before))
+            run(*copies(earlier))
     if experiment.how == "dropout":
         if not isinstance(component, nn.Module):
             return {}, parameters
@@ -251,7 +251,11 @@ def _observed(  # noqa: C901
         halved = [one.half() if isinstance(one, Tensor) and one.is_floating_point() else one for one in inputs]
         with torch.no_grad():
             return {"output": tensor_of(run(*halved)).detach().clone()}, parameters
-    return look(run, inputs, trained, learns) | unasked(), parameters
+    before = [one.detach().clone() for one in trained.values()]
+    seen = look(run, inputs, trained, learns) | unasked()
+    if any(not torch.equal(one, was) for one, was in zip(trained.values(), before, strict=True)):
+        seen["rewritten"] = "yes"
+    return seen, parameters
 
 
 def _parameters(module: nn.Module, trained: dict[str, nn.Parameter]) -> Parameters:

@@ -107,7 +107,7 @@ class Numbers:
     inputs: Sequence[Any]  # with which it is looked at
     found: list[tuple[Mapping[str, tuple[int, ...]], Tensor, Tensor]] = field(default_factory=list)
     refused: list[Tensor] = field(default_factory=list)  # what such functions answer that no order of numbers fits
-    exact: bool = False  # whether it is one of those found up to rounding: then it is no other one
+    exact: list[dict[str, tuple[int, ...]]] = field(default_factory=list)  # found up to rounding: no other fits
     left: int = ALL_ROUNDS
     remembered: dict[bytes, tuple[Tensor, Tensor]] = field(default_factory=dict)
 
@@ -172,11 +172,9 @@ class Numbers:
             for shapes, theirs, partners in self.found:  # what is the same without a mask has the same partners
                 if shapes == reference.shapes and apart(mine, theirs) < FINE:
                     return partners
-            if (
-                self.exact
-                or self.left <= 0
-                or any(one.shape == mine.shape and apart(mine, one) < FINE for one in self.refused)
-            ):
+            if self.left <= 0 or dict(reference.shapes) in self.exact:
+                return None
+            if any(apart(mine, one) < FINE for one in self.refused):
                 return None
             found = self._search(reference, look)
         except Exception:  # a mistake's code does not fit these numbers, or these inputs
@@ -208,7 +206,8 @@ class Numbers:
             search = _Search((self.look, look), reference, tolerance, min(ROUNDS, self.left))
             found = search.find(mine, theirs)
             self.left -= search.rounds
-            self.exact |= found is not None and tolerance == FINE
+            if found is not None and tolerance == FINE:
+                self.exact.append(dict(reference.shapes))
             if found is not None or not search.near:
                 return found
         return None
@@ -241,7 +240,7 @@ def _begins(colours: Tensor, gradient: Tensor, near: float) -> Tensor:
     begins = torch.ones(len(colours), dtype=torch.bool)
     gaps = gradient[1:] - gradient[:-1] > 4 * near * (1 + gradient[1:].abs())
     begins[1:] = (colours[1:] != colours[:-1]) | gaps
-    return torch.cumsum(begins & (colours > 0), 0) * (colours > 0)
+    return torch.cumsum(begins, 0)
 
 
 def _shared(
@@ -253,7 +252,7 @@ def _shared(
     """
     groups: list[dict[tuple[int, int], list[tuple[float, int, Tensor]]]] = [{}, {}]
     for (colours, gradient), new, group in zip((one, other), fresh, groups, strict=True):
-        for label in new[new > 0].unique():
+        for label in new.unique():
             here = (new == label).nonzero().flatten()
             key = int(colours[here[0]]), len(here)
             group.setdefault(key, []).append((float(gradient[here].mean()), int(label), here))
@@ -265,7 +264,7 @@ def _shared(
                 groups[1][key].remove(match)
                 count += 1
                 finer[0][here], finer[1][match[2]] = count, count
-    for colour in one[0][one[0] > 0].unique():
+    for colour in one[0].unique():
         left = [(colours == colour) & (new == 0) for (colours, _), new in zip((one, other), finer, strict=True)]
         count += bool(left[0].any() or left[1].any())
         for new, some in zip(finer, left, strict=True):
@@ -333,6 +332,7 @@ class _Search:
         orders = []
         for colours, gradient in ((mine, g), (theirs, h)):
             by_size = torch.argsort(gradient)
+            by_size = by_size[colours[by_size] > 0]
             orders.append(by_size[torch.argsort(colours[by_size], stable=True)])
         c, d = mine[orders[0]], theirs[orders[1]]
         if not torch.equal(c, d):
@@ -340,16 +340,16 @@ class _Search:
         x, y = g[orders[0]] / most[c], h[orders[1]] / most[c]  # of a colour's largest
         near = 30 * self.tolerance
         fresh = _begins(c, y, near), _begins(c, x, near)
-        if not torch.allclose(x[c > 0], y[c > 0], atol=near, rtol=near):
+        if not torch.allclose(x, y, atol=near, rtol=near):
             if not self.kink:
-                self.near |= torch.allclose(x[c > 0], y[c > 0], atol=30 * COARSE, rtol=30 * COARSE)
+                self.near |= torch.allclose(x, y, atol=30 * COARSE, rtol=30 * COARSE)
                 return None
             fresh = _shared((c, y), (c, x), fresh, near)
         else:
             fresh = fresh[0], fresh[0]
         finer = torch.zeros_like(mine), torch.zeros_like(theirs)
         finer[0][orders[0]], finer[1][orders[1]] = fresh[1], fresh[0]
-        return finer if torch.equal(finer[0].bincount(), finer[1].bincount()) else None
+        return finer if torch.equal(*(one[one > 0].bincount() for one in finer)) else None
 
     def _choose(self, mine: Tensor, theirs: Tensor) -> Tensor | None:
         """Tell apart what may change places: first in all parts of the reference at once, then one by one."""

@@ -307,6 +307,8 @@ def _before_numbers(run: Run) -> Verdict | None:
         return Verdict(kind.name, beyond("its table is a parameter, which training would change"))
     if any(name.startswith("changed") for name in start):
         return Verdict(kind.name, beyond("an input is changed in place"), True, kind.experiments[0].title)
+    if "rewritten" in start:
+        return Verdict(kind.name, beyond(REWRITTEN), True, kind.experiments[0].title)
     if "again" in start and not same(start["output"], start["again"], kind.experiments[0].tolerance):
         name = "a second call gives another answer" if kind.plain or _settles(run.seen) else CHANCE
         return Verdict(kind.name, beyond(name), True, kind.experiments[0].title)
@@ -433,6 +435,8 @@ def _unknown(run: Run) -> Verdict:
     references = [one for _, one in kind.rights(parameters) if isinstance(one, Reference)]
     if not parameters.made or kind.learns_nothing:
         return Verdict(kind.name, NOTHING_KNOWN, False, experiment.title, told)
+    if len(parameters.numbers) and not run.numbers.works:
+        raise Undecided(f"its numbers cannot be set and its gradient cannot be computed. {ADAPTER}")
     if parameters.loose and not references:
         kept = f"{', '.join(parameters.loose[:3])}: kept in a plain list or attribute, unseen by training"
         return Verdict(kind.name, beyond(UNSEEN), True, experiment.title, kept)
@@ -478,6 +482,7 @@ def _ignores(run: Run) -> bool:
 
 MIXED = "tokens see each other where each should be alone"
 IGNORED = "the argument d_ff is taken and not used: the inner width is fixed, or comes from another size"
+REWRITTEN = "a call changes what the component has learned: something is written into its own weights"
 UNUSED = "a part of what it learns is never used"
 TOO_FEW = "it learns fewer numbers than there are to learn: something is missing, or shared that should not be"
 UNSEEN = "training does not see all that it should learn"
@@ -602,6 +607,11 @@ EXPLAINED = {
     IGNORED: (
         "the two matrices are d_model × d_ff and d_ff × d_model.",
         "Print the shapes of your two matrices for d_model 12 and d_ff 20.",
+    ),
+    REWRITTEN: (
+        "max_norm shrinks the rows of a table at each look-up; `*=`, names that end in `_` and an assigned slice write "
+        "into a parameter. Only an optimizer may.",
+        "Compare your parameters before and after a call. Which line writes into one of them?",
     ),
     UNUSED: (
         "whatever stands in these tensors, the answer is the same: what they belong to is made and not called.",

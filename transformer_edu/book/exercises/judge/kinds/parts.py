@@ -105,7 +105,7 @@ def _of_embedding() -> Iterator[tuple[Mistake, Function]]:
             "How long are the rows of your table before and after a call?",
             "words differ only in direction, and training is slow",
         ),
-        lambda ids, table: table.renorm(2, 0, 1.0)[ids] * math.sqrt(table.shape[1]),
+        lambda ids, table: (table * (table.renorm(2, 0, 1.0) / table).detach())[ids] * math.sqrt(table.shape[1]),
     )
     for mistake, wrong in known("input embedding"):
         yield mistake, lambda ids, table, wrong=wrong: with_table(wrong, table, ids)
