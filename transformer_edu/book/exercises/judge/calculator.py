@@ -36,8 +36,9 @@ STEPS = {torch.float64: (1e-4, 1e-5), torch.float32: (2e-2, 1e-2)}  # by which n
 class Calculator:
     """Somebody's component. `other` asks for the second sizes of its kind."""
 
-    def __init__(self, kind: Kind, target: Any):
+    def __init__(self, kind: Kind, target: Any, adapted: bool = False):
         self.kind, self.target = kind, target
+        self.adapted = adapted  # then a size that is named need not be used
         self._made: dict[bool, tuple[nn.Module, torch.dtype]] = {}
 
     def _of(self, other: bool) -> Kind:
@@ -57,6 +58,8 @@ class Calculator:
             try:
                 one, found = _observed(kind, self.target, experiment, ways, numbers)
                 parameters = found if found.made and not parameters.made else parameters
+                if self.adapted:
+                    parameters = replace(parameters, untaken=(*parameters.untaken, "d_ff"))
             except RecursionError:
                 one = {"error": "RecursionError: it calls itself without end"}
             except Exception as error:
@@ -112,10 +115,11 @@ class Calculator:
         told = [0.0 if g is None else float((g * way).sum()) for g, way in zip(gradients, ways, strict=True)]
         if not self._differs(other, learned, ways, sum(told)):
             return []
-        return [
+        tables = {one for part in module.modules() if isinstance(part, nn.Embedding) for one in part.parameters()}
+        return [  # but for tables, whose row of padding has no gradient on purpose
             name
             for name, one, way, slope in zip(names, learned, ways, told, strict=True)
-            if self._differs(other, [one], [way], slope)
+            if one not in tables and self._differs(other, [one], [way], slope)
         ]
 
     def _differs(self, other: bool, learned: list[Tensor], ways: list[Tensor], told: float) -> bool:
@@ -280,7 +284,7 @@ def _is_kept(one: Any) -> bool:
     """Whether this is a tensor, or a list, tuple or dictionary of tensors or modules."""
     if isinstance(one, list | tuple | dict):
         return any(isinstance(part, Tensor | nn.Module) for part in (one.values() if isinstance(one, dict) else one))
-    return isinstance(one, Tensor)
+    return isinstance(one, Tensor) and one.numel() > 1
 
 
 def takes(target: Any, count: int) -> bool:

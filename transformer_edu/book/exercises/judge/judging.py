@@ -109,7 +109,7 @@ def judge_file(
             unprotected = tuple(printable(str(one), LONGEST) for one in told["unprotected"][:SENTENCES])
             trouble = None if told["trouble"] is None else printable(str(told["trouble"]), LONGEST)
             if trouble is None:
-                verdict, trouble = _judged(kind, component)
+                verdict, trouble = _judged(kind, component, (limits or Limits()).seconds)
         except (ValueError, LookupError, TypeError) as error:
             trouble = f"could not be judged: {error}"
         except Ended as end:
@@ -164,14 +164,14 @@ class Troubled(Exception):  # noqa: N818 (a finding)
     """What is observed cannot be trusted; the text says why."""
 
 
-def _judged(kind: str, component: Remote) -> tuple[Verdict | None, str | None]:
+def _judged(kind: str, component: Remote, seconds: float) -> tuple[Verdict | None, str | None]:
     """The verdict on what a process answers, or why there is none.
 
     Answers may be forged, so that nothing is sure of them: what cannot be judged is no fault of anybody's code.
     """
     try:
         with laboratory():
-            verdict = judge(KINDS[kind], component)
+            verdict = judge(KINDS[kind], component, seconds)
     except Ended:
         raise
     except Troubled as problem:

@@ -10,6 +10,7 @@ from torch import Tensor
 from transformer_edu.book.exercises.checks import catalogue
 from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.experiment import Experiment
+from transformer_edu.book.exercises.judge.making import called
 from transformer_edu.book.exercises.judge.numbers import Function, Reference
 
 Answer = Function | Reference
@@ -51,7 +52,7 @@ class Kind:
     made: bool = True
     may_be_function: bool = False
     unbiased: bool = False
-    call: Callable[[Any, tuple[Any, ...]], Any] = lambda component, inputs: component(*inputs)
+    call: Callable[[Any, tuple[Any, ...]], Any] = called
     learns: bool = False  # whether it has parameters, and nothing else that could be meant as one
     learns_nothing: bool = False
     each_token_alone: bool = False

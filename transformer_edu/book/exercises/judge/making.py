@@ -25,6 +25,15 @@ LIKELY = {
     "d_model": r"model|emb|dim|width|feature|^d$|^c$|size|shape|channel|hid|units|out",
     "d_ff": r"hid|dim|size|out",
 }
+USUAL = {  # what an argument or field gets that is none of a kind's options
+    r"^bias$|qkv_bias|use_bias|_bias$": True,
+    r"^device$": "cpu",
+    r"eps": 1e-5,
+    r"context|block_size|max_|position": 512,
+    r"act": "relu",
+    r"^(use|is|add|output|return|do)_": False,
+}
+OF_A_HEAD = r"^d_?(k|v|q|kv|head)$|^(dim_head|head_(dim|size)|d_?keys?|d_?values?)$"
 ONE_VOCABULARY = "one vocabulary"  # said in the place of two, by what has the same for both languages
 
 
@@ -42,10 +51,11 @@ class Settings(SimpleNamespace):
         if found is None and re.search(SAID["vocab_size"], name.lower()) and "target_vocab" in values:
             found = "target_vocab"
             taken.add(ONE_VOCABULARY)
-        if found is None and re.search(r"act|hidden_act", name.lower()):
-            return "relu"
-        if found is None and name.startswith(("use_", "is_", "add_", "output_", "return_", "do_")):
-            return False
+        if re.search(OF_A_HEAD, name.lower()) and "num_heads" in values:
+            return values["d_model"] // values["num_heads"]
+        usual = [value for pattern, value in USUAL.items() if re.search(pattern, name.lower())]
+        if found is None and usual:
+            return usual[0]
         if found is None:
             raise AttributeError(f"the configuration has {', '.join(values)}, got {name!r}")
         taken.add(found)
@@ -81,13 +91,18 @@ def make(target: Any, values: Mapping[str, Any]) -> tuple[Any, set[str]]:
     return target(*positional, **given), taken
 
 
-def _given(parameters: list[inspect.Parameter], values: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
+def _given(  # noqa: C901
+    parameters: list[inspect.Parameter], values: Mapping[str, Any]
+) -> tuple[dict[str, Any], set[str]]:
     """Which parameter gets what: names that leave no doubt, names that are likely, then the order of the contract."""
     given: dict[str, Any] = {}
     taken: set[str] = set()
     vocabularies = [one for one in parameters if re.search(SAID["vocab_size"], one.name.lower())]
     for one in parameters:
         known = meaning(one.name, values)
+        if re.search(OF_A_HEAD, one.name.lower()) and "num_heads" in values:
+            given[one.name] = values["d_model"] // values["num_heads"]
+            continue
         if known is None and "target_vocab" in values and [one] == vocabularies:
             known = "target_vocab"
             taken.add(ONE_VOCABULARY)
@@ -106,7 +121,11 @@ def _given(parameters: list[inspect.Parameter], values: Mapping[str, Any]) -> tu
         if one.name not in given and known and known not in taken:
             given[one.name] = values[known]
             taken.add(known)
-    left = [name for name in values if name not in taken]
+    for one in parameters:
+        usual = [value for pattern, value in USUAL.items() if re.search(pattern, one.name.lower())]
+        if one.name not in given and one.default is one.empty and usual:
+            given[one.name] = usual[0]
+    left = [name for name in values if name not in taken and name not in ("eps", "pad_id", "max_len")]
     for one in parameters:
         if one.name not in given and left and one.default is one.empty:
             taken.add(left[0])
@@ -121,24 +140,35 @@ def _annotated(target: Any, parameter: inspect.Parameter) -> Any:
     return scope.get(name, name) if isinstance(name, str) else name
 
 
+def called(component: Any, inputs: tuple[Any, ...]) -> Any:
+    """Call a component with its inputs, and with None for masks that it demands and nobody hands over."""
+    try:
+        parameters = list(inspect.signature(getattr(component, "forward", component)).parameters.values())
+    except (TypeError, ValueError):
+        return component(*inputs)
+    places = [one for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.POSITIONAL_ONLY)]
+    rest = [one.name for one in places[len(inputs) :] if one.default is one.empty]
+    return component(*inputs, **{name: None for name in rest if re.search("mask|bias", name.lower())})
+
+
 def by_name(component: Any, inputs: tuple[Any, ...], slots: Mapping[str, str]) -> Any:
     """Call a component with its inputs, at the places that the names of its parameters give them.
 
     `slots` has, in the order of the contract, a pattern for the name of each input. Where not every input has a
-    parameter of its own, the order of the contract decides.
+    parameter of its own, the order of the contract decides. Masks that nobody hands over are None.
     """
-    function = getattr(component, "forward", component)
     try:
-        names = [
-            one.name for one in inspect.signature(function).parameters.values() if one.kind is one.POSITIONAL_OR_KEYWORD
-        ]
+        parameters = inspect.signature(getattr(component, "forward", component)).parameters.values()
     except (TypeError, ValueError):
         return component(*inputs)
+    names = [one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
     placed: dict[str, Any] = {}
     for pattern, one in zip(slots.values(), inputs, strict=False):
         found = next((name for name in names if name not in placed and re.search(pattern, name.lower())), None)
         if found is None:
-            return component(*inputs)
+            return called(component, inputs)
         placed[found] = one
-    in_order = sorted(placed, key=names.index) == list(placed) and list(placed) == names[: len(placed)]
-    return component(*inputs) if in_order else component(**placed)
+    if list(placed) == names[: len(placed)]:
+        return called(component, inputs)
+    demanded = (one.name for one in parameters if one.default is one.empty and re.search("mask", one.name.lower()))
+    return component(**{**dict.fromkeys(demanded), **placed})

@@ -24,9 +24,9 @@ DEAD = 0.7  # what is put where a number changes nothing
 EVEN = 0.35  # what all numbers are at first
 DRAWS = 8  # in a row that find no more numbers that matter, and then there are none
 SCALES = 0.3, 0.6, 0.15
-ROUNDS, FALLBACK = 300, 40  # of refinement, all tries together; and of those, once the likeliest has failed
+ROUNDS, FALLBACK = 400, 60  # of refinement, all tries together; and of those, once the likeliest has failed
 QUICK = 4
-ALL_ROUNDS = 800  # for one component
+ALL_ROUNDS = 1000  # for one component
 TRIES = 3  # where answers are near each other: some numbers make of rounding much more than others
 TOLERANCES = FINE, _, COARSE = 1e-8, 1e-6, 2e-5  # how far answers may lie apart: float64, and what has float32 in it
 
@@ -299,7 +299,7 @@ class _Search:
     def find(self, mine: Tensor, theirs: Tensor) -> Tensor | None:
         """The partners, from colours to begin with."""
         still, most = 0, int((mine > 0).sum())
-        while still < 1:
+        while still < len(SCALES):  # at some scales less is seen than at others
             self.rounds += 1
             if self.rounds > self.most:
                 return None

@@ -1,10 +1,12 @@
 """What the observations say: right, or which mistake; formed from plain tensors, away from the code that is judged."""
 
-from collections.abc import Callable
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import product
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -49,6 +51,9 @@ class Verdict:
     def right(self) -> bool:
         """Whether nothing but remarks was found."""
         return self.fault is None
+
+
+T = TypeVar("T")
 
 
 class Undecided(Exception):  # noqa: N818 (a finding)
@@ -135,13 +140,13 @@ def same(expected: Any, got: Any, tolerance: float) -> bool:
 Best = tuple[str, Function, Run, list[int]]  # a remark, what is right, the run it was compared with, where it differs
 
 
-def judge(kind: Kind, component: Component) -> Verdict:
+def judge(kind: Kind, component: Component, seconds: float = math.inf) -> Verdict:
     """The best that can be said of a component, over all the conventions in which it was handed its masks.
 
     Raises:
         Undecided: nothing sure can be said.
     """
-    judging = _Judging(kind, component)
+    judging = _Judging(kind, component, time.monotonic() + seconds)
     start = judging.run(judging.ours)
     early = _before_numbers(start)
     if early is not None:
@@ -170,9 +175,19 @@ class _Judging:
 
     kind: Kind
     component: Component
+    until: float
     runs: dict[tuple[Ways, bool], Run] = field(default_factory=dict)
     numbers: dict[bool, Numbers] = field(default_factory=dict)
     answers: dict[tuple[int, Way], list[Seen]] = field(default_factory=dict)
+
+    def fitting(self, run: Run, references: Iterable[tuple[T, Reference | Function]]) -> Iterator[tuple[T, Function]]:
+        """Those that begin as the component does, for some order of its numbers; Undecided when it is too late."""
+        for told, reference in references:
+            if time.monotonic() > self.until:
+                raise Undecided("judging it takes longer than --seconds allows")
+            fn = run.numbers.bind(reference)
+            if fn is not None and _agrees_early(run, fn):
+                yield told, fn
 
     @property
     def ours(self) -> Ways:
@@ -336,6 +351,8 @@ def _with_manners(run: Run, remark: str, right: Function) -> Verdict:
     for index, (experiment, seen) in enumerate(zip(kind.experiments, run.seen, strict=True)):
         if "not asked" in seen:
             continue
+        if experiment.how == "half" and "dtype" in str(seen.get("error")).replace("scalar type", "dtype"):
+            remarks.append("in half precision it stops: it makes a tensor in float32, which .half() does not reach")
         if _does_not_fit(experiment, seen):
             remarks.append("in float16 it stops: −1e9 does not fit, torch.finfo(scores.dtype).min does")
         if "dropped weights" in seen:
@@ -379,10 +396,7 @@ def _agrees_early(run: Run, fn: Function) -> bool:
 def _best_right(judging: _Judging, start: Run) -> Best | None:
     """The right function that agrees in most experiments, and those in which it does not; None if it never does."""
     best: Best | None = None
-    for remark, reference in start.kind.rights(start.parameters):
-        fn = start.numbers.bind(reference)
-        if fn is None or not _agrees_early(start, fn):
-            continue
+    for remark, fn in judging.fitting(start, start.kind.rights(start.parameters)):
         run = judging.run(judging.ways(fn)) if start.kind.places else start
         wrong = _differing(run, fn)
         if best is None or len(wrong) < len(best[3]):
@@ -396,10 +410,7 @@ def _known_mistake(judging: _Judging, start: Run, right_in: int) -> tuple[Mistak
     """The known mistake that gives the same answers in all experiments, or in more than what is right does."""
     best: tuple[Mistake, Run, int] | None = None
     most = 0
-    for mistake, reference in start.kind.wrongs(start.parameters):
-        fn = start.numbers.bind(reference)
-        if fn is None or not _agrees_early(start, fn):
-            continue
+    for mistake, fn in judging.fitting(start, start.kind.wrongs(start.parameters)):
         run = judging.run(judging.ways(fn)) if start.kind.places else start
         count = len(run.plain) - len(_differing(run, fn))
         if count > most:
@@ -693,7 +704,9 @@ def _beyond_numbers(  # noqa: C901
     if experiment.how == "training" and UNASKED in seen and not same(seen["output"], seen["again"], 1e-4):
         return None  # its dropout is written into the class
     if "error" in seen:
-        if experiment.how == "half" and "not implemented for" in str(seen["error"]):
+        if experiment.how == "half" and any(
+            one in str(seen["error"]) for one in ("not implemented for", "dtype", "scalar type")
+        ):
             return None
         if _does_not_fit(experiment, seen):
             return None  # a remark: whoever computes in half precision by autocast never meets it

@@ -50,7 +50,7 @@ def main() -> None:
             told["trouble"] = f"could not be loaded: {in_words(error)}"
         else:
             told["trouble"] = _changed(before, _state())
-            found.append(Calculator(kind, target))
+            found.append(Calculator(kind, target, bool(order["adapter"])))
         sandbox.converse(lambda question: _reply(question, told, found, before))
 
 

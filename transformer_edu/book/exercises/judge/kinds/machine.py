@@ -10,7 +10,7 @@ from torch import Tensor
 
 from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.experiment import EMPTY, KEPT, LONG, TRAINING, Experiment, Masked
-from transformer_edu.book.exercises.judge.kind import Kind, Parameters, drawn
+from transformer_edu.book.exercises.judge.kind import Function, Kind, Parameters, drawn
 from transformer_edu.book.exercises.judge.making import by_name
 from transformer_edu.book.exercises.judge.mistakes import Wrong, named, of_decoder_layer, of_encoder_layer, of_whole
 from transformer_edu.book.exercises.judge.model import (
@@ -22,7 +22,6 @@ from transformer_edu.book.exercises.judge.model import (
     Steps,
     Style,
     fitting,
-    layer_norm,
     likely,
     of_layer,
     of_machine,
@@ -100,14 +99,16 @@ def _likely(parameters: Parameters, cross: bool) -> list[Style]:
     return likely(LAYERS, parameters, _layer(parameters, cross))
 
 
+def _with_eps(norm: Function, eps: float, x: Tensor, gamma: Tensor, beta: Tensor) -> Any:
+    return norm(x, gamma, beta, eps)
+
+
 def _both(mistakes: Iterator[Wrong], parameters: Parameters) -> Iterator[Wrong]:
     """Mistakes in a post-norm and in a pre-norm machine, whose norms have the component's ε."""
-    right = Steps()
     for mistake, steps in mistakes:
-        if steps.norm is right.norm:
-            steps = replace(steps, norm=partial(layer_norm, eps=parameters.eps))
-        yield mistake, steps
-        yield mistake, _pre(steps)
+        written = replace(steps, norm=partial(_with_eps, steps.norm, parameters.eps))
+        yield mistake, written
+        yield mistake, _pre(written)
 
 
 def _encoder_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Reference]]:
