@@ -1,15 +1,19 @@
 """Numbers find their partners by what they do: in any layout of the right function, and in no other function."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 from torch import nn
 
 from transformer_edu.book.exercises.judge.calculator import Calculator
+from transformer_edu.book.exercises.judge.experiment import Experiment
 from transformer_edu.book.exercises.judge.kinds import KINDS
+from transformer_edu.book.exercises.judge.masks import OURS
 from transformer_edu.book.exercises.judge.model import LAYERS, Steps, Style, of_heads, of_layer
 from transformer_edu.book.exercises.judge.numbers import Numbers, Reference, alive
+from transformer_edu.book.exercises.judge.verdict import IGNORED, _Judging, _kept, judge
 
 SIZES = {"d_model": 12, "num_heads": 3, "d_ff": 20}
 MULTI_HEAD, ENCODER = KINDS["multi_head_attention"], KINDS["encoder_layer"]
@@ -129,3 +133,57 @@ def test_what_is_written_in_float32_is_looked_at_in_float64():
     answer, gradient = Calculator(KINDS["layer_norm"], Mixed).look(torch.rand(24, dtype=torch.float64))
     assert answer.dtype == gradient.dtype == torch.float64
     assert before == (torch.float32, torch.float, torch.Tensor.float, torch.get_default_dtype())
+
+
+class Remembering(nn.Module):
+    """Attention that keeps the keys of its first call."""
+
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        self.inside, self.kept = nn.MultiheadAttention(d_model, num_heads, batch_first=True), None
+
+    def forward(self, query, key, value, mask=None):
+        self.kept = self.kept if self.kept is not None and self.kept.shape == key.shape else key
+        return self.inside(query, self.kept, value, need_weights=False)[0]
+
+
+class Forgetting(Remembering):
+    """The same, which keeps nothing."""
+
+    def forward(self, query, key, value, mask=None):
+        return self.inside(query, key, value, need_weights=False)[0]
+
+
+def test_what_stays_behind_shows_without_a_reference():
+    inputs = MULTI_HEAD.experiments[0].inputs
+    later = Experiment("after other keys", inputs, options={"before": tuple(one.flip(1) for one in inputs)})
+    kind = replace(MULTI_HEAD, experiments=[*MULTI_HEAD.experiments, later])
+    for component, found in ((Remembering, later), (Forgetting, None)):
+        assert _kept(_Judging(kind, Calculator(kind, component), math.inf).run((OURS,))) is found
+
+
+def test_an_adapter_that_names_a_width_need_not_use_it():
+    kind = KINDS["feed_forward"]
+
+    class Fixed(nn.Module):
+        def __init__(self, d_model, d_ff):
+            super().__init__()
+            self.one, self.two = nn.Linear(d_model, 4 * d_model), nn.Linear(4 * d_model, d_model)
+
+        def forward(self, x):
+            return self.two(torch.relu(self.one(x)))
+
+    assert judge(kind, Calculator(kind, Fixed)).fault.name == IGNORED
+    assert judge(kind, Calculator(kind, Fixed, adapted=True)).right
+    assert judge(kind, Calculator(kind, Unrectified, adapted=True)).fault.name == "there is no ReLU"
+
+
+class Unrectified(nn.Module):
+    """Two matrices and nothing between them."""
+
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.one, self.two = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
+
+    def forward(self, x):
+        return self.two(self.one(x))

@@ -52,8 +52,8 @@ def test_what_was_seen_is_told_and_not_judged(told):
 
 def test_a_mask_is_handed_over_in_the_way_that_is_asked_for(told):
     component, _ = told(SCALED, "attention")
-    plain = component.masked(3, ("", ""))
-    keys = component.masked(3, ("a mask of keys, (batch, k_len)", ""))
+    plain = component.masked(3, ("", ""), torch.zeros(0))
+    keys = component.masked(3, ("a mask of keys, (batch, k_len)", ""), torch.zeros(0))
     assert len(plain) == len(keys) == len(KINDS["attention"].masked_at(3))
     assert [] != [one for one in keys if one == {}] != keys  # a causal mask is no mask of keys
 

@@ -58,17 +58,17 @@ class Calculator:
             try:
                 one, found = _observed(kind, self.target, experiment, ways, numbers)
                 parameters = found if found.made and not parameters.made else parameters
-                if self.adapted:
-                    parameters = replace(parameters, untaken=(*parameters.untaken, "d_ff"))
             except RecursionError:
                 one = {"error": "RecursionError: it calls itself without end"}
             except Exception as error:
                 one = {"error": in_words(error)}
             seen.append(one)
+        if self.adapted and "d_ff" in parameters.taken:
+            parameters = replace(parameters, untaken=(*parameters.untaken, "d_ff"))
         return seen, parameters
 
-    def masked(self, place: int, way: Way) -> list[Seen]:
-        """What it answers where there is a mask at this place only, handed over in this way."""
+    def masked(self, place: int, way: Way, numbers: Tensor) -> list[Seen]:
+        """What it answers, with these numbers, where there is a mask at this place only, handed over in this way."""
         ways = tuple(way if one == place else OURS for one in self.kind.places)
         seen: list[Seen] = []
         for index in self.kind.masked_at(place):
@@ -78,11 +78,8 @@ class Calculator:
             try:
                 component = self.target
                 if inputs is not None and self.kind.made:
-                    component = make(self.target, self.kind.options)[0]
-                    if any(map(is_lazy, component.parameters())):
-                        self.kind.call(component, inputs)
-                    scramble(component)
-                    component.eval()
+                    component = _ready(self.kind, self.target, self.kind.options, inputs)[0].eval()
+                    fill(trained(component), numbers)
                 with torch.no_grad():
                     seen.append({} if inputs is None else {"output": tensor_of(self.kind.call(component, inputs))})
             except Exception as error:
@@ -145,7 +142,7 @@ class Calculator:
         """The tensors that are trained, with these numbers in them."""
         if other not in self._made:
             self._made[other] = _precise(self._of(other), self.target)
-        learned: list[Tensor] = [one for one in self._made[other][0].parameters() if one.requires_grad]
+        learned = trained(self._made[other][0])
         fill(learned, numbers)
         return learned
 
@@ -157,6 +154,11 @@ class Calculator:
         return tensor_of(kind.call(module, tuple(copies(kind.experiments[0].inputs))))
 
 
+def trained(module: nn.Module) -> list[Tensor]:
+    """The tensors that an optimizer would change."""
+    return [one for one in module.parameters() if one.requires_grad]
+
+
 def fill(tensors: Sequence[Tensor], numbers: Tensor) -> None:
     """Put these numbers into the tensors, one after another."""
     with torch.no_grad():
@@ -164,15 +166,20 @@ def fill(tensors: Sequence[Tensor], numbers: Tensor) -> None:
             one.copy_(part.view(one.shape))
 
 
+def _ready(kind: Kind, target: Any, options: dict[str, Any], inputs: tuple[Any, ...]) -> tuple[Any, set[str]]:
+    """A component made with these options, and which of them it took; what has no shape yet has been called once."""
+    component, taken = make(target, options)
+    if isinstance(component, nn.Module) and any(map(is_lazy, component.parameters())):
+        kind.call(component, inputs)
+    return component, taken
+
+
 def _precise(kind: Kind, target: Any) -> tuple[nn.Module, torch.dtype]:
     """A component that computes in float64, or, where it has float32 written into it, in that."""
     torch.manual_seed(0)
     try:
         with precisely(), torch.no_grad():
-            module = make(target, kind.options)[0].eval()
-            if any(map(is_lazy, module.parameters())):
-                kind.call(module, tuple(doubled(kind.experiments[0].inputs)))
-            module.double()
+            module = _ready(kind, target, kind.options, tuple(doubled(kind.experiments[0].inputs)))[0].eval().double()
             kind.call(module, tuple(doubled(kind.experiments[0].inputs)))
         return module, torch.float64
     except Exception:
@@ -205,26 +212,23 @@ def _observed(  # noqa: C901
     if experiment.how == "dropout" and "dropout" in options:
         options["dropout"] = 0.5
     makes = kind.made and not (kind.may_be_function and not is_made(target))
-    component, taken = make(target, options) if makes else (target, set(options))
+    component, taken = _ready(kind, target, options, inputs) if makes else (target, set(options))
     asked = experiment.options.get("asks")
     if asked and not (asked in taken if makes else takes(target, len(inputs) + len(learned))):
         return {"not asked": "yes"}, Parameters()
-    parameters, trained = Parameters(), {}
+    parameters, learned_by = Parameters(), {}
     if isinstance(component, nn.Module):
-        if any(is_lazy(one) for one in component.parameters()):
-            kind.call(component, inputs)
-        started = torch.cat(
-            [one.detach().flatten() == 1 for one in component.parameters() if one.requires_grad] or [NONE]
-        )
+        started = torch.cat([one.detach().flatten() == 1 for one in trained(component)] or [NONE])
         ones = scramble(component)
-        trained = {name: one for name, one in component.named_parameters() if one.requires_grad}
-        if numbers is not None and len(numbers) == sum(one.numel() for one in trained.values()):
-            fill(list(trained.values()), numbers)
+        learned_by = {name: one for name, one in component.named_parameters() if one.requires_grad}
+        if numbers is not None and len(numbers) == len(started):
+            fill(trained(component), numbers)
         if experiment.options.get("empty"):
             empty(component, ones)
-        parameters = replace(_parameters(component, trained), ones=started)
         untaken = tuple(name for name in options if name not in taken)
-        parameters = replace(parameters, untaken=untaken, taken=tuple(sorted(taken)))
+        parameters = replace(
+            _parameters(component, learned_by), ones=started, untaken=untaken, taken=tuple(sorted(taken))
+        )
         component.train(experiment.how == "training")
     inputs = inputs if makes or not kind.made else (*inputs, *learned)
     masks = {place for place, one in enumerate(experiment.inputs) if isinstance(one, Masked)}
@@ -255,14 +259,14 @@ def _observed(  # noqa: C901
         halved = [one.half() if isinstance(one, Tensor) and one.is_floating_point() else one for one in inputs]
         with torch.no_grad():
             return {"output": tensor_of(run(*halved)).detach().clone()}, parameters
-    before = [one.detach().clone() for one in trained.values()]
-    seen = look(run, inputs, trained, learns) | unasked()
-    if any(not torch.equal(one, was) for one, was in zip(trained.values(), before, strict=True)):
+    before = [one.detach().clone() for one in learned_by.values()]
+    seen = look(run, inputs, learned_by, learns) | unasked()
+    if any(not torch.equal(one, was) for one, was in zip(learned_by.values(), before, strict=True)):
         seen["rewritten"] = "yes"
     return seen, parameters
 
 
-def _parameters(module: nn.Module, trained: dict[str, nn.Parameter]) -> Parameters:
+def _parameters(module: nn.Module, named: dict[str, nn.Parameter]) -> Parameters:
     """What a module has learned, and what it keeps where training does not see it."""
     usual = set(vars(nn.Module()))
     loose = tuple(
@@ -272,12 +276,12 @@ def _parameters(module: nn.Module, trained: dict[str, nn.Parameter]) -> Paramete
         if name not in usual and _is_kept(one)
     )
     buffers = tuple(name for name, one in module.named_buffers() if one.is_floating_point())
-    numbers = torch.cat([one.detach().flatten().float() for one in trained.values()] or [torch.zeros(0)])
-    lengths = tuple(one.numel() for one in trained.values())
+    numbers = torch.cat([one.detach().flatten().float() for one in named.values()] or [torch.zeros(0)])
+    lengths = tuple(one.numel() for one in named.values())
     found = [
         one for part in module.modules() for name, one in vars(part).items() if "eps" in name and type(one) is float
     ]
-    return Parameters(numbers, tuple(trained), lengths, loose, True, buffers, eps=(found or [1e-5])[0])
+    return Parameters(numbers, tuple(named), lengths, loose, True, buffers, eps=(found or [1e-5])[0])
 
 
 def _is_kept(one: Any) -> bool:

@@ -14,7 +14,7 @@ from transformer_edu.book.exercises.judge.experiment import Seen
 from transformer_edu.book.exercises.judge.kind import Parameters
 from transformer_edu.book.exercises.judge.kinds import KINDS
 from transformer_edu.book.exercises.judge.masks import Way, Ways
-from transformer_edu.book.exercises.judge.packing import pack, unpack, unpack_look, unpack_masked, unpack_seen
+from transformer_edu.book.exercises.judge.packing import pack, unpack, unpack_look, unpack_seen
 from transformer_edu.book.exercises.judge.verdict import Undecided, Verdict, judge
 from transformer_edu.book.sandbox.sandbox import Ended, Limits, conversation
 from transformer_edu.support.text import printable
@@ -99,9 +99,8 @@ def judge_file(
         "adapter": [str(adapter[0].resolve()), adapter[1]] if adapter else None,
     }
     unprotected: tuple[str, ...] = ()
-    with conversation(
-        "transformer_edu.book.exercises.judge.worker", json.dumps(order).encode(), limits or Limits()
-    ) as (talk):
+    limits = limits or Limits()
+    with conversation("transformer_edu.book.exercises.judge.worker", json.dumps(order).encode(), limits) as talk:
         component = Remote(talk.ask)
         verdict, trouble = None, None
         try:
@@ -109,7 +108,7 @@ def judge_file(
             unprotected = tuple(printable(str(one), LONGEST) for one in told["unprotected"][:SENTENCES])
             trouble = None if told["trouble"] is None else printable(str(told["trouble"]), LONGEST)
             if trouble is None:
-                verdict, trouble = _judged(kind, component, (limits or Limits()).seconds)
+                verdict, trouble = _judged(kind, component, limits.seconds)
         except (ValueError, LookupError, TypeError) as error:
             trouble = f"could not be judged: {error}"
         except Ended as end:
@@ -137,9 +136,9 @@ class Remote:
             raise Troubled(printable(str(words["trouble"]), LONGEST))
         return _checked(*unpack_seen(words, tensors))
 
-    def masked(self, place: int, way: Way) -> list[Seen]:
+    def masked(self, place: int, way: Way, numbers: Tensor) -> list[Seen]:
         """As Calculator's."""
-        return unpack_masked(*self._asked({"do": "masked", "place": place, "way": way}))
+        return unpack_seen(*self._asked({"do": "masked", "place": place, "way": way}, {"numbers": numbers}))[0]
 
     def look(self, numbers: Tensor, other: bool = False) -> tuple[Tensor, Tensor]:
         """As Calculator's."""

@@ -42,6 +42,13 @@ def meaning(name: str, wanted: Mapping[str, Any], names: Mapping[str, str] = SAI
     return next((one for one, pattern in names.items() if one in wanted and re.search(pattern, name.lower())), None)
 
 
+def usual(name: str, values: Mapping[str, Any]) -> Any:
+    """What a parameter of this name gets beside a kind's own options: the size of a head, a usual field; else None."""
+    if re.search(OF_A_HEAD, name.lower()) and "num_heads" in values:
+        return values["d_model"] // values["num_heads"]
+    return next((value for pattern, value in USUAL.items() if re.search(pattern, name.lower())), None)
+
+
 class Settings(SimpleNamespace):
     """A configuration that answers to every usual name of a field."""
 
@@ -51,11 +58,8 @@ class Settings(SimpleNamespace):
         if found is None and re.search(SAID["vocab_size"], name.lower()) and "target_vocab" in values:
             found = "target_vocab"
             taken.add(ONE_VOCABULARY)
-        if re.search(OF_A_HEAD, name.lower()) and "num_heads" in values:
-            return values["d_model"] // values["num_heads"]
-        usual = [value for pattern, value in USUAL.items() if re.search(pattern, name.lower())]
-        if found is None and usual:
-            return usual[0]
+        if (found is None or re.search(OF_A_HEAD, name.lower())) and usual(name, values) is not None:
+            return usual(name, values)
         if found is None:
             raise AttributeError(f"the configuration has {', '.join(values)}, got {name!r}")
         taken.add(found)
@@ -91,24 +95,20 @@ def make(target: Any, values: Mapping[str, Any]) -> tuple[Any, set[str]]:
     return target(*positional, **given), taken
 
 
-def _given(  # noqa: C901
-    parameters: list[inspect.Parameter], values: Mapping[str, Any]
-) -> tuple[dict[str, Any], set[str]]:
+def _given(parameters: list[inspect.Parameter], values: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
     """Which parameter gets what: names that leave no doubt, names that are likely, then the order of the contract."""
     given: dict[str, Any] = {}
     taken: set[str] = set()
     vocabularies = [one for one in parameters if re.search(SAID["vocab_size"], one.name.lower())]
     for one in parameters:
-        known = meaning(one.name, values)
-        if re.search(OF_A_HEAD, one.name.lower()) and "num_heads" in values:
-            given[one.name] = values["d_model"] // values["num_heads"]
-            continue
+        known = None if re.search(OF_A_HEAD, one.name.lower()) else meaning(one.name, values)
         if known is None and "target_vocab" in values and [one] == vocabularies:
             known = "target_vocab"
             taken.add(ONE_VOCABULARY)
         if known and (known not in taken or "vocab" not in known):  # one number may go to both stacks
             given[one.name] = values[known]
             taken.add(known)
+    given |= {one.name: usual(one.name, values) for one in parameters if re.search(OF_A_HEAD, one.name.lower())}
     for place, one in enumerate(parameters):
         known = meaning(one.name, values, LIKELY)
         inner = "d_ff" in values and "d_ff" not in taken and re.search("hid", one.name.lower())
@@ -121,10 +121,8 @@ def _given(  # noqa: C901
         if one.name not in given and known and known not in taken:
             given[one.name] = values[known]
             taken.add(known)
-    for one in parameters:
-        usual = [value for pattern, value in USUAL.items() if re.search(pattern, one.name.lower())]
-        if one.name not in given and one.default is one.empty and usual:
-            given[one.name] = usual[0]
+    demanded = {one.name: usual(one.name, values) for one in parameters if one.default is one.empty}
+    given = {name: value for name, value in demanded.items() if value is not None} | given
     left = [name for name in values if name not in taken and name not in ("eps", "pad_id", "max_len")]
     for one in parameters:
         if one.name not in given and left and one.default is one.empty:
@@ -140,15 +138,23 @@ def _annotated(target: Any, parameter: inspect.Parameter) -> Any:
     return scope.get(name, name) if isinstance(name, str) else name
 
 
+def _parameters(component: Any) -> list[inspect.Parameter]:
+    """What a component's call takes, in order; nothing where it does not say."""
+    try:
+        return list(inspect.signature(getattr(component, "forward", component)).parameters.values())
+    except (TypeError, ValueError):
+        return []
+
+
+def _demanded(parameters: list[inspect.Parameter]) -> dict[str, None]:
+    """None for each mask that has to be handed over."""
+    return {one.name: None for one in parameters if one.default is one.empty and re.search("mask", one.name.lower())}
+
+
 def called(component: Any, inputs: tuple[Any, ...]) -> Any:
     """Call a component with its inputs, and with None for masks that it demands and nobody hands over."""
-    try:
-        parameters = list(inspect.signature(getattr(component, "forward", component)).parameters.values())
-    except (TypeError, ValueError):
-        return component(*inputs)
-    places = [one for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.POSITIONAL_ONLY)]
-    rest = [one.name for one in places[len(inputs) :] if one.default is one.empty]
-    return component(*inputs, **{name: None for name in rest if re.search("mask|bias", name.lower())})
+    places = [one for one in _parameters(component) if one.kind in (one.POSITIONAL_OR_KEYWORD, one.POSITIONAL_ONLY)]
+    return component(*inputs, **_demanded(places[len(inputs) :]))
 
 
 def by_name(component: Any, inputs: tuple[Any, ...], slots: Mapping[str, str]) -> Any:
@@ -157,10 +163,7 @@ def by_name(component: Any, inputs: tuple[Any, ...], slots: Mapping[str, str]) -
     `slots` has, in the order of the contract, a pattern for the name of each input. Where not every input has a
     parameter of its own, the order of the contract decides. Masks that nobody hands over are None.
     """
-    try:
-        parameters = inspect.signature(getattr(component, "forward", component)).parameters.values()
-    except (TypeError, ValueError):
-        return component(*inputs)
+    parameters = _parameters(component)
     names = [one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
     placed: dict[str, Any] = {}
     for pattern, one in zip(slots.values(), inputs, strict=False):
@@ -170,5 +173,4 @@ def by_name(component: Any, inputs: tuple[Any, ...], slots: Mapping[str, str]) -
         placed[found] = one
     if list(placed) == names[: len(placed)]:
         return called(component, inputs)
-    demanded = (one.name for one in parameters if one.default is one.empty and re.search("mask", one.name.lower()))
-    return component(**{**dict.fromkeys(demanded), **placed})
+    return component(**_demanded(parameters) | placed)

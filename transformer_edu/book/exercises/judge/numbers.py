@@ -55,6 +55,15 @@ class Reference:
         named = [torch.full((n,), name.endswith("gain")) for name, n in zip(self.shapes, self.sizes, strict=True)]
         return torch.cat(named) if named else torch.zeros(0, dtype=torch.bool)
 
+    @cached_property
+    def places(self) -> list[tuple[str, tuple[int, ...]]]:
+        """The tensor and the place in it of each number."""
+        return [
+            (name, tuple(place))
+            for name, shape in self.shapes.items()
+            for place in torch.ones(shape).nonzero().tolist()
+        ]
+
     @property
     def size(self) -> int:
         """How many numbers it has."""
@@ -277,15 +286,10 @@ class _Search:
 
     def __init__(self, pair: tuple[Look, Look], reference: Reference, tolerance: float, most: int):
         self.pair, self.tolerance, self.rounds = pair, tolerance, 0
-        self.kink = reference.kink
         self.near = False  # whether two answers or gradients lay apart by so little that it may be rounding
         self.most = most
         self.generator = torch.Generator().manual_seed(0)
-        self.places: list[tuple[str, tuple[int, ...]]] = [
-            (name, tuple(place))
-            for name, shape in reference.shapes.items()
-            for place in torch.ones(shape).nonzero().tolist()
-        ]
+        self.reference = reference
 
     def agrees(self, mine: Tensor, theirs: Tensor, rounds: int) -> bool:
         """Whether nothing tells the two apart in so many rounds."""
@@ -341,7 +345,7 @@ class _Search:
         near = 30 * self.tolerance
         fresh = _begins(c, y, near), _begins(c, x, near)
         if not torch.allclose(x, y, atol=near, rtol=near):
-            if not self.kink:
+            if not self.reference.kink:
                 self.near |= torch.allclose(x, y, atol=30 * COARSE, rtol=30 * COARSE)
                 return None
             fresh = _shared((c, y), (c, x), fresh, near)
@@ -354,16 +358,17 @@ class _Search:
     def _choose(self, mine: Tensor, theirs: Tensor) -> Tensor | None:
         """Tell apart what may change places: first in all parts of the reference at once, then one by one."""
         members: dict[int, list[int]] = {}
+        named = [name for name, _ in self.reference.places]
         for place, colour in enumerate(theirs.tolist()):
             if colour:
                 members.setdefault(colour, []).append(place)
         several = sorted((len(places), colour) for colour, places in members.items() if len(places) > 1)
-        gains = [colour for _, colour in several if self.places[members[colour][0]][0].endswith("gain")]
-        if self.kink and gains:
+        gains = [colour for _, colour in several if named[members[colour][0]].endswith("gain")]
+        if self.reference.kink and gains:
             return self._try_each(mine, theirs, gains[0], members[gains[0]])
         chosen: dict[str, int] = {}
         for _, colour in several:
-            chosen.setdefault(self.places[members[colour][0]][0].rpartition(".")[0], colour)
+            chosen.setdefault(named[members[colour][0]].rpartition(".")[0], colour)
         a, b = mine.clone(), theirs.clone()
         for colour in chosen.values():
             self._tell_apart(a, b, colour, members[colour])
@@ -386,7 +391,7 @@ class _Search:
 
     def _tell_apart(self, mine: Tensor, theirs: Tensor, colour: int, members: list[int]) -> None:
         """One of a colour, or all of them where they stand along one axis: any order of these will do."""
-        names, places = zip(*(self.places[one] for one in members), strict=True)
+        names, places = zip(*(self.reference.places[one] for one in members), strict=True)
         varies = sum(len(set(axis)) > 1 for axis in zip(*places, strict=True)) if len(set(names)) == 1 else 2
         count = len(members) if varies == 1 else 1
         fresh = int(mine.max()) + 1 + torch.arange(count)

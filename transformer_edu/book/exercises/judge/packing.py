@@ -1,6 +1,7 @@
 """What a calculator is asked and says, as bytes: JSON and safetensors, of which nothing runs when it is read."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from safetensors.torch import load, save
@@ -52,38 +53,12 @@ def unpack_seen(words: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[list
         for index, found in enumerate(seen):
             start = f"{index}/"
             found |= {name.removeprefix(start): one for name, one in tensors.items() if name.startswith(start)}
-        names, loose, buffers, untaken, taken = (tuple(str(one) for one in words[name]) for name in ROWS)
-        lengths = tuple(int(one) for one in words["lengths"])
+        rows = {name: tuple(str(one) for one in words[name]) for name in ROWS}
         numbers, ones = tensors["numbers"].float().reshape(-1), tensors["ones"].bool().reshape(-1)
-        made = bool(words["made"])
-        return seen, Parameters(
-            numbers,
-            names,
-            lengths,
-            loose,
-            made,
-            buffers,
-            untaken,
-            taken,
-            ones=ones[: len(numbers)],
-            eps=float(words["eps"]),
-        )
+        plain = Parameters(numbers, made=bool(words["made"]), ones=ones[: len(numbers)], eps=float(words["eps"]))
+        return seen, replace(plain, lengths=tuple(map(int, words["lengths"])), **rows)  # type: ignore[arg-type]
     except Exception as error:
         raise ValueError(f"the answer of the process that ran the code cannot be read: {error}") from None
-
-
-def pack_masked(seen: list[Seen]) -> bytes:
-    """Answers to masks, or errors."""
-    tensors = {str(i): one["output"] for i, one in enumerate(seen) if isinstance(one.get("output"), Tensor)}
-    return pack({"masked": [one.get("error") for one in seen]}, tensors)  # type: ignore[arg-type]
-
-
-def unpack_masked(words: dict[str, Any], tensors: dict[str, Tensor]) -> list[Seen]:
-    """The same again."""
-    return [
-        {"output": tensors[str(i)]} if str(i) in tensors else {} if told is None else {"error": str(told)}
-        for i, told in enumerate(list(words["masked"]))
-    ]
 
 
 def pack_look(answer: Tensor, gradient: Tensor) -> bytes:

@@ -1,6 +1,7 @@
 """What the observations say: right, or which mistake; formed from plain tensors, away from the code that is judged."""
 
 import math
+import operator
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,7 @@ from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.experiment import (
     ALONE,
     FIXED,
+    KEPT,
     LEFT_BEHIND,
     PASSES,
     UNASKED,
@@ -68,7 +70,7 @@ class Component(Protocol):
     ) -> tuple[list[Seen], Parameters]:
         """What it does in every experiment."""
 
-    def masked(self, place: int, way: Way) -> list[Seen]:
+    def masked(self, place: int, way: Way, numbers: Tensor) -> list[Seen]:
         """What it answers with a mask at one place."""
 
     def look(self, numbers: Tensor, other: bool = False) -> tuple[Tensor, Tensor]:
@@ -209,12 +211,13 @@ class _Judging:
                     kind.experiments[0].inputs,
                 )
             numbers = self.numbers[other]
-            if (kind.places or "target_vocab" in kind.options) and numbers.works and not bool(numbers.alive.all()):
+            parameters = sized(kind, replace(parameters, alive=numbers.matter if parameters.made else 0))
+            idle = numbers.works and not bool(numbers.alive.all()) and any(True for _ in kind.rights(parameters))
+            if idle and (kind.places or "target_vocab" in kind.options):
                 # what changes nothing at first may do so with a mask: one value for it, here and in every reference
                 numbers.values = torch.where(numbers.alive, numbers.values, DEAD)
-                seen, parameters = self.component.observe(() if other else ways, other, numbers.values)
-            alive = numbers.matter if parameters.made else 0
-            self.runs[ways, other] = Run(kind, seen, sized(kind, replace(parameters, alive=alive)), numbers, ways)
+                seen, _ = self.component.observe(() if other else ways, other, numbers.values)
+            self.runs[ways, other] = Run(kind, seen, parameters, numbers, ways)
         return self.runs[ways, other]
 
     def ways(self, fn: Function) -> Ways:
@@ -225,7 +228,7 @@ class _Judging:
             expected = [answer_of(self.kind, fn, i) for i in indexes]
             for way in WAYS:
                 if (place, way) not in self.answers:
-                    self.answers[place, way] = self.component.masked(place, way)
+                    self.answers[place, way] = self.component.masked(place, way, self.numbers[False].values)
                 right = sum(
                     same(wanted, one.get("output", one.get("error")), self.kind.experiments[i].tolerance)
                     for i, wanted, one in zip(indexes, expected, self.answers[place, way], strict=True)
@@ -302,12 +305,25 @@ def sized(kind: Kind, parameters: Parameters) -> Parameters:
         sizes["seen"] = [len(source.unique()), len(target.unique()), len(torch.cat([source, target], 1).unique())]
         if ONE_VOCABULARY in parameters.taken:
             sizes["source_vocab"] = sizes["target_vocab"]
-    usual = {"d_ff": [kind.options.get("d_model", 1) * n for n in (4, 2, 3, 1)], "num_layers": [2, 1, 3, 4, 6]}
+    usual = {"d_ff": [sizes.get("d_model", 1) * n for n in (4, 2, 3, 1)], "num_layers": [2, 1, 3, 4, 6]}
+    usual = {name: [sizes[name], *some] for name, some in usual.items() if name in sizes}
     for values in product(*(usual[name] for name in own)):
         tried = replace(parameters, sizes=sizes | dict(zip(own, values, strict=True)))
         if not own or any(isinstance(one, Reference) for _, one in kind.rights(tried)):
-            return tried
+            given = {name for name in own if tried.sizes[name] == sizes[name]}
+            return replace(tried, untaken=tuple(name for name in parameters.untaken if name not in given))
     return replace(parameters, sizes=sizes)
+
+
+def _kept(run: Run) -> Experiment | None:
+    """The experiment that is answered otherwise after a call with other inputs than it is without one."""
+    some = [one for one in zip(run.kind.experiments, run.got, strict=True) if one[1] is not None]
+    for later, got in (one for one in some if "before" in one[0].options):
+        for fresh, alone in (one for one in some if one[0].how == "plain" and "before" not in one[0].options):
+            alike = len(fresh.inputs) == len(later.inputs) and all(map(operator.is_, fresh.inputs, later.inputs))
+            if alike and not same(alone, got, later.tolerance):
+                return later
+    return None
 
 
 def _before_numbers(run: Run) -> Verdict | None:
@@ -327,6 +343,9 @@ def _before_numbers(run: Run) -> Verdict | None:
     if "again" in start and not same(start["output"], start["again"], kind.experiments[0].tolerance):
         name = "a second call gives another answer" if kind.plain or _settles(run.seen) else CHANCE
         return Verdict(kind.name, beyond(name), True, kind.experiments[0].title)
+    kept = _kept(run)
+    if kept is not None:
+        return Verdict(kind.name, beyond(KEPT), True, kept.title)
     cut = [] if kind.learns_nothing else run.numbers.cut
     if cut:
         whole = len(cut) == len(parameters.names)
@@ -351,10 +370,9 @@ def _with_manners(run: Run, remark: str, right: Function) -> Verdict:
     for index, (experiment, seen) in enumerate(zip(kind.experiments, run.seen, strict=True)):
         if "not asked" in seen:
             continue
-        if experiment.how == "half" and "dtype" in str(seen.get("error")).replace("scalar type", "dtype"):
-            remarks.append("in half precision it stops: it makes a tensor in float32, which .half() does not reach")
-        if _does_not_fit(experiment, seen):
-            remarks.append("in float16 it stops: −1e9 does not fit, torch.finfo(scores.dtype).min does")
+        halved = _in_half(experiment, seen)
+        if halved:
+            remarks.append(halved)
         if "dropped weights" in seen:
             remarks.append("in training it returns the weights after dropout: a row of them does not sum to one")
         if experiment.how == "dropout" and UNASKED in seen:
@@ -370,9 +388,20 @@ def _with_manners(run: Run, remark: str, right: Function) -> Verdict:
     return Verdict(kind.name, remarks=tuple(dict.fromkeys(remarks)), passed=len(run.seen))
 
 
-def _does_not_fit(experiment: Experiment, seen: Seen) -> bool:
-    """Whether a number is too large for half precision, and PyTorch says so."""
-    return experiment.how == "half" and "without overflow" in str(seen.get("error"))
+FLOAT32 = "in half precision it stops: it makes a tensor in float32, which .half() does not reach"
+HALF = {  # what PyTorch says where half precision alone stops a component, and what is remarked of it: no fault, since
+    # whoever computes in half precision by autocast never meets it
+    "without overflow": "in float16 it stops: −1e9 does not fit, torch.finfo(scores.dtype).min does",
+    "dtype": FLOAT32,
+    "scalar type": FLOAT32,
+    "not implemented for": "",
+}
+
+
+def _in_half(experiment: Experiment, seen: Seen) -> str | None:
+    """What is remarked of a component that half precision stops; None where that is not what happened."""
+    told = str(seen.get("error")) if experiment.how == "half" else ""
+    return next((remark for words, remark in HALF.items() if words in told), None)
 
 
 def _settles(seen: list[Seen]) -> bool:
@@ -704,12 +733,8 @@ def _beyond_numbers(  # noqa: C901
     if experiment.how == "training" and UNASKED in seen and not same(seen["output"], seen["again"], 1e-4):
         return None  # its dropout is written into the class
     if "error" in seen:
-        if experiment.how == "half" and any(
-            one in str(seen["error"]) for one in ("not implemented for", "dtype", "scalar type")
-        ):
+        if _in_half(experiment, seen) is not None:
             return None
-        if _does_not_fit(experiment, seen):
-            return None  # a remark: whoever computes in half precision by autocast never meets it
         name = experiment.alone if experiment.alone else f"it stops with an error: {seen['error']}"
         return beyond(str(name))
     expected = answer_of(kind, right, index)

@@ -16,8 +16,9 @@ from torch import nn
 from transformer_edu.book.exercises.checks.engine.laboratory import laboratory
 from transformer_edu.book.exercises.judge.calculator import Calculator
 from transformer_edu.book.exercises.judge.experiment import in_words
+from transformer_edu.book.exercises.judge.kind import Parameters
 from transformer_edu.book.exercises.judge.kinds import KINDS
-from transformer_edu.book.exercises.judge.packing import pack, pack_look, pack_masked, pack_seen, unpack
+from transformer_edu.book.exercises.judge.packing import pack, pack_look, pack_seen, unpack
 from transformer_edu.book.sandbox import sandbox
 
 WATCHED = {
@@ -66,7 +67,7 @@ def _reply(question: bytes, told: dict[str, Any], found: list[Calculator], befor
             changed = _changed(before, _state())
             return pack({"trouble": changed}) if changed else pack_seen(*seen)
         if words["do"] == "masked":
-            return pack_masked(component.masked(words["place"], tuple(words["way"])))
+            return pack_seen(component.masked(words["place"], tuple(words["way"]), tensors["numbers"]), Parameters())
         if words["do"] == "cut":
             return pack({"names": component.cut(tensors["numbers"], other)})
         return pack_look(*component.look(tensors["numbers"], other))
