@@ -25,7 +25,7 @@ from transformer_edu.book.exercises.judge.experiment import (
     tensor_of,
 )
 from transformer_edu.book.exercises.judge.kind import Kind, Parameters
-from transformer_edu.book.exercises.judge.making import make
+from transformer_edu.book.exercises.judge.making import TAKES_MASK, Untaken, make, mask_of, of_x
 from transformer_edu.book.exercises.judge.masks import OURS, Way, Ways, handed
 from transformer_edu.book.exercises.judge.numbers import doubled, summed
 
@@ -58,6 +58,8 @@ class Calculator:
             try:
                 one, found = _observed(kind, self.target, experiment, ways, numbers)
                 parameters = found if found.made and not parameters.made else parameters
+            except Untaken:
+                one = {"not asked": "yes"}
             except RecursionError:
                 one = {"error": "RecursionError: it calls itself without end"}
             except Exception as error:
@@ -82,6 +84,8 @@ class Calculator:
                     fill(trained(component), numbers)
                 with torch.no_grad():
                     seen.append({} if inputs is None else {"output": tensor_of(self.kind.call(component, inputs))})
+            except Untaken:
+                seen.append({})
             except Exception as error:
                 seen.append({"error": in_words(error)})
         return seen
@@ -216,6 +220,8 @@ def _observed(  # noqa: C901
     asked = experiment.options.get("asks")
     if asked and not (asked in taken if makes else takes(target, len(inputs) + len(learned))):
         return {"not asked": "yes"}, Parameters()
+    if kind.call is of_x and mask_of(component) is not None:
+        taken = taken | {TAKES_MASK}
     parameters, learned_by = Parameters(), {}
     if isinstance(component, nn.Module):
         started = torch.cat([one.detach().flatten() == 1 for one in trained(component)] or [NONE])

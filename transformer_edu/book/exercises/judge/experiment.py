@@ -85,8 +85,16 @@ def in_words(error: BaseException) -> str:
     return f"{type(error).__name__}: {first}"
 
 
+def _named_tensors(result: Any) -> list[Tensor]:
+    """What an answer with names holds, as a dictionary does or an object with fields."""
+    named = result if isinstance(result, Mapping) else getattr(result, "__dict__", {})
+    return [one for one in named.values() if isinstance(one, Tensor) and one.dim()]
+
+
 def tensor_of(result: Any) -> Tensor:
     """The answer: a tensor of real numbers, or the first of a tuple; raises TypeError for anything else."""
+    if not isinstance(result, Tensor | tuple | list | int | float) and result is not None:
+        result = _named_tensors(result) or result
     first = result[0] if isinstance(result, tuple | list) and result else result
     if isinstance(first, (int, float)) and not isinstance(first, bool):
         first = torch.tensor(float(first))

@@ -7,7 +7,12 @@ from dataclasses import is_dataclass
 from types import SimpleNamespace
 from typing import Any
 
+TAKES_MASK = "mask"  # said of what takes a mask beside x
+TARGETS = re.compile("target|label|^y$")
 SAID = {  # names that leave no doubt
+    "top_k": r"top|^k$|per_tok|activ|select|chosen|used",
+    "num_experts": r"expert",
+    "num_kv_heads": r"kv_?h|(kv|key|value|group)\w*head|n(um)?_?(kv|groups?|query_groups)$|^(n_)?kv$|groups",
     "source_vocab": r"(src|source|input|inp|enc\w*)_?(vocab|n_?tok|num|size|dict)|^(src|source)_v|^n_src"
     r"|vocab\w*(src|in$)",
     "target_vocab": r"(tgt|trg|target|output|out|dec\w*)_?(vocab|n_?tok|num|size|dict)|^(tgt|target|trg)_v|^n_tgt"
@@ -15,21 +20,25 @@ SAID = {  # names that leave no doubt
     "vocab_size": r"vocab|num_embeddings|n_tok|num_tok",
     "num_heads": r"head|^h$|kopf|köpf|koepf|cabeza|têtes",
     "num_layers": r"layers|layer_?num|n_?layer|depth|^n$|blocks|schicht|capas",
-    "d_ff": r"(ff|feed|mlp|inter|inner)(?!.*out)",
-    "max_len": r"max|position|block_size|context|seq_?len|n_ctx",
+    "d_ff": r"^(?!.*(drop|ratio|mult|factor)).*(ff|feed|mlp|inter|inner)(?!.*out)",
+    "max_len": r"^(?!.*(type|base)).*(max|position|block_size|context|seq_?len|n_ctx)",
     "dropout": r"drop|^p$|^rate$|^p_",
     "pad_id": r"pad",
     "eps": r"eps",
 }
 LIKELY = {
-    "d_model": r"model|emb|dim|width|feature|^d$|^c$|size|shape|channel|hid|units|out",
+    "d_head": r"dim|head|^d$|size|rotary",
+    "d_model": r"^(?!.*(vocab|scale)).*(model|emb|dim|width|feature|^d$|^c$|size|shape|channel|hid|units|out)",
     "d_ff": r"hid|dim|size|out",
 }
 USUAL = {  # what an argument or field gets that is none of a kind's options
     r"^bias$|qkv_bias|use_bias|_bias$": True,
     r"^device$": "cpu",
+    r"theta|rope|^base$": 10_000.0,
     r"eps": 1e-5,
+    r"type": None,
     r"context|block_size|max_|position": 512,
+    r"init|std": 0.02,
     r"act": "relu",
     r"^(use|is|add|output|return|do)_": False,
 }
@@ -44,6 +53,8 @@ def meaning(name: str, wanted: Mapping[str, Any], names: Mapping[str, str] = SAI
 
 def usual(name: str, values: Mapping[str, Any]) -> Any:
     """What a parameter of this name gets beside a kind's own options: the size of a head, a usual field; else None."""
+    if re.search(OF_A_HEAD, name.lower()) and "d_head" in values:
+        return values["d_head"]
     if re.search(OF_A_HEAD, name.lower()) and "num_heads" in values:
         return values["d_model"] // values["num_heads"]
     return next((value for pattern, value in USUAL.items() if re.search(pattern, name.lower())), None)
@@ -100,11 +111,12 @@ def _given(parameters: list[inspect.Parameter], values: Mapping[str, Any]) -> tu
     given: dict[str, Any] = {}
     taken: set[str] = set()
     vocabularies = [one for one in parameters if re.search(SAID["vocab_size"], one.name.lower())]
+    named = {known for one in vocabularies if (known := meaning(one.name, values))}
     for one in parameters:
         known = None if re.search(OF_A_HEAD, one.name.lower()) else meaning(one.name, values)
-        if known is None and "target_vocab" in values and [one] == vocabularies:
-            known = "target_vocab"
-            taken.add(ONE_VOCABULARY)
+        if known is None and one in vocabularies and "target_vocab" in values:
+            known = "source_vocab" if "target_vocab" in named else "target_vocab"
+            taken |= {ONE_VOCABULARY} if [one] == vocabularies else set()
         if known and (known not in taken or "vocab" not in known):  # one number may go to both stacks
             given[one.name] = values[known]
             taken.add(known)
@@ -146,6 +158,11 @@ def _parameters(component: Any) -> list[inspect.Parameter]:
         return []
 
 
+def parameter_names(component: Any) -> list[str]:
+    """The names of what a component's call takes, in order."""
+    return [one.name for one in _parameters(component)]
+
+
 def _demanded(parameters: list[inspect.Parameter]) -> dict[str, None]:
     """None for each mask that has to be handed over."""
     return {one.name: None for one in parameters if one.default is one.empty and re.search("mask", one.name.lower())}
@@ -157,17 +174,37 @@ def called(component: Any, inputs: tuple[Any, ...]) -> Any:
     return component(*inputs, **_demanded(places[len(inputs) :]))
 
 
+class Untaken(Exception):  # noqa: N818 (a finding)
+    """A component is handed what it has no argument for."""
+
+
+def mask_of(component: Any) -> str | None:
+    """The argument of a component, beside x, that is its mask; None if it takes none."""
+    return next((name for name in parameter_names(component)[1:] if re.search("mask|bias", name.lower())), None)
+
+
+def of_x(component: Any, inputs: tuple[Any, ...]) -> Any:
+    """Call a component with x, and with its mask, if there is one; Untaken where it takes none."""
+    name = mask_of(component)
+    if len(inputs) == 1:
+        return component(inputs[0], **_demanded(_parameters(component)[1:]))
+    if name is None:
+        raise Untaken
+    return component(inputs[0], **{name: inputs[1]})
+
+
 def by_name(component: Any, inputs: tuple[Any, ...], slots: Mapping[str, str]) -> Any:
     """Call a component with its inputs, at the places that the names of its parameters give them.
 
-    `slots` has, in the order of the contract, a pattern for the name of each input. Where not every input has a
+    `slots` has, in the order of the contract, a pattern for each input's name, the likelier one before "|||". Where not every input has a
     parameter of its own, the order of the contract decides. Masks that nobody hands over are None.
     """
     parameters = _parameters(component)
     names = [one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
     placed: dict[str, Any] = {}
     for pattern, one in zip(slots.values(), inputs, strict=False):
-        found = next((name for name in names if name not in placed and re.search(pattern, name.lower())), None)
+        left = [name for name in names if name not in placed]
+        found = next((name for one in pattern.split("|||") for name in left if re.search(one, name.lower())), None)
         if found is None:
             return called(component, inputs)
         placed[found] = one

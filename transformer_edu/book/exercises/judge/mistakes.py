@@ -2,15 +2,18 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
+from itertools import product
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from transformer_edu.book.exercises.checks.components.decoder_layer import decoder_layer
+from transformer_edu.book.exercises.checks.components.layer_norm import norm
 from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.kind import known
-from transformer_edu.book.exercises.judge.model import Heads, Steps, attend
+from transformer_edu.book.exercises.judge.model import Heads, Steps, attend, pre_norm_decoder
 
 Wrong = tuple[Mistake, Steps]
 
@@ -313,6 +316,126 @@ def of_norm() -> Iterator[Wrong]:
     """The norm of a token."""
     for mistake, wrong in known("layer normalization"):
         yield mistake, Steps(norm=wrong)
+    yield (
+        named(
+            "mean and variance are taken over tokens and features together",
+            "each token is normalized by itself, whatever its neighbours are.",
+            "Change one token. Which others change behind the norm?",
+            "a token's result depends on the others, also on later ones: a decoder sees the future",
+        ),
+        Steps(norm=partial(norm, dim=(-2, -1))),
+    )
+
+
+def _square(x: Tensor, dim: Any = -1) -> Tensor:
+    return x.pow(2).mean(dim, keepdim=True)
+
+
+def _length(x: Tensor) -> Tensor:
+    return x.pow(2).sum(-1, keepdim=True)
+
+
+RMS: tuple[tuple[str, str, Callable[[Tensor, Tensor, float], Tensor]], ...] = (
+    (
+        "the mean is taken away: this is layer norm",
+        "RMSNorm scales without centring.",
+        lambda x, gamma, eps: norm(x, gamma, torch.zeros(()), eps),
+    ),
+    (
+        "the squares are summed, not averaged",
+        "the root of the sum is √d times too large.",
+        lambda x, gamma, eps: gamma * x / (_length(x) + eps).sqrt(),
+    ),
+    (
+        "the squares are summed, not averaged",
+        "the root of the sum is √d times too large.",
+        lambda x, gamma, eps: gamma * x / (_length(x).sqrt() + eps),
+    ),
+    (
+        "the squares are summed, not averaged",
+        "the root of the sum is √d times too large.",
+        lambda x, gamma, eps: gamma * torch.nn.functional.normalize(x, dim=-1, eps=eps),
+    ),
+    (
+        "the root is missing",
+        "mean(x²) is divided by, not its root.",
+        lambda x, gamma, eps: gamma * x / (_square(x) + eps),
+    ),
+    (
+        "it multiplies by the root",
+        "the root of the mean square is what is divided by.",
+        lambda x, gamma, eps: gamma * x * (_square(x) + eps).sqrt(),
+    ),
+    (
+        "the mean of the absolute values, not the root of the mean square",
+        "a mean of |x| is another measure.",
+        lambda x, gamma, eps: gamma * x / (x.abs().mean(-1, keepdim=True) + eps),
+    ),
+    (
+        "the root of the mean, squared afterwards",
+        "mean(x)² is not mean(x²).",
+        lambda x, gamma, eps: gamma * x / (x.mean(-1, keepdim=True).pow(2) + eps).sqrt(),
+    ),
+    (
+        "the mean runs over the tokens",
+        "each token is normalized by itself: dim=-1.",
+        lambda x, gamma, eps: gamma * x / (_square(x, -2) + eps).sqrt(),
+    ),
+    (
+        "the mean runs over tokens and features",
+        "each token is normalized by itself: dim=-1.",
+        lambda x, gamma, eps: gamma * x / (_square(x, (-2, -1)) + eps).sqrt(),
+    ),
+    (
+        "the mean runs over everything",
+        "each token is normalized by itself: dim=-1.",
+        lambda x, gamma, eps: gamma * x / (x.pow(2).mean() + eps).sqrt(),
+    ),
+    (
+        "the gain γ is not used",
+        "the learned gain is made and never multiplied in.",
+        lambda x, gamma, eps: x / (_square(x) + eps).sqrt(),
+    ),
+    (
+        "the gain γ is added, not multiplied",
+        "γ scales each feature.",
+        lambda x, gamma, eps: gamma + x / (_square(x) + eps).sqrt(),
+    ),
+    (
+        "ε stands outside the root and is missing inside",
+        "a token of zeros is divided by ε alone.",
+        lambda x, gamma, eps: gamma * x / (_square(x).sqrt() + eps),
+    ),
+    *(
+        (
+            "the standard deviation is divided by, not the root of the mean square",
+            "std takes the mean away, and divides by d − 1 unless told otherwise.",
+            wrong,
+        )
+        for wrong in (
+            lambda x, gamma, eps: gamma * x / (x.std(-1, keepdim=True) + eps),
+            lambda x, gamma, eps: gamma * x / (x.var(-1, keepdim=True) + eps).sqrt(),
+            lambda x, gamma, eps: gamma * x / (x.var(-1, keepdim=True, correction=0) + eps).sqrt(),
+        )
+    ),
+    (
+        "there is no ε",
+        "a token of zeros becomes NaN.",
+        lambda x, gamma, eps: gamma * x / _square(x).sqrt(),
+    ),
+    (
+        "the argument eps is ignored: ε is always 1e-5",
+        "the number is written into the formula.",
+        lambda x, gamma, eps: gamma * x / (_square(x) + 1e-5).sqrt(),
+    ),
+)
+
+
+def of_rms() -> Iterator[tuple[Mistake, Callable[[Tensor, Tensor, float], Tensor]]]:
+    """An RMS norm."""
+    for name, why, wrong in RMS:
+        hint = "The root of the mean of the squares, over the last dimension: x / √(mean(x²) + ε) · γ."
+        yield named(name, why, hint, "vectors of another length than training expects"), wrong
 
 
 def _no_cross_mask() -> Wrong:
@@ -323,8 +446,13 @@ def _no_cross_mask() -> Wrong:
             "Follow memory_mask through your forward: which attention takes it?",
             "a sentence's translation changes with the padding behind its source",
         ),
-        Steps(cross_mask=lambda target, memory: None),
+        Steps(cross_mask=lambda target, memory, *sizes: None),
     )
+
+
+def _causal_too(target: Tensor | None, memory: Tensor | None, q_len: int, k_len: int) -> Tensor:
+    later = torch.ones(q_len, k_len, dtype=torch.bool).tril()
+    return later if memory is None else later & memory
 
 
 def _masks_of_a_decoder_layer() -> Iterator[Wrong]:
@@ -345,7 +473,7 @@ def _masks_of_a_decoder_layer() -> Iterator[Wrong]:
             "Which sentence do the keys of each attention come from? Its mask belongs there.",
             "a shape error, or, with equal lengths, a leak of the future",
         ),
-        Steps(self_mask=lambda target, memory: memory, cross_mask=lambda target, memory: target),
+        Steps(self_mask=lambda target, memory: memory, cross_mask=lambda target, memory, *sizes: target),
     )
     yield (
         named(
@@ -354,7 +482,16 @@ def _masks_of_a_decoder_layer() -> Iterator[Wrong]:
             "How long are the rows of the mask that your cross-attention gets?",
             "a shape error, or, with equal lengths, words of the source that only later positions see",
         ),
-        Steps(cross_mask=lambda target, memory: target),
+        Steps(cross_mask=lambda target, memory, *sizes: target),
+    )
+    yield (
+        named(
+            "cross-attention hides the source's later words",
+            "the whole source is known before the first word is written: there is nothing to hide in it but padding.",
+            "Which of your two attentions is told to be causal?",
+            "the first words of a translation do not see the end of the source",
+        ),
+        Steps(cross_mask=_causal_too),
     )
     yield (
         named(
@@ -374,7 +511,11 @@ def _parts_of_encoder(x: Tensor, attend: Any, feed_forward: Any, norms: Any) -> 
 def _parts_of_decoder(
     x: Tensor, memory: Tensor, self_attention: Any, cross: Any, feed_forward: Any, norms: Any
 ) -> list[Any]:
-    return [lambda h: self_attention(h, h, h), lambda h: cross(h, memory, memory), feed_forward]
+    return [
+        lambda h, other=None: self_attention(h, h if other is None else other, h if other is None else other),
+        lambda h: cross(h, memory, memory),
+        feed_forward,
+    ]
 
 
 PRE_NORM_HINT = "In x + part(norm(x)): what is added, and what does the part read?"
@@ -436,6 +577,10 @@ def _pre_norm_wirings(parts_of: Callable[..., list[Any]], names: tuple[str, ...]
         if where:
             yield _pre(f"a part is left out: nothing happens{where}"), wrong(places, lambda i, x, start, part, n: x)
     yield (
+        _pre("only the query is normalized; keys and values are x as it is"),
+        layer(lambda i, x, start, part, n: usual(i, x, start, part, n) if i else x + part(n[0](x), x)),
+    )
+    yield (
         _pre("the first norm is used in all places"),
         wrong(everywhere, lambda i, x, start, part, n: x + part(n[0](x))),
     )
@@ -468,13 +613,8 @@ def of_encoder_layer() -> Iterator[Wrong]:
     yield from of_attention()
 
 
-def _memory_normalized(place: int) -> Callable[..., Tensor]:
-    def layer(
-        x: Tensor, memory: Tensor, self_attention: Any, cross_attention: Any, feed_forward: Any, norms: Any
-    ) -> Tensor:
-        return decoder_layer(x, norms[place](memory), self_attention, cross_attention, feed_forward, norms)
-
-    return layer
+def _memory_normalized(place: int, whole: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    return lambda x, memory, *parts: whole(x, parts[-1][place](memory), *parts)
 
 
 def _without_third(
@@ -490,7 +630,7 @@ def of_decoder_layer() -> Iterator[Wrong]:
     yield from _masks_of_a_decoder_layer()
     for mistake, wrong in (*known("decoder layer"), *_pre_norm_wirings(_parts_of_decoder, PARTS_OF_DECODER)):
         yield mistake, Steps(decoder_layer=wrong)
-    for place in range(3):
+    for place, whole in product(range(3), (decoder_layer, pre_norm_decoder)):
         yield (
             named(
                 "the memory goes through one of the layer's norms",
@@ -498,7 +638,7 @@ def of_decoder_layer() -> Iterator[Wrong]:
                 "What do the keys of your cross-attention pass through before W_K?",
                 "weights of other implementations do not fit",
             ),
-            Steps(decoder_layer=_memory_normalized(place)),
+            Steps(decoder_layer=_memory_normalized(place, whole)),
         )
     yield (
         named(
@@ -651,6 +791,15 @@ def of_whole() -> Iterator[Wrong]:
             "the encoder's parameters get no gradient",
         ),
         Steps(memory=lambda last, seen: seen[0]),
+    )
+    yield (
+        named(
+            "each decoder layer reads the encoder layer of its own number, not the last one",
+            "the memory is what the whole encoder has answered, and all decoder layers read it.",
+            "What does the first layer of your decoder read?",
+            "the first decoder layers read words that hardly know each other",
+        ),
+        Steps(memory_of=lambda index, memory, seen: seen[index + 1]),
     )
     yield (
         named(

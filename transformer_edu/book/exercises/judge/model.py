@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import gelu
+from torch.nn.functional import gelu, silu
 
 from transformer_edu.book.exercises.checks.components.decoder_layer import decoder_layer
 from transformer_edu.book.exercises.checks.components.encoder_layer import encoder_layer
@@ -61,6 +61,7 @@ class Layer:
     inner: Affine
     outer: Affine
     norms: tuple[Gain, ...]
+    gate: Affine | None = None
 
 
 @dataclass(frozen=True)
@@ -98,11 +99,23 @@ NORMS: list[tuple[str, Callable[..., Tensor]]] = [  # right ones, with what is r
     for remark, norm, count in (("", layer_norm, 2), (RMS, rms_norm, 1))
     for eps in (1e-5, 1e-6, 1e-12)
 ]
+BY_TANH = partial(gelu, approximate="tanh")
 FEED_FORWARDS: list[tuple[str, Callable[..., Tensor]]] = [  # right ones, with what is remarked of each
     ("", feed_forward),
     ("GELU stands where the paper has ReLU", partial(network, inside=gelu)),
-    ("GELU (by tanh) stands where the paper has ReLU", partial(network, inside=partial(gelu, approximate="tanh"))),
+    ("GELU (by tanh) stands where the paper has ReLU", partial(network, inside=BY_TANH)),
 ]
+
+
+def gated(x: Tensor, gate: Affine, up: Affine, down: Affine, inside: Callable[[Tensor], Tensor] = silu) -> Tensor:
+    """(act(x W_gate) ⊙ x W_up) W_down."""
+    return down(inside(gate(x)) * up(x))
+
+
+def inside_alone(mask: Tensor | None, size: int) -> Tensor:
+    """What a block lets through that is causal by itself: also a mask that it is given."""
+    later = causal_mask(size)
+    return later if mask is None else later & mask
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -140,16 +153,22 @@ class Steps:
     project: Callable[..., tuple[Tensor, Tensor, Tensor]] = field(
         default=lambda heads, query, key, value: (heads.query(query), heads.key(key), heads.value(value))
     )
+    turn: Callable[[Tensor], Tensor] = field(default=lambda heads: heads)  # queries and keys
+    share: Callable[[Tensor, int], Tensor] = field(
+        default=lambda heads, num_heads: heads.repeat_interleave(num_heads // heads.shape[1], dim=1)
+    )
     output: Callable[[Heads, Tensor], Tensor] = field(
         default=lambda heads, merged: merged if heads.output is None else heads.output(merged)
     )
     mask: Callable[[Tensor | None], Tensor | None] = field(default=lambda mask: mask)
+    see: Callable[[Tensor | None, int], Tensor | None] = inside_alone  # of a block without a memory
     feed_forward: Callable[..., Tensor] = feed_forward
+    gated: Callable[..., Tensor] = gated
     norm: Callable[..., Tensor] = layer_norm
     encoder_layer: Callable[..., Tensor] = encoder_layer
     decoder_layer: Callable[..., Tensor] = decoder_layer
     self_mask: Callable[..., Tensor | None] = field(default=lambda target, memory: target)
-    cross_mask: Callable[..., Tensor | None] = field(default=lambda target, memory: memory)
+    cross_mask: Callable[..., Tensor | None] = field(default=lambda target, memory, *sizes: memory)
     embed: Callable[[Tensor, Tensor], Tensor] = field(default=lambda table, ids: table[ids] * math.sqrt(table.shape[1]))
     table: Callable[[int, int], Tensor] = sinusoidal_table
     place: Callable[[Tensor, Tensor], Tensor] = field(default=lambda x, table: x + table[: x.shape[1]].to(x.dtype))
@@ -160,6 +179,10 @@ class Steps:
     )
     memory_mask: Callable[[Tensor, int], Tensor | None] = padding_mask
     memory: Callable[[Tensor, list[Tensor]], Tensor] = field(default=lambda last, layers: last)
+    memory_of: Callable[[int, Tensor, list[Tensor]], Tensor] = field(default=lambda index, memory, layers: memory)
+    of_block: Callable[[int, Tensor | None], Tensor | None] = field(default=lambda index, mask: mask)
+    begin: Callable[[Any, Tensor], Tensor] = field(default=lambda norm, x: x)  # of a decoder-only model
+    end: Callable[[Any, Tensor], Tensor] = field(default=lambda norm, x: norm(x))
     logits: Callable[[Tensor], Tensor] = field(default=lambda logits: logits)
 
 
@@ -167,7 +190,10 @@ def multi_head(
     steps: Steps, heads: Heads, num_heads: int, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
 ) -> Tensor:
     """(batch, len, d_model) -> (batch, q_len, d_model)."""
-    q, k, v = (steps.split(x, num_heads) for x in steps.project(heads, query, key, value))
+    projected = steps.project(heads, query, key, value)
+    width = projected[0].shape[-1]
+    q, k, v = (steps.split(x, num_heads * x.shape[-1] // width) for x in projected)
+    q, k, v = steps.turn(q), steps.share(steps.turn(k), num_heads), steps.share(v, num_heads)
     answer = steps.attend(q, k, v, steps.mask(mask))
     answer = answer[0] if isinstance(answer, tuple) else answer
     return steps.output(heads, steps.merge(answer))
@@ -186,6 +212,8 @@ def of_equation_two(inner: Affine, outer: Affine) -> tuple[Tensor, Tensor, Tenso
 
 
 def _think(steps: Steps, layer: Layer) -> Callable[[Tensor], Tensor]:
+    if layer.gate is not None:
+        return lambda x: steps.gated(x, layer.gate, layer.inner, layer.outer)
     weights = of_equation_two(layer.inner, layer.outer)
     return lambda x: steps.feed_forward(x, *weights)
 
@@ -193,8 +221,9 @@ def _think(steps: Steps, layer: Layer) -> Callable[[Tensor], Tensor]:
 def encode_layer(steps: Steps, layer: Layer, num_heads: int, x: Tensor, mask: Tensor | None = None) -> Tensor:
     """(batch, seq, d_model) -> the same shape."""
 
-    def attend_to_itself(x: Tensor) -> Tensor:
-        return multi_head(steps, layer.self_attention, num_heads, x, x, x, mask)
+    def attend_to_itself(x: Tensor, other: Tensor | None = None) -> Tensor:
+        other = x if other is None else other
+        return multi_head(steps, layer.self_attention, num_heads, x, other, other, mask)
 
     return steps.encoder_layer(x, attend_to_itself, _think(steps, layer), _norms(steps, layer.norms))
 
@@ -211,7 +240,8 @@ def decode_layer(
     """(batch, seq, d_model) and (batch, source_seq, d_model) -> (batch, seq, d_model)."""
     cross = layer.cross
     assert cross is not None
-    masks = steps.self_mask(target_mask, memory_mask), steps.cross_mask(target_mask, memory_mask)
+    sizes = x.shape[1], memory.shape[1]
+    masks = steps.self_mask(target_mask, memory_mask), steps.cross_mask(target_mask, memory_mask, *sizes)
 
     def looking(heads: Heads, mask: Tensor | None) -> Callable[..., Tensor]:
         return lambda q, k, v: multi_head(steps, heads, num_heads, q, k, v, mask)
@@ -239,9 +269,27 @@ def translate(steps: Steps, machine: Machine, num_heads: int, pad_id: int, sourc
     memory = norms[0](memory) if norms else memory
     y = (steps.place_target or steps.place)(steps.embed(machine.target, target), table)
     masks = steps.target_mask(target, pad_id), steps.memory_mask(source, pad_id)
-    for layer in machine.decoder:
-        y = decode_layer(steps, layer, num_heads, y, memory, *masks)
+    for index, layer in enumerate(machine.decoder):
+        y = decode_layer(steps, layer, num_heads, y, steps.memory_of(index, memory, seen), *masks)
     return steps.logits(machine.projection(norms[1](y) if norms else y))
+
+
+def read_on(
+    steps: Steps, p: Mapping[str, Tensor], style: "Style", layers: tuple[Layer, ...], heads: int, ids: Tensor
+) -> Tensor:
+    """A decoder-only model: ids (batch, seq) -> logits (batch, seq, vocab)."""
+    x = steps.embed(p["table"], ids)
+    if style.positions in ("learned", "sinusoidal"):
+        x = steps.place(x, p["positions"] if "positions" in p else steps.table(ids.shape[1], x.shape[-1]))
+    (norm,) = _norms(steps, (gain_of(p, "final."),))
+    x = steps.begin(norm, x)
+    seen, mask = [x], steps.see(None, ids.shape[1])
+    for index, layer in enumerate(layers):
+        x = encode_layer(steps, layer, heads, x, steps.of_block(index, mask))
+        seen.append(x)
+    x = steps.memory(x, seen)
+    x = steps.end(norm, x) if style.final else x
+    return steps.logits(Affine(p.get("projection", p["table"].T), p.get("projection_bias"))(x))
 
 
 # ------------------------------------------------------------------ with numbers to be found
@@ -260,11 +308,13 @@ class Style:
     projection: bool = False  # a bias of the last projection
     final: bool = False  # a norm behind each stack
     tied: str = ""  # "target", "source" or "all": which tables are one (with the last projection, with each other)
+    gated: bool = False  # three matrices in the feed-forward part
+    positions: str = ""  # without a memory: "learned" and "sinusoidal" are added, by "turned" queries and keys turn
 
     @property
     def kink(self) -> bool:
         """Whether a ReLU gets nothing but 0 where all numbers are the same: what a layer norm gives sums to 0."""
-        return self.norm != "both" and self.inner in ("none", "second")
+        return self.norm != "both" and self.inner in ("none", "second") and not self.gated
 
 
 def styles(**ways: tuple[Any, ...]) -> list[Style]:
@@ -281,13 +331,14 @@ def _at(start: str, shapes: Shapes) -> Shapes:
     return {f"{start}.{name}": shape for name, shape in shapes.items()}
 
 
-def shapes_of_heads(d_model: int, num_heads: int, style: Style) -> Shapes:
-    """Of one attention's projections."""
+def shapes_of_heads(d_model: int, num_heads: int, style: Style, num_kv_heads: int = 0) -> Shapes:
+    """Of one attention's projections; keys and values may have fewer heads than queries."""
     d_head = d_model // num_heads
+    each = {"q": num_heads, "k": num_kv_heads or num_heads, "v": num_kv_heads or num_heads}
     shapes: Shapes = {"o": (num_heads, d_head, d_model)}
-    shapes |= dict.fromkeys("qkv", (d_model, num_heads, d_head))
+    shapes |= {name: (d_model, count, d_head) for name, count in each.items()}
     if style.attention in ("all", "qkv"):
-        shapes |= {f"{name}_bias": (num_heads, d_head) for name in "qkv"}
+        shapes |= {f"{name}_bias": (count, d_head) for name, count in each.items()}
     if style.attention in ("all", "out"):
         shapes["o_bias"] = (d_model,)
     return shapes
@@ -296,6 +347,9 @@ def shapes_of_heads(d_model: int, num_heads: int, style: Style) -> Shapes:
 def shapes_of_inner(d_model: int, d_ff: int, style: Style) -> Shapes:
     """Of one feed-forward network."""
     shapes: Shapes = {"first": (d_model, d_ff), "second": (d_ff, d_model)}
+    if style.gated:
+        shapes["gate"] = (d_model, d_ff)
+        shapes |= {"gate_bias": (d_ff,)} if style.inner == "both" else {}
     if style.inner in ("both", "first"):
         shapes["first_bias"] = (d_ff,)
     if style.inner in ("both", "second"):
@@ -311,7 +365,8 @@ def shapes_of_norm(d_model: int, style: Style) -> Shapes:
 
 def shapes_of_layer(sizes: Mapping[str, int], style: Style, cross: bool) -> Shapes:
     """Of one encoder layer, or decoder layer."""
-    d_model, heads = sizes["d_model"], shapes_of_heads(sizes["d_model"], sizes["num_heads"], style)
+    d_model = sizes["d_model"]
+    heads = shapes_of_heads(d_model, sizes["num_heads"], style, sizes.get("num_kv_heads", 0))
     shapes = _at("self", heads) | (_at("cross", heads) if cross else {})
     shapes |= _at("inner", shapes_of_inner(d_model, sizes["d_ff"], style))
     for place in range(3 if cross else 2):
@@ -365,7 +420,8 @@ def layer_of(p: Parts, at: str = "") -> Layer:
     cross = heads_of(p, f"{at}cross.") if f"{at}cross.q" in p else None
     inner, outer = inner_of(p, f"{at}inner.")
     norms = tuple(gain_of(p, f"{at}norm{place}.") for place in range(3 if cross else 2))
-    return Layer(heads_of(p, f"{at}self."), cross, inner, outer, norms)
+    gate = _affine(p, f"{at}inner.gate", 1) if f"{at}inner.gate" in p else None
+    return Layer(heads_of(p, f"{at}self."), cross, inner, outer, norms, gate)
 
 
 def machine_of(p: Parts, style: Style, layers: int) -> Machine:
@@ -378,15 +434,33 @@ def machine_of(p: Parts, style: Style, layers: int) -> Machine:
     return Machine(source, target, stacks[0], stacks[1], projection, final)
 
 
+def _idle_biases(sizes: Mapping[str, int], style: Style) -> int:
+    """How many biases of keys change nothing in one attention: they move all scores of a query alike, if unturned."""
+    if style.attention not in ("all", "qkv") or style.positions == "turned":
+        return 0
+    return sizes["d_model"] * (sizes.get("num_kv_heads", 0) or sizes["num_heads"]) // sizes["num_heads"]
+
+
 def of_heads(steps: Steps, sizes: Mapping[str, int], style: Style) -> Reference:
     """Multi-head attention."""
     d_model, heads = sizes["d_model"], sizes["num_heads"]
-    dead = d_model if style.attention in ("all", "qkv") else 0
+    dead = _idle_biases(sizes, style)
     return Reference(
-        _at("all", shapes_of_heads(d_model, heads, style)),
+        _at("all", shapes_of_heads(d_model, heads, style, sizes.get("num_kv_heads", 0))),
         lambda p, *inputs: multi_head(steps, heads_of(p, "all."), heads, *inputs),
         dead,
     )
+
+
+def of_itself(steps: Steps, sizes: Mapping[str, int], style: Style, layer: bool) -> Reference:
+    """One attention, or a whole layer, that reads x alone, (x, mask=None), and sees what `steps.see` says."""
+    whole = of_layer(steps, sizes, style) if layer else of_heads(steps, sizes, style)
+
+    def run(p: Parts, x: Tensor, mask: Tensor | None = None) -> Any:
+        seen = steps.see(mask, x.shape[1])
+        return whole.call(p, x, seen) if layer else whole.call(p, x, x, x, seen)
+
+    return replace(whole, call=run)
 
 
 def of_layer(
@@ -397,7 +471,7 @@ def of_layer(
     change: Callable[[Layer], Layer] = lambda layer: layer,
 ) -> Reference:
     """An encoder layer, or a decoder layer, whose weights may be exchanged before it computes."""
-    dead = (2 if cross else 1) * sizes["d_model"] if style.attention in ("all", "qkv") else 0
+    dead = (2 if cross else 1) * _idle_biases(sizes, style)
     compute = decode_layer if cross else encode_layer
     return Reference(
         shapes_of_layer(sizes, style, cross),
@@ -426,13 +500,38 @@ def of_machine(steps: Steps, sizes: Mapping[str, Any], style: Style, pad_of: Cal
     return Reference(shapes_of_machine(sizes, style), run, dead, style.kink)
 
 
+def of_language_model(steps: Steps, sizes: Mapping[str, Any], style: Style) -> Reference:
+    """A decoder-only model; `seen` are the tokens, and the positions, that are read at first."""
+    d_model, layers = sizes["d_model"], sizes["num_layers"]
+    shapes: Shapes = {"table": (sizes["vocab_size"], d_model)}
+    if style.positions == "learned":
+        shapes["positions"] = (sizes["max_len"], d_model)
+    for place in range(layers):
+        shapes |= _at(f"layer{place}", shapes_of_layer(sizes, style, cross=False))
+    shapes |= _at("final", shapes_of_norm(d_model, style)) if style.final else {}
+    shapes |= {} if style.tied else {"projection": (d_model, sizes["vocab_size"])}
+    shapes |= {"projection_bias": (sizes["vocab_size"],)} if style.projection else {}
+    dead = layers * _idle_biases(sizes, style)
+    dead += d_model * (sizes["max_len"] - sizes["seen"]) if style.positions == "learned" else 0
+
+    def run(p: Parts, ids: Tensor) -> Tensor:
+        blocks = tuple(layer_of(p, f"layer{place}.") for place in range(layers))
+        return read_on(steps, p, style, blocks, sizes["num_heads"], ids)
+
+    return Reference(shapes, run, dead, style.kink)
+
+
 def fitting(some: list[Style], parameters: Parameters, reference: Callable[[Style], Reference]) -> list[Style]:
     """The styles in which so many numbers change the answer as do a component's."""
     return [one for one in some if (fit := reference(one)).size - fit.dead == parameters.alive]
 
 
 def likely(some: list[Style], parameters: Parameters, reference: Callable[[Style], Reference]) -> list[Style]:
-    """The styles in which a wrong component may be written: those with as many numbers, else two usual ones."""
-    fit = [one for one in some if reference(one).size == len(parameters.numbers)]
+    """The styles in which a wrong component may be written: with as many numbers, or as few more as can be."""
+    sizes = {style: reference(style).size for style in some}
+    have = len(parameters.numbers)
+    fit = [style for style, size in sizes.items() if size == have]
     fit += [replace(one, norm="both") for one in fit if one.norm != "both"]  # or one of two norms is not there
-    return fit or fitting(some, parameters, reference) or [Style(), replace(Style(), attention="none", inner="none")]
+    more = sorted({size for size in sizes.values() if size > have})[:2]  # a part is not there, or is shared
+    fit = fit or fitting(some, parameters, reference) or [style for style, size in sizes.items() if size in more][:4]
+    return fit or [Style(), replace(Style(), attention="none", inner="none")]

@@ -26,8 +26,11 @@ DRAWS = 8  # in a row that find no more numbers that matter, and then there are 
 SCALES = 0.3, 0.6, 0.15
 ROUNDS, FALLBACK = 400, 60  # of refinement, all tries together; and of those, once the likeliest has failed
 QUICK = 4
+HOPELESS = 4  # partners that fail at once, and then no other is tried
 ALL_ROUNDS = 1000  # for one component
 TRIES = 3  # where answers are near each other: some numbers make of rounding much more than others
+NEAR = 1e-7  # in float64: norms make more of rounding where what they get varies little
+STEP = 1e-9  # so small a change of all numbers is seen in float64, and lost in the rounding of float32
 TOLERANCES = FINE, _, COARSE = 1e-8, 1e-6, 2e-5  # how far answers may lie apart: float64, and what has float32 in it
 
 
@@ -134,6 +137,16 @@ class Numbers:
         return self.find_cut(self.values.double()) if len(self.values) and self.works else []
 
     @cached_property
+    def most(self) -> float:
+        """How far its answers may lie from those of what is right: less where it computes in float64 throughout."""
+        start = draw(torch.arange(len(self.values)), torch.Generator().manual_seed(11))
+        way = draw(torch.arange(len(self.values)), torch.Generator().manual_seed(12))
+        (answer, gradient), further = self.look(start), self.look(start + STEP * way)[0]
+        told = float(STEP * (gradient.double() * way).sum())
+        found = float(summed(further) - summed(answer))
+        return NEAR if abs(found - told) <= 1e-3 * abs(told) else COARSE
+
+    @cached_property
     def even(self) -> tuple[Tensor, Tensor]:
         """The answer, and the gradient, where all numbers are the same."""
         return self.look(torch.full((len(self.values),), EVEN, dtype=torch.float64))
@@ -174,7 +187,7 @@ class Numbers:
         look = partial(reference.look, self.inputs)
         try:
             even = torch.full((reference.size,), EVEN, dtype=torch.float64)
-            if apart(look(even, gradient=False)[0], self.even[0]) > COARSE:
+            if apart(look(even, gradient=False)[0], self.even[0]) > self.most:
                 return None
             drawn = draw(torch.arange(reference.size), torch.Generator().manual_seed(7))
             mine = look(drawn, gradient=False)[0]
@@ -198,7 +211,7 @@ class Numbers:
         gains = self.ones, reference.gains
         if len(self.values) == reference.size and gains[0].sum() == gains[1].sum():
             # most that are another function are told in a few rounds
-            quick = _Search((self.known, look), reference, FINE, ROUNDS)
+            quick = _Search((self.known, look), reference, (FINE, self.most), ROUNDS)
             if not quick.agrees(1 + gains[0].long(), 1 + gains[1].long(), QUICK) and not quick.near:
                 return None
         matter = alive(look, reference.size)
@@ -212,7 +225,7 @@ class Numbers:
         # what changes nothing has the colour 0
         mine, theirs = (one.long() + (one & some) for one, some in zip((self.alive, matter), gains, strict=True))
         for tolerance in TOLERANCES:
-            search = _Search((self.look, look), reference, tolerance, min(ROUNDS, self.left))
+            search = _Search((self.look, look), reference, (tolerance, self.most), min(ROUNDS, self.left))
             found = search.find(mine, theirs)
             self.left -= search.rounds
             if found is not None and tolerance == FINE:
@@ -284,8 +297,8 @@ def _shared(
 class _Search:
     """For the partner of each number; `partners[i]` is the place of the component's i-th number in the reference."""
 
-    def __init__(self, pair: tuple[Look, Look], reference: Reference, tolerance: float, most: int):
-        self.pair, self.tolerance, self.rounds = pair, tolerance, 0
+    def __init__(self, pair: tuple[Look, Look], reference: Reference, tolerances: tuple[float, float], most: int):
+        (self.tolerance, self.farthest), self.pair, self.rounds = tolerances, pair, 0  # of gradients, and of answers
         self.near = False  # whether two answers or gradients lay apart by so little that it may be rounding
         self.most = most
         self.generator = torch.Generator().manual_seed(0)
@@ -326,13 +339,11 @@ class _Search:
         (a, g), (b, h) = (look(numbers[c]) for look, c in zip(self.pair, (mine, theirs), strict=True))
         g = g.double()
         distance = apart(a, b)
-        if distance > self.tolerance:
-            self.near |= distance < COARSE
+        if distance > min(self.tolerance, self.farthest):
+            self.near |= distance < self.farthest
             return None
         most = torch.zeros(int(theirs.max()) + 1 if len(theirs) else 0, dtype=torch.float64)
-        most = most.scatter_reduce(0, theirs, h.abs(), "amax").clamp(
-            min=10 * self.tolerance * float(h.abs().max()) or 1.0
-        )
+        most, largest = most.scatter_reduce(0, theirs, h.abs(), "amax"), float(h.abs().max())
         orders = []
         for colours, gradient in ((mine, g), (theirs, h)):
             by_size = torch.argsort(gradient)
@@ -341,12 +352,14 @@ class _Search:
         c, d = mine[orders[0]], theirs[orders[1]]
         if not torch.equal(c, d):
             return None
-        x, y = g[orders[0]] / most[c], h[orders[1]] / most[c]  # of a colour's largest
         near = 30 * self.tolerance
+        scale = most.clamp(min=near / 3 * largest or 1.0)[c]
+        x, y = g[orders[0]] / scale, h[orders[1]] / scale  # of a colour's largest
         fresh = _begins(c, y, near), _begins(c, x, near)
         if not torch.allclose(x, y, atol=near, rtol=near):
             if not self.reference.kink:
-                self.near |= torch.allclose(x, y, atol=30 * COARSE, rtol=30 * COARSE)
+                rougher = scale / most.clamp(min=10 * COARSE * largest or 1.0)[c]
+                self.near |= torch.allclose(x * rougher, y * rougher, atol=30 * COARSE, rtol=30 * COARSE)
                 return None
             fresh = _shared((c, y), (c, x), fresh, near)
         else:
@@ -379,13 +392,19 @@ class _Search:
         return self._try_each(mine, theirs, several[0][1], members[several[0][1]])
 
     def _try_each(self, mine: Tensor, theirs: Tensor, colour: int, members: list[int]) -> Tensor | None:
-        """Tell the first number of a colour apart from the others, by each partner that it may have."""
-        first, new = int((mine == colour).nonzero()[0]), int(mine.max()) + 1
-        for other in members:
+        """Tell the first number of a colour apart from the others, by each partner that it may have.
+
+        Where several of them, from all over, do not last a single round, none will.
+        """
+        first, new, hopeless = int((mine == colour).nonzero()[0]), int(mine.max()) + 1, 0
+        spread = max(1, len(members) // HOPELESS)
+        for other in sorted(members, key=lambda one: members.index(one) % spread):
             a, b = mine.clone(), theirs.clone()
             a[first], b[other] = new, new
+            before = self.rounds
             found = self.find(a, b)
-            if found is not None or self.rounds > self.most:
+            hopeless += self.rounds == before + 1 and not self.near
+            if found is not None or self.rounds > self.most or hopeless == HOPELESS:
                 return found
         return None
 

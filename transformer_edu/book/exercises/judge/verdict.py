@@ -31,7 +31,7 @@ from transformer_edu.book.exercises.judge.making import ONE_VOCABULARY
 from transformer_edu.book.exercises.judge.masks import BOOLEAN, OURS, WAYS, Way, Ways, finite
 from transformer_edu.book.exercises.judge.masks import in_words as in_words_of_masks
 from transformer_edu.book.exercises.judge.mistakes import named
-from transformer_edu.book.exercises.judge.numbers import DEAD, EVEN, Function, Numbers, Reference
+from transformer_edu.book.exercises.judge.numbers import ALL_ROUNDS, DEAD, EVEN, Function, Numbers, Reference
 
 REFUSED = "ValueError", "AssertionError", "NotImplementedError"  # errors by which code says what it does not take
 CHANCE = "two calls on the same input differ: dropout or chance plays a part where none should"
@@ -213,7 +213,7 @@ class _Judging:
             numbers = self.numbers[other]
             parameters = sized(kind, replace(parameters, alive=numbers.matter if parameters.made else 0))
             idle = numbers.works and not bool(numbers.alive.all()) and any(True for _ in kind.rights(parameters))
-            if idle and (kind.places or "target_vocab" in kind.options):
+            if idle and (kind.places or "num_layers" in kind.options):
                 # what changes nothing at first may do so with a mask: one value for it, here and in every reference
                 numbers.values = torch.where(numbers.alive, numbers.values, DEAD)
                 seen, _ = self.component.observe(() if other else ways, other, numbers.values)
@@ -305,7 +305,10 @@ def sized(kind: Kind, parameters: Parameters) -> Parameters:
         sizes["seen"] = [len(source.unique()), len(target.unique()), len(torch.cat([source, target], 1).unique())]
         if ONE_VOCABULARY in parameters.taken:
             sizes["source_vocab"] = sizes["target_vocab"]
-    usual = {"d_ff": [sizes.get("d_model", 1) * n for n in (4, 2, 3, 1)], "num_layers": [2, 1, 3, 4, 6]}
+    elif "num_layers" in sizes:
+        sizes["seen"] = kind.experiments[0].inputs[0].shape[1]
+    width = sizes.get("d_model", 1)
+    usual = {"d_ff": [*(width * n for n in (4, 2, 3, 1)), 8 * width // 3], "num_layers": [2, 1, 3, 4, 6]}
     usual = {name: [sizes[name], *some] for name, some in usual.items() if name in sizes}
     for values in product(*(usual[name] for name in own)):
         tried = replace(parameters, sizes=sizes | dict(zip(own, values, strict=True)))
@@ -357,6 +360,7 @@ def _before_numbers(run: Run) -> Verdict | None:
 
 def _wrong(judging: _Judging, start: Run, best: Best | None) -> Verdict:
     """The verdict on a component that is right nowhere, or not everywhere."""
+    start.numbers.left = ALL_ROUNDS
     found = _known_mistake(judging, start, len(best[2].plain) - len(best[3]) if best else 0)
     if found is not None:
         mistake, run, first = found
@@ -499,8 +503,9 @@ def _too_few(run: Run, least: int) -> Verdict:
     """The verdict on what learns fewer numbers than any right component needs, or makes too little use of them."""
     kind, parameters = run.kind, run.parameters
     told = f"{parameters.alive} of its {len(parameters.numbers)} numbers change its answer; it takes {least} at least"
-    unused = f"; unused: {', '.join(run.idle[:4])}" if run.idle else ""
-    return Verdict(kind.name, beyond(UNUSED if run.idle else TOO_FEW), True, kind.experiments[0].title, told + unused)
+    idle = run.idle if len(parameters.numbers) >= least else []  # else even all of them are too few
+    unused = f"; unused: {', '.join(idle[:4])}" if idle else ""
+    return Verdict(kind.name, beyond(UNUSED if idle else TOO_FEW), True, kind.experiments[0].title, told + unused)
 
 
 def _tokens_meet(run: Run) -> bool:

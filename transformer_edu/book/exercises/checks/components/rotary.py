@@ -28,15 +28,16 @@ def turn(
     angles: Callable[[Tensor, Tensor], Tensor] = torch.outer,
     positions: Callable[[int, int], Tensor] = lambda start, length: torch.arange(start, start + length),
     exponent: float = 2.0,
+    base: float = BASE,
     pair: Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]] = lambda u, v, cos, sin: (
         u * cos + v * sin,
         v * cos - u * sin,
     ),
 ) -> Tensor:
     """Neighbours (u, v) turned as the table's clocks are; the keywords exchange one step, for the mistakes below."""
-    theta = BASE ** (-exponent * torch.arange(x.shape[1] // 2, dtype=torch.float64) / x.shape[1])
-    turned = angles(positions(start, len(x)).double(), theta).to(x.dtype)
-    return torch.stack(pair(x[:, 0::2], x[:, 1::2], turned.cos(), turned.sin()), dim=-1).flatten(1)
+    theta = base ** (-exponent * torch.arange(x.shape[-1] // 2, dtype=torch.float64) / x.shape[-1])
+    turned = angles(positions(start, x.shape[-2]).double(), theta).to(x.dtype)
+    return torch.stack(pair(x[..., 0::2], x[..., 1::2], turned.cos(), turned.sin()), dim=-1).flatten(-2)
 
 
 def _call(fn: Any, x: Tensor, *start: int) -> Tensor:
@@ -93,15 +94,15 @@ mistake = COMPONENT.mistake
 
 def halves_with_angles_of_neighbours(x: Tensor, start: int = 0) -> Tensor:
     """LLaMA's pairs, RoFormer's order of the angles."""
-    theta = BASE ** (-torch.arange(0, x.shape[1], 2) / x.shape[1])
-    angles = torch.outer(torch.arange(start, start + len(x)), theta).repeat_interleave(2, dim=1)
-    u, v = x.chunk(2, dim=1)
-    return x * angles.cos() + torch.cat([-v, u], dim=1) * angles.sin()
+    theta = BASE ** (-torch.arange(0, x.shape[-1], 2) / x.shape[-1])
+    angles = torch.outer(torch.arange(start, start + x.shape[-2]), theta).repeat_interleave(2, dim=1)
+    u, v = x.chunk(2, dim=-1)
+    return x * angles.cos() + torch.cat([-v, u], dim=-1) * angles.sin()
 
 
 def added(x: Tensor, start: int = 0) -> Tensor:
     """The sinusoidal encoding."""
-    clocks = turn(torch.tensor([[0.0, 1.0]]).repeat(len(x), x.shape[1] // 2), start)
+    clocks = turn(torch.tensor([[0.0, 1.0]]).repeat(x.shape[-2], x.shape[-1] // 2), start)
     return x + clocks
 
 

@@ -19,6 +19,7 @@ from transformer_edu.book.exercises.judge.experiment import (
     tensor_of,
 )
 from transformer_edu.book.exercises.judge.kind import Function, Kind, Parameters, drawn, known
+from transformer_edu.book.exercises.judge.making import by_name
 from transformer_edu.book.exercises.judge.mistakes import named, of_attention, of_equation_one
 from transformer_edu.book.exercises.judge.model import Steps, Style, attend, fitting, likely, of_heads, styles
 from transformer_edu.book.exercises.judge.numbers import Reference
@@ -71,10 +72,10 @@ def _experiments(*shape: int) -> list[Experiment]:
         Experiment("dropout of one half", self_input, how="dropout"),
         Experiment("half precision", (*across, Masked(PADDED)), how="half", alone=OVERFLOW, tolerance=3e-2),
         Experiment(
-            "after a call with a mask",
+            "after a call with others and a mask",
             self_input,
             alone=KEPT,
-            options={"before": (*self_input, Masked(LATER.expand(2, 1, 5, 5).contiguous()))},
+            options={"before": (*reversed(self_input), Masked(LATER.expand(2, 1, 5, 5).contiguous()))},
         ),
         Experiment(
             "queries before any real token, as with padding on the left",
@@ -94,6 +95,12 @@ def _attention_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Functio
     yield from of_equation_one()
 
 
+SLOTS = {  # of what it is called with; a mask of keys alone is taken where there is no other
+    "query": r"^q(?!.*(mask|pad|dim|len))|query",
+    "key": r"^k(?!.*(mask|pad|dim|len))|key(?!.*(mask|pad))",
+    "value": r"^v(?!.*(mask|len))|value",
+    "mask": r"^(?!.*(pad|key)).*(mask|bias)|||mask",
+}
 ATTENTION = Kind(
     "attention",
     "fn(query, key, value, mask=None) on (batch, heads, len, d_head) -> output, or (output, weights)",
@@ -109,6 +116,7 @@ ATTENTION = Kind(
     _attention_rights,
     _attention_wrongs,
     made=False,
+    call=lambda component, inputs: by_name(component, inputs, SLOTS),
 )
 
 
@@ -139,6 +147,7 @@ MULTI_HEAD = Kind(
     _multi_head_wrongs,
     options={"d_model": D_MODEL, "num_heads": HEADS, "dropout": 0.0},
     unbiased=True,
+    call=lambda component, inputs: by_name(component, inputs, SLOTS),
     least=4 * D_MODEL**2,
 ).at(
     [
@@ -216,7 +225,7 @@ def _mask_wrongs(component: str) -> Iterator[tuple[Mistake, Function]]:
             ),
             _past_only,
         )
-    else:
+    elif component == "padding mask":
         for name, why, hint, wrong in (
             (
                 "real tokens are counted, and that many first columns let through",
@@ -259,7 +268,8 @@ def _but_the_last(mask: Tensor) -> Tensor:
     return mask
 
 
-def _mask_kind(name: str, is_called: str, right: Function, component: str, inputs: list[tuple[str, Any]]) -> Kind:
+def mask_kind(name: str, is_called: str, right: Function, component: str, inputs: list[tuple[str, Any]]) -> Kind:
+    """A function that makes a mask."""
     return Kind(
         name,
         is_called,
@@ -274,7 +284,7 @@ def _mask_kind(name: str, is_called: str, right: Function, component: str, input
     )
 
 
-CAUSAL = _mask_kind(
+CAUSAL = mask_kind(
     "causal_mask",
     "fn(size) -> True where position q may attend to position k, (size, size) or with leading ones",
     causal_mask,
@@ -287,7 +297,7 @@ CAUSAL = _mask_kind(
         ("three tokens again", (3,)),
     ],
 )
-PADDING = _mask_kind(
+PADDING = mask_kind(
     "padding_mask",
     "fn(ids, pad_id) -> True where a key is a real token, broadcastable to (batch, heads, q_len, k_len)",
     padding_mask,
@@ -353,6 +363,19 @@ class _Cache:
         return (self.value, self.key) if swap else (self.key, self.value)
 
 
+class _OneStep(_Cache):
+    """The place to write moves on by one, whatever came."""
+
+    start = 0
+
+    def update(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """What was written over is lost."""
+        if self.key is not None and self.value is not None:
+            self.key, self.value = self.key[:, :, : self.start], self.value[:, :, : self.start]
+        self.start += 1
+        return super().update(key, value)
+
+
 def _cache_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
     for name, why, ways in (
         ("new keys replace the old ones", "what was kept is overwritten, not extended", {"replace": True}),
@@ -377,6 +400,13 @@ def _cache_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
             "decoding with the cache writes other words than without it",
         )
         yield mistake, lambda *inputs, ways=ways: _steps_of_cache(partial(_Cache, **ways), inputs)
+    one_step = named(
+        "the place to write moves on by one, however many tokens came",
+        "several tokens at once are a prompt: the next one stands behind all of them.",
+        "By what does your position grow in one update?",
+        "a prompt's tokens are written over, one after another",
+    )
+    yield one_step, lambda *inputs: _steps_of_cache(_OneStep, inputs)
 
 
 def _updates(*lengths: int, batch: int = 2, caches: str = "one", sizes: tuple[int, int] = (3, 4)) -> tuple[Any, ...]:

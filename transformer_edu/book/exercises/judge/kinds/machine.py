@@ -47,11 +47,14 @@ REAL_LONGER = Masked(
     padding_mask(torch.tensor([[5, 5, 5, 5, 5, 0, 0], [5, 5, 5, 0, 0, 0, 0]]), 0).expand(2, 1, 5, 7).contiguous()
 )
 
+ROW, ROW_LONGER = (Masked(one.mask[:, :, :1].contiguous()) for one in (REAL, REAL_LONGER))
+
 ENCODER_EXPERIMENTS = [
     Experiment("two sentences", (X,)),
     Experiment("one sentence", (X[:1],)),
     Experiment("a padding mask", (X, REAL)),
     Experiment("a causal mask", (X, LATER)),
+    Experiment("a padding mask of one row for all queries", (X, ROW)),
     Experiment("300 tokens", (drawn(1, 300, D_MODEL),), alone=LONG),
     Experiment("in training, with dropout 0", (X, REAL), how="training", alone=TRAINING),
     Experiment("dropout of one half", (X,), how="dropout"),
@@ -65,6 +68,7 @@ DECODER_EXPERIMENTS = [
     Experiment("a causal mask, and a longer source with padding", (X, LONGER, LATER, REAL_LONGER)),
     Experiment("a causal mask alone", (X, LONGER, LATER)),
     Experiment("padding of the source alone", (X, LONGER, None, REAL_LONGER)),
+    Experiment("padding of the source, one row for all queries", (X, LONGER, None, ROW_LONGER)),
     Experiment("one sentence", (X[:1], LONGER[:1])),
     Experiment("300 tokens", (drawn(1, 300, D_MODEL), drawn(1, 300, D_MODEL, seed=9)), alone=LONG),
     Experiment("in training, with dropout 0", (X, MEMORY, LATER, REAL), how="training", alone=TRAINING),

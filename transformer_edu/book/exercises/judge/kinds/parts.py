@@ -15,7 +15,7 @@ from transformer_edu.book.exercises.checks.components.residual import residual
 from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.experiment import ALONE, FIXED, LONG, OVERFLOW, TRAINING, Experiment
 from transformer_edu.book.exercises.judge.kind import Answer, Function, Kind, Parameters, drawn, known
-from transformer_edu.book.exercises.judge.mistakes import named
+from transformer_edu.book.exercises.judge.mistakes import named, of_rms
 from transformer_edu.book.exercises.judge.model import (
     FEED_FORWARDS,
     NORMS,
@@ -380,86 +380,8 @@ def _rms_rights(parameters: Parameters) -> Iterator[tuple[str, Answer]]:
 
 
 def _rms_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Answer]]:
-    def wrong(name: str, why: str, fn: Function) -> tuple[Mistake, Answer]:
-        hint = "The root of the mean of the squares, over the last dimension: x / √(mean(x²) + ε) · γ."
-        told = named(name, why, hint, "vectors of another length than training expects")
-        return told, _normed(fn, parameters, 1, style=Style(norm="gain"))
-
-    yield wrong(
-        "the mean is taken away: this is layer norm",
-        "RMSNorm scales without centring.",
-        lambda x, gamma, eps: layer_norm(x, gamma, torch.zeros(()), eps),
-    )
-    yield wrong(
-        "the squares are summed, not averaged",
-        "the root of the sum is √d times too large.",
-        lambda x, gamma, eps: gamma * x / (x.pow(2).sum(-1, keepdim=True) + eps).sqrt(),
-    )
-    yield wrong(
-        "the root is missing",
-        "mean(x²) is divided by, not its root.",
-        lambda x, gamma, eps: gamma * x / (x.pow(2).mean(-1, keepdim=True) + eps),
-    )
-    yield wrong(
-        "it multiplies by the root",
-        "the root of the mean square is what is divided by.",
-        lambda x, gamma, eps: gamma * x * (x.pow(2).mean(-1, keepdim=True) + eps).sqrt(),
-    )
-    yield wrong(
-        "the mean of the absolute values, not the root of the mean square",
-        "a mean of |x| is another measure.",
-        lambda x, gamma, eps: gamma * x / (x.abs().mean(-1, keepdim=True) + eps),
-    )
-    yield wrong(
-        "the root of the mean, squared afterwards",
-        "mean(x)² is not mean(x²).",
-        lambda x, gamma, eps: gamma * x / (x.mean(-1, keepdim=True).pow(2) + eps).sqrt(),
-    )
-    yield wrong(
-        "the mean runs over the tokens",
-        "each token is normalized by itself: dim=-1.",
-        lambda x, gamma, eps: gamma * x / (x.pow(2).mean(-2, keepdim=True) + eps).sqrt(),
-    )
-    yield wrong(
-        "the mean runs over tokens and features",
-        "each token is normalized by itself: dim=-1.",
-        lambda x, gamma, eps: gamma * x / (x.pow(2).mean((-2, -1), keepdim=True) + eps).sqrt(),
-    )
-    yield wrong(
-        "the mean runs over everything",
-        "each token is normalized by itself: dim=-1.",
-        lambda x, gamma, eps: gamma * x / (x.pow(2).mean() + eps).sqrt(),
-    )
-    yield wrong(
-        "the gain γ is not used",
-        "the learned gain is made and never multiplied in.",
-        lambda x, gamma, eps: x / (x.pow(2).mean(-1, keepdim=True) + eps).sqrt(),
-    )
-    yield wrong(
-        "the gain γ is added, not multiplied",
-        "γ scales each feature.",
-        lambda x, gamma, eps: gamma + x / (x.pow(2).mean(-1, keepdim=True) + eps).sqrt(),
-    )
-    yield wrong(
-        "ε stands outside the root and is missing inside",
-        "a token of zeros is divided by ε alone.",
-        lambda x, gamma, eps: gamma * x / (x.pow(2).mean(-1, keepdim=True).sqrt() + eps),
-    )
-    yield wrong(
-        "the standard deviation is divided by",
-        "std takes the mean away and divides by d − 1.",
-        lambda x, gamma, eps: gamma * x / (x.std(-1, keepdim=True) + eps),
-    )
-    yield wrong(
-        "there is no ε",
-        "a token of zeros becomes NaN.",
-        lambda x, gamma, eps: gamma * x / x.pow(2).mean(-1, keepdim=True).sqrt(),
-    )
-    yield wrong(
-        "the argument eps is ignored: ε is always 1e-5",
-        "the number is written into the formula.",
-        lambda x, gamma, eps: rms_norm(x, gamma),
-    )
+    for mistake, fn in of_rms():
+        yield mistake, _normed(fn, parameters, 1, style=Style(norm="gain"))
 
 
 RMS_NORM = Kind(

@@ -1,0 +1,325 @@
+"""Attention, blocks and whole models of one half: they read x alone, and see nothing that comes later."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields, replace
+from functools import partial
+from itertools import product
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import gelu
+
+from transformer_edu.book.exercises.checks.components.rotary import turn
+from transformer_edu.book.exercises.checks.engine import Mistake
+from transformer_edu.book.exercises.judge.experiment import EMPTY, KEPT, LONG, TRAINING, Experiment, Masked
+from transformer_edu.book.exercises.judge.kind import Kind, Parameters, drawn
+from transformer_edu.book.exercises.judge.making import TAKES_MASK, TARGETS, of_x, parameter_names
+from transformer_edu.book.exercises.judge.mistakes import Wrong, of_attention, of_encoder_layer
+from transformer_edu.book.exercises.judge.mistakes_since import (
+    applies,
+    of_gates,
+    of_language,
+    of_rms_norms,
+    of_shared_heads,
+    of_shared_scale,
+    of_sight,
+    of_turns,
+)
+from transformer_edu.book.exercises.judge.model import (
+    BY_TANH,
+    FEED_FORWARDS,
+    IN_LAYERS,
+    Steps,
+    Style,
+    fitting,
+    gated,
+    layer_norm,
+    likely,
+    of_itself,
+    of_language_model,
+    pre_norm_encoder,
+    rms_norm,
+    styles,
+)
+from transformer_edu.book.exercises.judge.numbers import Reference
+from transformer_edu.masks import causal_mask, padding_mask
+
+SIZES = {"d_model": 12, "num_heads": 3}
+WIDER = {"d_model": 30, "num_heads": 5}
+SHARED = {"d_model": 16, "num_heads": 4, "num_kv_heads": 2}
+WIDER_SHARED = {"d_model": 36, "num_heads": 6, "num_kv_heads": 3}
+MAX_LEN = 140
+X = drawn(2, 5, 12, seed=1)
+GIVEN = "it sees later tokens too, unless it is handed a causal mask"
+LATER = Masked(causal_mask(5)[None, None].expand(2, 1, 5, 5).contiguous())
+BOTH = Masked(causal_mask(5) & padding_mask(torch.tensor([[5, 5, 5, 5, 5], [5, 5, 5, 0, 0]]), 0))
+REAL = Masked(padding_mask(torch.tensor([[5, 5, 5, 5, 5], [5, 5, 5, 0, 0]]), 0).expand(2, 1, 5, 5).contiguous())
+TURNED = styles(attention=("all", "none", "qkv", "out"), positions=("", "turned"))
+IN_BLOCK = {**IN_LAYERS, "positions": ("", "turned")}
+BLOCKS = styles(**IN_BLOCK) + styles(**IN_BLOCK, gated=(True,))
+ENDS = {"projection": (False, True), "final": (True, False), "tied": ("", "target")}
+MODELS = [
+    replace(one, positions=positions)
+    for is_gated in (False, True)
+    for one in styles(**IN_LAYERS, **ENDS, gated=(is_gated,))
+    for positions in ("learned", "turned", "sinusoidal")
+]
+GATES: list[tuple[str, Callable[..., Tensor]]] = [  # right ones, with what is remarked of each
+    ("", gated),
+    ("", partial(gated, inside=gelu)),
+    ("", partial(gated, inside=BY_TANH)),
+    ("the gate is a sigmoid (GLU, of 2016), not SiLU or GELU", partial(gated, inside=torch.sigmoid)),
+    ("the gate is a ReLU (ReGLU), not SiLU or GELU", partial(gated, inside=torch.relu)),
+]
+PLAIN = [("", one) for _, one in (*FEED_FORWARDS[1:], *FEED_FORWARDS[:1])]
+TURNS = [("", turn), ("its rotary positions have the base 500,000", partial(turn, base=500_000.0))]
+OF_STYLE = {"both": (layer_norm,), "gain": (rms_norm, layer_norm), "none": (layer_norm, rms_norm)}
+POST = "the norms stand behind the sums (post-norm, as in GPT-1); GPT-2 has them before the parts"
+
+
+def _experiments(d_model: int) -> list[Experiment]:
+    x, other = drawn(2, 5, d_model, seed=1), drawn(2, 5, d_model, seed=2)
+    return [
+        Experiment("two texts", (x,)),
+        Experiment("one text", (x[:1],)),
+        Experiment("a causal mask", (x, LATER)),
+        Experiment("a causal mask and padding", (x, BOTH)),
+        Experiment("padding", (x, REAL)),
+        Experiment("120 tokens", (drawn(1, 120, d_model),), alone=LONG),
+        Experiment("in training, with dropout 0", (x,), how="training", alone=TRAINING),
+        Experiment("dropout of one half", (x,), how="dropout"),
+        Experiment("after another text", (x,), alone=KEPT, options={"before": (other,)}),
+        Experiment("after another text with padding", (x, LATER), alone=KEPT, options={"before": (other, REAL)}),
+    ]
+
+
+def _elsewhere(d_model: int) -> list[Experiment]:
+    return [
+        Experiment(f"{d_model} features", (drawn(3, 7, d_model),)),
+        Experiment("one text of them", (drawn(1, 7, d_model),)),
+    ]
+
+
+def _as_given(mask: Tensor | None, size: int) -> Tensor | None:
+    return mask
+
+
+def within(mistaken: Steps, usual: Steps) -> Steps:
+    """A mistake among other right steps than the paper's."""
+    right = Steps()
+    pairs = {one.name: (getattr(mistaken, one.name), getattr(right, one.name)) for one in fields(Steps)}
+    return replace(usual, **{name: mine for name, (mine, theirs) in pairs.items() if mine is not theirs})
+
+
+def _sights(parameters: Parameters, causal: bool) -> list[tuple[str, Any]]:
+    """What is let through: by itself nothing that comes later; or what the mask says, if it takes one."""
+    alone = [("", Steps().see)] if causal else []
+    return alone + ([(GIVEN if causal else "", _as_given)] if not causal or TAKES_MASK in parameters.taken else [])
+
+
+def _told(*remarks: str) -> str:
+    return "; ".join(filter(None, remarks))
+
+
+Settings = Iterator[tuple[str, Steps]]
+
+
+def _of_attention(style: Style, parameters: Parameters, causal: bool = True) -> Settings:
+    """The right ways of an attention that reads x alone."""
+    turns = TURNS if style.positions == "turned" else [("", Steps().turn)]
+    for (sight, see), (told, one) in product(_sights(parameters, causal), turns):
+        yield _told(sight, told), replace(Steps(), see=see, turn=one)
+
+
+def _of_block(style: Style, parameters: Parameters, usual: bool = False) -> Settings:
+    """The right ways of a block; the usual ones, with its own epsilon."""
+    name, parts = ("gated", GATES) if style.gated else ("feed_forward", PLAIN)
+    every = dict.fromkeys((parameters.eps, 1e-5, 1e-6, 1e-12))
+    norms = [partial(_with_eps, norm, eps) for eps in every for norm in OF_STYLE[style.norm]]
+    orders = {"": pre_norm_encoder, POST: Steps().encoder_layer}
+    attentions = list(_of_attention(style, parameters))
+    if usual:
+        parts, norms, orders = parts[: 2 if style.gated else 3], norms[:1], {"": pre_norm_encoder}
+        attentions = [one for one in attentions if TURNS[1][0] not in one[0]]
+    settings = product(orders.items(), attentions, norms, parts)
+    for (order, wiring), (told, steps), norm, (more, fn) in settings:
+        yield _told(order, told, more), replace(steps, encoder_layer=wiring, norm=norm, **{name: fn})
+
+
+def _with_eps(norm: Any, eps: float, x: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
+    answer: Tensor = norm(x, gamma, eps=eps) if norm is rms_norm else norm(x, gamma, beta, eps)
+    return answer
+
+
+def _of_model(style: Style, parameters: Parameters, usual: bool = False) -> Settings:
+    """The right ways of a whole model."""
+    plain, scaled = ("", lambda table, ids: table[ids]), ("its embeddings are scaled by √d_model", Steps().embed)
+    for more, embed in (plain, scaled)[: 1 if usual and style.positions != "sinusoidal" else 2]:
+        for told, steps in _of_block(style, parameters, usual):
+            yield _told(told, more), replace(steps, embed=embed)
+
+
+def _kind(
+    name: str,
+    is_called: str,
+    some: list[Style],
+    reference: Callable[[Steps, Any, Style], Reference],
+    settings: Callable[..., Settings],
+    usual: Callable[..., Settings],
+    mistakes: Callable[[Parameters], Iterable[Wrong]],
+    experiments: list[Experiment],
+    **more: Any,
+) -> Kind:
+    """A kind whose right answers are a reference in several styles and settings, and its mistakes the same."""
+
+    def rights(parameters: Parameters) -> Iterator[tuple[str, Reference]]:
+        for style in fitting(some, parameters, partial(reference, Steps(), parameters.sizes)):
+            for remark, steps in settings(style, parameters):
+                yield remark, reference(steps, parameters.sizes, style)
+
+    def wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Reference]]:
+        for style in likely(some, parameters, partial(reference, Steps(), parameters.sizes)):
+            settings = list(usual(style, parameters))
+            for mistake, steps in (one for one in mistakes(parameters) if applies(one[1], style)):
+                for _, setting in settings:
+                    yield mistake, reference(within(steps, setting), parameters.sizes, style)
+
+    return Kind(name, is_called, experiments, rights, wrongs, **more)
+
+
+def _attention_kind(name: str, is_called: str, causal: bool, sizes: dict[str, int], wider: dict[str, int]) -> Kind:
+    shared = sizes.get("num_kv_heads", 0)
+    settings = partial(_of_attention, causal=causal)
+    least = [2 * one["d_model"] ** 2 * (1 + one.get("num_kv_heads", one["num_heads"]) / one["num_heads"])
+             for one in (sizes, wider)]  # fmt: skip
+    return _kind(
+        name,
+        is_called,
+        TURNED,
+        partial(of_itself, layer=False),
+        settings,
+        settings,
+        lambda parameters: (
+            *of_sight(causal),
+            *of_shared_heads(shared),
+            *of_shared_scale(shared),
+            *of_turns(),
+            *of_attention(),
+        ),
+        _experiments(sizes["d_model"]),
+        options={**sizes, "dropout": 0.0, "max_len": MAX_LEN},
+        unbiased=True,
+        call=of_x,
+        least=int(least[0]),
+    ).at(_elsewhere(wider["d_model"]), int(least[1]), **wider)
+
+
+CAUSAL = _attention_kind(
+    "causal_self_attention",
+    "cls(d_model, num_heads, dropout=0.0); forward(x, mask=None) on (batch, seq, d_model), sees nothing later",
+    True,
+    SIZES,
+    WIDER,
+)
+ITSELF = _attention_kind(
+    "self_attention",
+    "cls(d_model, num_heads, dropout=0.0); forward(x, mask=None) on (batch, seq, d_model), sees all without a mask",
+    False,
+    SIZES,
+    WIDER,
+)
+GROUPED = _attention_kind(
+    "grouped_query_attention",
+    "cls(d_model, num_heads, num_kv_heads, dropout=0.0); forward(x, mask=None), sees nothing later",
+    True,
+    SHARED,
+    WIDER_SHARED,
+)
+BLOCK = _kind(
+    "decoder_only_block",
+    "cls(d_model, num_heads, d_ff, dropout=0.0); forward(x, mask=None): norms before the parts, sees nothing later",
+    BLOCKS,
+    partial(of_itself, layer=True),
+    _of_block,
+    partial(_of_block, usual=True),
+    lambda parameters: (*of_sight(True), *of_encoder_layer(), *of_rms_norms(), *of_gates(), *of_turns()),
+    [
+        *_experiments(12),
+        Experiment("dropout, where attention and feed-forward give zeros", (X,), how="dropout", options=EMPTY),
+    ],
+    options={**SIZES, "d_ff": 20, "dropout": 0.0, "max_len": MAX_LEN},
+    call=of_x,
+    least=4 * 12**2 + 2 * 12 * 20,
+).at(_elsewhere(18), 4 * 18**2 + 2 * 18 * 26, d_model=18, num_heads=3, d_ff=26)
+
+# ------------------------------------------------------------------ the whole
+
+VOCAB, WIDER_VOCAB = 11, 19
+
+
+def _ids(vocab: int, *shape: int) -> Tensor:
+    """Ids with every word among them."""
+    count = torch.Size(shape).numel()
+    return torch.randperm(count, generator=torch.Generator().manual_seed(vocab)).remainder(vocab).view(shape)
+
+
+def _call_model(model: Any, inputs: tuple[Any, ...]) -> Any:
+    """Its logits; of one that answers for the last token alone unless it has targets, with targets."""
+    (ids,) = inputs
+    logits = _logits(model(ids))
+    names = [name for name in parameter_names(model) if TARGETS.search(name)]
+    if names and isinstance(logits, Tensor) and logits.dim() == 3 and logits.shape[1] == 1 < ids.shape[1]:
+        return _logits(model(ids, **{names[0]: ids}))
+    return logits
+
+
+def _logits(answer: Any) -> Any:
+    if isinstance(answer, tuple | list):
+        return next((one for one in answer if isinstance(one, Tensor) and one.dim() == 3), answer)
+    if isinstance(answer, dict):
+        return answer.get("logits", answer)
+    return getattr(answer, "logits", answer)
+
+
+LANGUAGE_MODEL = _kind(
+    "language_model",
+    "cls(config) or cls(vocab_size, d_model, ...); forward(ids) -> logits (batch, seq, vocab_size), sees nothing later",
+    MODELS,
+    of_language_model,
+    _of_model,
+    partial(_of_model, usual=True),
+    lambda parameters: (
+        *of_sight(True),
+        *of_language(),
+        *of_encoder_layer(),
+        *of_rms_norms(),
+        *of_gates(),
+        *of_turns(),
+    ),
+    [
+        Experiment("two texts with every token", (_ids(VOCAB, 2, 6),)),
+        Experiment("one text", (_ids(VOCAB, 1, 6),)),
+        Experiment("three texts of nine tokens", (_ids(VOCAB, 3, 9),)),
+        Experiment("one token", (_ids(VOCAB, 1, 1),)),
+        Experiment("60 tokens", (_ids(VOCAB, 1, 60),), alone=LONG, tolerance=3e-3),
+        Experiment("in training, with dropout 0", (_ids(VOCAB, 2, 6),), how="training", alone=TRAINING),
+        Experiment("dropout of one half", (_ids(VOCAB, 2, 6),), how="dropout"),
+        Experiment("after another text", (_ids(VOCAB, 2, 6),), alone=KEPT, options={"before": (_ids(VOCAB, 2, 5),)}),
+    ],
+    options={"vocab_size": VOCAB, **SIZES, "d_ff": 20, "num_layers": 1, "dropout": 0.0, "max_len": 64},
+    call=_call_model,
+    least=4 * 12**2 + 2 * 12 * 20 + VOCAB * 12,
+).at(
+    [
+        Experiment("18 features, two layers", (_ids(WIDER_VOCAB, 3, 8),)),
+        Experiment("one text of them", (_ids(WIDER_VOCAB, 1, 8),)),
+    ],
+    2 * (4 * 18**2 + 2 * 18 * 26) + WIDER_VOCAB * 18,
+    vocab_size=WIDER_VOCAB,
+    d_model=18,
+    num_heads=3,
+    d_ff=26,
+    num_layers=2,
+)
+KINDS = [CAUSAL, ITSELF, GROUPED, BLOCK, LANGUAGE_MODEL]

@@ -1,0 +1,341 @@
+"""What can be wrong in what came after 2017: sight without a memory, shared heads, turned positions, gates, experts."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import torch
+from torch import Tensor
+from torch.nn.functional import silu
+
+from transformer_edu.book.exercises.checks.components.rotary import turn
+from transformer_edu.book.exercises.checks.engine import Mistake
+from transformer_edu.book.exercises.judge.kind import known
+from transformer_edu.book.exercises.judge.mistakes import Wrong, named, of_rms
+from transformer_edu.book.exercises.judge.model import Steps, Style, attend
+from transformer_edu.masks import causal_mask
+
+BACK = partial(turn, pair=lambda u, v, cos, sin: (u * cos - v * sin, v * cos + u * sin))
+
+
+def applies(steps: Steps, style: Style) -> bool:
+    """Whether a component of this style has the step that a mistake replaces."""
+    right = Steps()
+    return (
+        (style.gated or steps.gated is right.gated)
+        and (not style.gated or steps.feed_forward is right.feed_forward)
+        and (style.positions == "turned" or steps.turn is right.turn)
+        and (style.positions == "sinusoidal" or steps.table is right.table)
+        and (style.positions in ("learned", "sinusoidal") or steps.place is right.place)
+        and (style.final or steps.end is right.end)
+    )
+
+
+def _triangle(diagonal: int, upper: bool = False) -> Callable[[Tensor | None, int], Tensor]:
+    def see(mask: Tensor | None, size: int) -> Tensor:
+        ones = torch.ones(size, size, dtype=torch.bool)
+        own = ones.triu(diagonal) if upper else ones.tril(diagonal)
+        return own if mask is None else own & mask
+
+    return see
+
+
+def of_sight(causal: bool) -> Iterator[Wrong]:
+    """Which tokens a block without a memory lets through."""
+    if causal:
+        yield (
+            named(
+                "it sees later tokens: nothing hides them",
+                "a language model learns to predict the next token; where it is seen, there is nothing to learn.",
+                "Change the last token of x. Which tokens of the answer change?",
+                "a training loss that falls far too low, and nonsense when it writes",
+            ),
+            Steps(see=lambda mask, size: None),
+        )
+        for name, hint, see in (
+            (
+                "each token also sees the next one: the triangle is cut one diagonal too high",
+                "Which is the first entry of row 0 that your mask hides?",
+                _triangle(1),
+            ),
+            (
+                "a token does not see itself: the triangle is cut one diagonal too low",
+                "What may the first token look at?",
+                _triangle(-1),
+            ),
+            (
+                "the triangle is upside down: each token sees itself and what comes later",
+                "Which tokens does the last row of your mask let through?",
+                _triangle(0, upper=True),
+            ),
+        ):
+            why = "position q may attend to 0 .. q, itself included: torch.tril(ones(n, n)), or not triu(diagonal=1)."
+            yield named(name, why, hint, "a loss that falls too low, or writing that repeats itself"), Steps(see=see)
+        yield (
+            named(
+                "the mask that it is given is not used, only its own causal one",
+                "padding is read as if it were text.",
+                "Which argument of your forward does the result not depend on?",
+                "a text's answer changes with the padding beside it",
+            ),
+            Steps(see=lambda mask, size: causal_mask(size)),
+        )
+    else:
+        yield (
+            named(
+                "the mask that it is given is not used",
+                "mask is an argument that the attention never gets.",
+                "Which argument of your forward does the result not depend on?",
+                "padding is read, and a decoder sees the future",
+            ),
+            Steps(see=lambda mask, size: None),
+        )
+
+
+def of_shared_heads(num_kv_heads: int) -> Iterator[Wrong]:
+    """Which heads of queries share a head of keys and values."""
+    if not num_kv_heads:
+        return
+    for mistake, wrong in known("shared keys"):
+        yield mistake, Steps(share=wrong)
+    yield (
+        named(
+            "keys and values are shared in different orders",
+            "a head's keys and values come from one head: repeat_interleave for both, or for both the other way.",
+            "Which head of keys, and which of values, does the second head of queries read?",
+            "attention looks in one place and reads another",
+        ),
+        Steps(attend=lambda q, k, v, mask=None: attend(q, k, v[:, _in_turns(v.shape[1], num_kv_heads)], mask)),
+    )
+
+
+def of_shared_scale(num_kv_heads: int) -> Iterator[Wrong]:
+    """The division, with the number of the wrong heads."""
+    if num_kv_heads:
+        yield (
+            named(
+                "the scores are divided by √(d_model / num_kv_heads), not by √d_head",
+                "d_head is d_model / num_heads, also where fewer heads of keys are there.",
+                "Over how many numbers does one head's dot product run?",
+                "weights that are too even",
+            ),
+            Steps(attend=lambda q, k, v, mask=None: attend(q * (num_kv_heads / q.shape[1]) ** 0.5, k, v, mask)),
+        )
+
+
+def _in_turns(num_heads: int, num_kv_heads: int) -> Tensor:
+    return torch.arange(num_heads) % num_kv_heads * (num_heads // num_kv_heads)
+
+
+def of_rms_norms() -> Iterator[Wrong]:
+    """An RMS norm in a block."""
+    for mistake, wrong in of_rms():
+        yield mistake, Steps(norm=lambda x, gamma, beta, wrong=wrong: wrong(x, gamma, 1e-5))
+        yield mistake, Steps(norm=lambda x, gamma, beta, wrong=wrong: wrong(x, gamma, 1e-6))
+
+
+def of_turns() -> Iterator[Wrong]:
+    """Rotary positions."""
+
+    def told(name: str, hint: str) -> Mistake:
+        why = "queries and keys are turned, each by the angle of its own place in the text, and nothing else is."
+        return named(name, why, hint, "what a score says of the distance between two tokens is wrong, or changes")
+
+    yield (
+        told("values are turned too", "Which of Q, K and V go through your rotation?"),
+        Steps(attend=lambda q, k, v, mask=None: attend(q, k, turn(v), mask)),
+    )
+    hint = "Which of Q, K and V go through your rotation?"
+    yield (
+        told("only the queries are turned, not the keys", hint),
+        Steps(attend=lambda q, k, v, mask=None: attend(q, BACK(k), v, mask)),
+    )
+    yield (
+        told("only the keys are turned, not the queries", hint),
+        Steps(attend=lambda q, k, v, mask=None: attend(BACK(q), k, v, mask)),
+    )
+    yield (
+        told("queries and keys are turned in opposite directions", "Does a score stay as it is when the text moves?"),
+        Steps(attend=lambda q, k, v, mask=None: attend(q, BACK(BACK(k)), v, mask)),
+    )
+    yield (
+        told(
+            "positions are counted along the heads, not along the text", "Which dimension has the length of the text?"
+        ),
+        Steps(turn=lambda x: turn(x.transpose(1, 2)).transpose(1, 2)),
+    )
+    yield (
+        told(
+            "positions are counted along the batch, not along the text", "Which dimension has the length of the text?"
+        ),
+        Steps(turn=lambda x: turn(x.transpose(0, 2)).transpose(0, 2)),
+    )
+    yield (
+        told("the whole vector is turned before it is split into heads", "Over how many entries do your speeds run?"),
+        Steps(turn=lambda x: turn(x.transpose(1, 2).flatten(2)).unflatten(2, (x.shape[1], -1)).transpose(1, 2)),
+    )
+    for mistake, wrong in known("rotary positions"):
+        yield mistake, Steps(turn=wrong)
+
+
+GATED: tuple[tuple[str, str, Callable[..., Tensor]], ...] = (
+    (
+        "both halves go through the activation",
+        "Which of your two matrices' results goes through SiLU?",
+        lambda x, gate, up, down: down(silu(gate(x)) * silu(up(x))),
+    ),
+    (
+        "the activation stands on the product, not on the gate",
+        "What goes into SiLU: one matrix's result, or the product of two?",
+        lambda x, gate, up, down: down(silu(gate(x) * up(x))),
+    ),
+    (
+        "there is no activation: the gate is linear",
+        "What makes your gate close?",
+        lambda x, gate, up, down: down(gate(x) * up(x)),
+    ),
+    (
+        "the two halves are added, not multiplied",
+        "What should come out where the gate is zero?",
+        lambda x, gate, up, down: down(silu(gate(x)) + up(x)),
+    ),
+    (
+        "the activation stands behind the last matrix",
+        "Can your part give a negative number of any size?",
+        lambda x, gate, up, down: silu(down(gate(x) * up(x))),
+    ),
+    (
+        "an activation stands behind the last matrix as well",
+        "Can your part give a negative number of any size?",
+        lambda x, gate, up, down: silu(down(silu(gate(x)) * up(x))),
+    ),
+    (
+        "the gate is a tanh",
+        "Which numbers does SiLU give for −5, 0 and 5?",
+        lambda x, gate, up, down: down(gate(x).tanh() * up(x)),
+    ),
+    (
+        "the gate is a softmax",
+        "Does one entry of your gate change with the others?",
+        lambda x, gate, up, down: down(gate(x).softmax(-1) * up(x)),
+    ),
+    (
+        "the gate multiplies itself: the other matrix is not used",
+        "Which of your three matrices gets no gradient?",
+        lambda x, gate, up, down: down(silu(gate(x)) * gate(x)),
+    ),
+    (
+        "one half goes through the activation alone: the other matrix is not used",
+        "Which of your three matrices gets no gradient?",
+        lambda x, gate, up, down: down(silu(gate(x))),
+    ),
+    (
+        "x is added inside: a residual connection stands in the part as well as around it",
+        "What should come out if the last matrix were zero?",
+        lambda x, gate, up, down: x + down(silu(gate(x)) * up(x)),
+    ),
+)
+
+
+def of_gates() -> Iterator[Wrong]:
+    """A gated feed-forward part."""
+    for name, hint, wrong in GATED:
+        why = "(act(x W_gate) ⊙ x W_up) W_down: one half, activated, says how much of the other passes."
+        symptom = "a model that learns less than its size promises, and weights of others that do not fit"
+        yield named(name, why, hint, symptom), Steps(gated=wrong)
+
+
+def of_language() -> Iterator[Wrong]:
+    """How a language model begins and ends."""
+    yield (
+        named(
+            "no positions are added",
+            "attention alone does not know in which order tokens stand.",
+            "What tells the first *not* from the second?",
+            "what it writes has the right words in no order",
+        ),
+        Steps(place=lambda x, table: x),
+    )
+    yield (
+        named(
+            "every token gets the position of its batch row",
+            "the table is indexed by dimension 0, which is the batch.",
+            "How many different positions does one text get?",
+            "all tokens of a text get one and the same position",
+        ),
+        Steps(place=lambda x, table: x + table[: x.shape[0]][:, None]),
+    )
+    yield (
+        named(
+            "positions are counted from 1",
+            "the first row of the table is position 0.",
+            "Which row of your table does the first token get?",
+            "the longest text does not fit, and weights of others read one row too far",
+        ),
+        Steps(place=lambda x, table: x + torch.cat([table[1:], table[:1]])[: x.shape[1]]),
+    )
+    yield (
+        named(
+            "the last norm is made and not used",
+            "a pre-norm stack ends with a norm, before the projection: what its blocks add has any scale.",
+            "Which of your norms does forward not call?",
+            "logits that grow with depth, and weights of others that do not fit",
+        ),
+        Steps(end=lambda norm, x: x),
+    )
+    yield (
+        named(
+            "the last norm stands behind the embeddings, not behind the blocks",
+            "a pre-norm stack ends with a norm, before the projection.",
+            "What does your projection read?",
+            "logits that grow with depth",
+        ),
+        Steps(begin=lambda norm, x: norm(x), end=lambda norm, x: x),
+    )
+    yield (
+        named(
+            "only the first block hides what comes later",
+            "each block needs the causal mask: what one lets through, all later ones have seen.",
+            "Which of your blocks get the mask?",
+            "a training loss that falls far too low",
+        ),
+        Steps(of_block=lambda index, mask: mask if index == 0 else None),
+    )
+    for name, hint, memory in (
+        ("the blocks are not used: the embeddings are projected", "What does your projection read?", 0),
+        ("only one block counts", "What does the second block of your loop read?", 1),
+    ):
+        yield (
+            named(
+                name,
+                "each block reads what the one before it has answered: x = block(x).",
+                hint,
+                "more blocks do not help",
+            ),
+            Steps(memory=lambda last, seen, place=memory: seen[place]),
+        )
+    for name, wrong in (
+        ("it returns probabilities, not logits", lambda logits: logits.softmax(-1)),
+        ("softmax over the positions at the end", lambda logits: logits.softmax(1)),
+        ("the logits are shifted by one position: row i belongs to token i + 1", lambda logits: logits.roll(-1, 1)),
+        ("the logits are shifted by one position: row i belongs to token i − 1", lambda logits: logits.roll(1, 1)),
+    ):
+        yield (
+            named(
+                name,
+                "row i of the logits is about the token after token i; targets are shifted, not the model's answer.",
+                "What does your forward do after its last matrix?",
+                "a loss that never falls as far as it should",
+            ),
+            Steps(logits=wrong),
+        )
+    for name, embed in (
+        ("the embeddings are divided by √d_model", lambda table, ids: table[ids] / table.shape[1] ** 0.5),
+        ("the embeddings are multiplied by d_model", lambda table, ids: table[ids] * table.shape[1]),
+    ):
+        why = "GPT takes its embeddings as they are; the paper multiplies them by √d_model."
+        yield (
+            named(name, why, "By what are your embeddings multiplied?", "words drown the positions, or are drowned"),
+            (Steps(embed=embed)),
+        )
+    for mistake, wrong in known("sinusoidal table"):
+        yield mistake, Steps(table=wrong)
