@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import product
 from typing import Any
 
@@ -335,8 +335,8 @@ def shapes_of_heads(d_model: int, num_heads: int, style: Style, num_kv_heads: in
     """Of one attention's projections; keys and values may have fewer heads than queries."""
     d_head = d_model // num_heads
     each = {"q": num_heads, "k": num_kv_heads or num_heads, "v": num_kv_heads or num_heads}
-    shapes: Shapes = {"o": (num_heads, d_head, d_model)}
-    shapes |= {name: (d_model, count, d_head) for name, count in each.items()}
+    shapes: Shapes = {name: (d_model, count, d_head) for name, count in each.items()}
+    shapes["o"] = (num_heads, d_head, d_model)
     if style.attention in ("all", "qkv"):
         shapes |= {f"{name}_bias": (count, d_head) for name, count in each.items()}
     if style.attention in ("all", "out"):
@@ -384,11 +384,11 @@ def shapes_of_machine(sizes: Mapping[str, int], style: Style) -> Shapes:
         shapes["projection"] = (d_model, target)
     if style.projection:
         shapes["projection_bias"] = (target,)
-    for place in range(sizes["num_layers"]):
-        shapes |= _at(f"encoder{place}", shapes_of_layer(sizes, style, cross=False))
-        shapes |= _at(f"decoder{place}", shapes_of_layer(sizes, style, cross=True))
-    for name in ("source_norm", "target_norm") if style.final else ():
-        shapes |= _at(name, shapes_of_norm(d_model, style))
+    for name, cross in (("encoder", False), ("decoder", True)):  # in the order in which they are usually made
+        for place in range(sizes["num_layers"]):
+            shapes |= _at(f"{name}{place}", shapes_of_layer(sizes, style, cross))
+        end = "target_norm" if cross else "source_norm"
+        shapes |= _at(end, shapes_of_norm(d_model, style)) if style.final else {}
     return shapes
 
 
@@ -497,7 +497,18 @@ def of_machine(steps: Steps, sizes: Mapping[str, Any], style: Style, pad_of: Cal
         machine, pad_id = machine_of(p, style, sizes["num_layers"]), pad_of(source)
         return translate(steps, machine, sizes["num_heads"], pad_id, source, target) * (target != pad_id)[..., None]
 
-    return Reference(shapes_of_machine(sizes, style), run, dead, style.kink)
+    faint = style.norm != "both" and _centres(steps.norm)
+    return Reference(shapes_of_machine(sizes, style), run, dead, style.kink, faint)
+
+
+@lru_cache(maxsize=512)
+def _centres(norm: Callable[..., Tensor]) -> bool:
+    """Whether a norm makes zeros of features that are all the same."""
+    one = torch.ones(4)
+    try:
+        return float(norm(one[None, None], one, 0 * one).abs().max()) < 1e-3
+    except Exception:  # a mistake's code
+        return False
 
 
 def of_language_model(steps: Steps, sizes: Mapping[str, Any], style: Style) -> Reference:
@@ -518,12 +529,15 @@ def of_language_model(steps: Steps, sizes: Mapping[str, Any], style: Style) -> R
         blocks = tuple(layer_of(p, f"layer{place}.") for place in range(layers))
         return read_on(steps, p, style, blocks, sizes["num_heads"], ids)
 
-    return Reference(shapes, run, dead, style.kink)
+    kink = style.kink and steps.feed_forward is Steps().feed_forward
+    return Reference(shapes, run, dead, kink, style.norm != "both" and _centres(steps.norm))
 
 
 def fitting(some: list[Style], parameters: Parameters, reference: Callable[[Style], Reference]) -> list[Style]:
-    """The styles in which so many numbers change the answer as do a component's."""
-    return [one for one in some if (fit := reference(one)).size - fit.dead == parameters.alive]
+    """The styles in which so many numbers change the answer as do a component's; the likelier ones first."""
+    fit = [(style, one) for style in some if (one := reference(style)).size - one.dead == parameters.alive]
+    ones, have = int(parameters.ones.sum()), len(parameters.numbers)
+    return [style for style, one in sorted(fit, key=lambda f: (int(f[1].gains.sum()) != ones, f[1].size != have))]
 
 
 def likely(some: list[Style], parameters: Parameters, reference: Callable[[Style], Reference]) -> list[Style]:

@@ -30,6 +30,7 @@ HOPELESS = 4  # partners that fail at once, and then no other is tried
 ALL_ROUNDS = 1000  # for one component
 TRIES = 3  # where answers are near each other: some numbers make of rounding much more than others
 NEAR = 1e-7  # in float64: norms make more of rounding where what they get varies little
+TINY = 1e-6  # a gradient below it is nothing but rounding
 STEP = 1e-9  # so small a change of all numbers is seen in float64, and lost in the rounding of float32
 TOLERANCES = FINE, _, COARSE = 1e-8, 1e-6, 2e-5  # how far answers may lie apart: float64, and what has float32 in it
 
@@ -39,13 +40,15 @@ class Reference:
     """A function of named numbers: `call(p, *inputs)`, where `p` has a tensor of each shape.
 
     `dead` of its numbers change nothing: the biases of keys, which move all scores of a query alike. At a `kink`, where
-    all numbers of one size give a ReLU nothing but 0, gradients need not agree.
+    all numbers of one size give a ReLU nothing but 0, gradients need not agree. A function is `faint` where too little
+    is seen at first, so that tensors of one size are held together; should that be mistaken, nothing is found.
     """
 
     shapes: Mapping[str, tuple[int, ...]]
     call: Callable[..., Any]
     dead: int = 0
     kink: bool = False
+    faint: bool = False
 
     @property
     def sizes(self) -> list[int]:
@@ -117,6 +120,7 @@ class Numbers:
     values: Tensor
     ones: Tensor  # which of them were 1 when it was made, as gains are
     inputs: Sequence[Any]  # with which it is looked at
+    lengths: Sequence[int] = ()  # how many of the numbers each tensor has
     found: list[tuple[Mapping[str, tuple[int, ...]], Tensor, Tensor]] = field(default_factory=list)
     refused: list[Tensor] = field(default_factory=list)  # what such functions answer that no order of numbers fits
     exact: list[dict[str, tuple[int, ...]]] = field(default_factory=list)  # found up to rounding: no other fits
@@ -224,6 +228,11 @@ class Numbers:
             gains = gains[0] & False, gains[1] & False
         # what changes nothing has the colour 0
         mine, theirs = (one.long() + (one & some) for one, some in zip((self.alive, matter), gains, strict=True))
+        if reference.faint and len(self.values) == reference.size:
+            mine, theirs = (
+                one * (1 + size)
+                for one, size in zip((mine, theirs), alike(self.lengths, reference.sizes), strict=True)
+            )
         for tolerance in TOLERANCES:
             search = _Search((self.look, look), reference, (tolerance, self.most), min(ROUNDS, self.left))
             found = search.find(mine, theirs)
@@ -233,6 +242,15 @@ class Numbers:
             if found is not None or not search.near:
                 return found
         return None
+
+
+def alike(mine: Sequence[int], theirs: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """A number for each size of tensors that hold as many numbers here as there, and one for all others."""
+    sums = [{size: size * some.count(size) for size in some} for some in (list(mine), list(theirs))]
+    same = [size for size, total in sums[0].items() if total == sums[1].get(size)]
+    place = {size: 3 * (1 + index) for index, size in enumerate(same)}
+    found = [torch.tensor([place.get(size, 0) for size in some for _ in range(size)]) for some in (mine, theirs)]
+    return found[0], found[1]
 
 
 def alive(look: Look, size: int) -> Tensor:
@@ -301,6 +319,7 @@ class _Search:
         (self.tolerance, self.farthest), self.pair, self.rounds = tolerances, pair, 0  # of gradients, and of answers
         self.near = False  # whether two answers or gradients lay apart by so little that it may be rounding
         self.most = most
+        self.patience = len(SCALES)  # rounds that tell nothing new: at some scales less is seen than at others
         self.generator = torch.Generator().manual_seed(0)
         self.reference = reference
 
@@ -316,7 +335,7 @@ class _Search:
     def find(self, mine: Tensor, theirs: Tensor) -> Tensor | None:
         """The partners, from colours to begin with."""
         still, most = 0, int((mine > 0).sum())
-        while still < len(SCALES):  # at some scales less is seen than at others
+        while still < self.patience:
             self.rounds += 1
             if self.rounds > self.most:
                 return None
@@ -353,12 +372,12 @@ class _Search:
         if not torch.equal(c, d):
             return None
         near = 30 * self.tolerance
-        scale = most.clamp(min=near / 3 * largest or 1.0)[c]
+        scale = most.clamp(min=max(near / 3 * largest, TINY))[c]
         x, y = g[orders[0]] / scale, h[orders[1]] / scale  # of a colour's largest
         fresh = _begins(c, y, near), _begins(c, x, near)
         if not torch.allclose(x, y, atol=near, rtol=near):
             if not self.reference.kink:
-                rougher = scale / most.clamp(min=10 * COARSE * largest or 1.0)[c]
+                rougher = scale / most.clamp(min=max(10 * COARSE * largest, TINY))[c]
                 self.near |= torch.allclose(x * rougher, y * rougher, atol=30 * COARSE, rtol=30 * COARSE)
                 return None
             fresh = _shared((c, y), (c, x), fresh, near)
@@ -377,7 +396,9 @@ class _Search:
                 members.setdefault(colour, []).append(place)
         several = sorted((len(places), colour) for colour, places in members.items() if len(places) > 1)
         gains = [colour for _, colour in several if named[members[colour][0]].endswith("gain")]
-        if self.reference.kink and gains:
+        self.patience = len(SCALES)
+        if self.reference.kink and gains and not self.reference.faint:
+            self.patience = 1  # nothing but a gain is told apart before all of them are
             return self._try_each(mine, theirs, gains[0], members[gains[0]])
         chosen: dict[str, int] = {}
         for _, colour in several:
@@ -409,13 +430,17 @@ class _Search:
         return None
 
     def _tell_apart(self, mine: Tensor, theirs: Tensor, colour: int, members: list[int]) -> None:
-        """One of a colour, or all of them where they stand along one axis: any order of these will do."""
+        """One of a colour, or all of them where they stand along one axis: any order of these will do.
+
+        Where little is seen and tensors are held together, the first and the last, which are the likeliest partners.
+        """
         names, places = zip(*(self.reference.places[one] for one in members), strict=True)
         varies = sum(len(set(axis)) > 1 for axis in zip(*places, strict=True)) if len(set(names)) == 1 else 2
-        count = len(members) if varies == 1 else 1
-        fresh = int(mine.max()) + 1 + torch.arange(count)
-        mine[(mine == colour).nonzero().flatten()[:count]] = fresh
-        theirs[torch.tensor(members[:count])] = fresh
+        ends = [0, -1] if self.reference.faint and len(set(names)) > 1 else [0]
+        some = list(range(len(members))) if varies == 1 else ends
+        fresh = int(mine.max()) + 1 + torch.arange(len(some))
+        mine[(mine == colour).nonzero().flatten()[some]] = fresh
+        theirs[torch.tensor(members)[some]] = fresh
 
     def _paired(self, mine: Tensor, theirs: Tensor) -> Tensor:
         place = {colour: index for index, colour in enumerate(theirs.tolist()) if colour}

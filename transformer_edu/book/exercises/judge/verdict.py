@@ -209,6 +209,7 @@ class _Judging:
                     parameters.numbers,
                     parameters.ones,
                     kind.experiments[0].inputs,
+                    parameters.lengths,
                 )
             numbers = self.numbers[other]
             parameters = sized(kind, replace(parameters, alive=numbers.matter if parameters.made else 0))
