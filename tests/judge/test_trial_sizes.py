@@ -46,10 +46,9 @@ def test_no_two_scales_give_the_same_numbers(name):
 
 
 def options(kind):
-    """The sizes of both trials of a kind, in one order."""
-    names = [
-        name for name, value in kind.options.items() if isinstance(value, int) and name not in ("pad_id", "max_len")
-    ]
+    """The sizes of both trials of a kind, in one order; at first as many experts are chosen as there are."""
+    others = "pad_id", "max_len", "top_k"
+    names = [name for name, value in kind.options.items() if isinstance(value, int) and name not in others]
     return [[one.options[name] for name in names] for one in (kind, kind.elsewhere)]
 
 

@@ -61,7 +61,7 @@ class DeepSeek(Llama):
         turns = RotaryPositions(c.d_turned, c.max_len, base=c.base)
         sizes = c.d_model, c.num_heads, c.d_head, c.d_turned, c.d_value, c.rank
         attention = LatentAttention(*sizes, turns, c.query_rank)
-        residual = InnerNorms(RMSNorm(c.d_model, c.eps), None)
+        residual = InnerNorms(RMSNorm(c.d_model, c.eps), None, c.dropout)
         if index < c.dense_layers:
             return EncoderLayer(attention, GatedFeedForward(c.d_model, c.d_ff), residual)
         several = [GatedFeedForward(c.d_model, c.d_expert) for _ in range(c.num_experts + 1)]

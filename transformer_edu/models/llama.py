@@ -33,7 +33,7 @@ class LlamaConfig:
         window, full_every: tokens that a layer sees, but for each `full_every`-th, which sees all; 0: all layers do.
         local_base: of the rotary positions in layers with a window.
         activation: of the gate. tied: reading and writing share a table. scaled: embeddings times √d_model.
-        pad_id: the id that fills short texts up; None: no id does.
+        pad_id: the id that fills short texts up; None: no id does. dropout: of what each part adds.
     """
 
     vocab_size: int = 128256
@@ -117,4 +117,4 @@ class Llama(GPT):
         before = RMSNorm(c.d_model, c.eps) if c.norms != "after" else None
         after = RMSNorm(c.d_model, c.eps) if c.norms != "before" else None
         gated = GatedFeedForward(c.d_model, c.d_ff, activation=c.activation)
-        return EncoderLayer(attention, gated, InnerNorms(before, after))
+        return EncoderLayer(attention, gated, InnerNorms(before, after, c.dropout))

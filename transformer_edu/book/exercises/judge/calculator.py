@@ -210,8 +210,11 @@ def _observed(  # noqa: C901
     if inputs is None or earlier is None:
         return {"not asked": "yes"}, Parameters()
     if kind.plain:
-        first, second = (tensor_of(kind.call(target, tuple(copies(inputs)))).detach().clone() for _ in range(2))
-        return {"output": first, "again": second}, Parameters()
+        given = copies(inputs), copies(inputs)
+        first, second = (tensor_of(kind.call(target, tuple(some))).detach().clone() for some in given)
+        pairs = enumerate(zip(inputs, given[0], strict=True))
+        changed = [i for i, (was, now) in pairs if isinstance(was, Tensor) and not torch.equal(was, now)]
+        return {"output": first, "again": second} | {f"changed {place}": "yes" for place in changed}, Parameters()
     options = kind.options | {name: one for name, one in experiment.options.items() if name in kind.options}
     if experiment.how == "dropout" and "dropout" in options:
         options["dropout"] = 0.5

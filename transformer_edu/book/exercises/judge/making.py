@@ -7,6 +7,8 @@ from dataclasses import is_dataclass
 from types import SimpleNamespace
 from typing import Any
 
+import torch
+
 TAKES_MASK = "mask"  # said of what takes a mask beside x
 TARGETS = re.compile("target|label|^y$")
 SAID = {  # names that leave no doubt
@@ -187,7 +189,15 @@ def of_x(component: Any, inputs: tuple[Any, ...]) -> Any:
     """Call a component with x, and with its mask, if there is one; Untaken where it takes none."""
     name = mask_of(component)
     if len(inputs) == 1:
-        return component(inputs[0], **_demanded(_parameters(component)[1:]))
+        demanded = _demanded(_parameters(component)[1:])
+        try:
+            return component(inputs[0], **demanded)
+        except (TypeError, AttributeError):
+            if not demanded:
+                raise
+            size = inputs[0].shape[1]  # of one that cannot do without a mask: one that hides nothing
+            every = torch.ones(1, 1, size, size, dtype=torch.bool, device=inputs[0].device)
+            return component(inputs[0], **dict.fromkeys(demanded, every))
     if name is None:
         raise Untaken
     return component(inputs[0], **{name: inputs[1]})
@@ -196,8 +206,8 @@ def of_x(component: Any, inputs: tuple[Any, ...]) -> Any:
 def by_name(component: Any, inputs: tuple[Any, ...], slots: Mapping[str, str]) -> Any:
     """Call a component with its inputs, at the places that the names of its parameters give them.
 
-    `slots` has, in the order of the contract, a pattern for each input's name, the likelier one before "|||". Where not every input has a
-    parameter of its own, the order of the contract decides. Masks that nobody hands over are None.
+    `slots` has, in the order of the contract, a pattern for each input's name, the likelier one before "|||". Where not
+    every input has a parameter of its own, the order of the contract decides. Masks that nobody hands over are None.
     """
     parameters = _parameters(component)
     names = [one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]

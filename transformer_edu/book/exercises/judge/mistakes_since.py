@@ -39,7 +39,7 @@ def _triangle(diagonal: int, upper: bool = False) -> Callable[[Tensor | None, in
     return see
 
 
-def of_sight(causal: bool) -> Iterator[Wrong]:
+def of_sight(causal: bool, masked: bool = True) -> Iterator[Wrong]:
     """Which tokens a block without a memory lets through."""
     if causal:
         yield (
@@ -70,15 +70,16 @@ def of_sight(causal: bool) -> Iterator[Wrong]:
         ):
             why = "position q may attend to 0 .. q, itself included: torch.tril(ones(n, n)), or not triu(diagonal=1)."
             yield named(name, why, hint, "a loss that falls too low, or writing that repeats itself"), Steps(see=see)
-        yield (
-            named(
-                "the mask that it is given is not used, only its own causal one",
-                "padding is read as if it were text.",
-                "Which argument of your forward does the result not depend on?",
-                "a text's answer changes with the padding beside it",
-            ),
-            Steps(see=lambda mask, size: causal_mask(size)),
-        )
+        if masked:
+            yield (
+                named(
+                    "the mask that it is given is not used, only its own causal one",
+                    "padding is read as if it were text.",
+                    "Which argument of your forward does the result not depend on?",
+                    "a text's answer changes with the padding beside it",
+                ),
+                Steps(see=lambda mask, size: causal_mask(size)),
+            )
     else:
         yield (
             named(
@@ -129,8 +130,7 @@ def _in_turns(num_heads: int, num_kv_heads: int) -> Tensor:
 def of_rms_norms() -> Iterator[Wrong]:
     """An RMS norm in a block."""
     for mistake, wrong in of_rms():
-        yield mistake, Steps(norm=lambda x, gamma, beta, wrong=wrong: wrong(x, gamma, 1e-5))
-        yield mistake, Steps(norm=lambda x, gamma, beta, wrong=wrong: wrong(x, gamma, 1e-6))
+        yield mistake, Steps(norm=lambda x, gamma, beta, eps=1e-5, wrong=wrong: wrong(x, gamma, eps))
 
 
 def of_turns() -> Iterator[Wrong]:
@@ -244,6 +244,10 @@ def of_gates() -> Iterator[Wrong]:
         yield named(name, why, hint, symptom), Steps(gated=wrong)
 
 
+def _earlier(place: int, last: Tensor, seen: list[Tensor]) -> Tensor:
+    return seen[place]
+
+
 def of_language() -> Iterator[Wrong]:
     """How a language model begins and ends."""
     yield (
@@ -311,7 +315,7 @@ def of_language() -> Iterator[Wrong]:
                 hint,
                 "more blocks do not help",
             ),
-            Steps(memory=lambda last, seen, place=memory: seen[place]),
+            Steps(memory=partial(_earlier, memory)),
         )
     for name, wrong in (
         ("it returns probabilities, not logits", lambda logits: logits.softmax(-1)),

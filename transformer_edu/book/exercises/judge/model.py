@@ -491,14 +491,15 @@ def of_machine(steps: Steps, sizes: Mapping[str, Any], style: Style, pad_of: Cal
     there = sizes["target_vocab"] - target
     unseen = {"": here + there, "target": here, "source": sizes["target_vocab"] - both, "all": 0}[style.tied]
     biases = 3 * sizes["num_layers"] if style.attention in ("all", "qkv") else 0
-    dead = (unseen + biases) * sizes["d_model"]
+    rows = unseen * sizes["d_model"]
 
     def run(p: Parts, source: Tensor, target: Tensor) -> Tensor:
         machine, pad_id = machine_of(p, style, sizes["num_layers"]), pad_of(source)
         return translate(steps, machine, sizes["num_heads"], pad_id, source, target) * (target != pad_id)[..., None]
 
     faint = style.norm != "both" and _centres(steps.norm)
-    return Reference(shapes_of_machine(sizes, style), run, dead, style.kink, faint)
+    dead = rows + biases * sizes["d_model"]
+    return Reference(shapes_of_machine(sizes, style), run, dead, style.kink, faint, rows)
 
 
 @lru_cache(maxsize=512)
@@ -522,15 +523,15 @@ def of_language_model(steps: Steps, sizes: Mapping[str, Any], style: Style) -> R
     shapes |= _at("final", shapes_of_norm(d_model, style)) if style.final else {}
     shapes |= {} if style.tied else {"projection": (d_model, sizes["vocab_size"])}
     shapes |= {"projection_bias": (sizes["vocab_size"],)} if style.projection else {}
-    dead = layers * _idle_biases(sizes, style)
-    dead += d_model * (sizes["max_len"] - sizes["seen"]) if style.positions == "learned" else 0
+    rows = d_model * (sizes["max_len"] - sizes["seen"]) if style.positions == "learned" else 0
+    dead = layers * _idle_biases(sizes, style) + rows
 
     def run(p: Parts, ids: Tensor) -> Tensor:
         blocks = tuple(layer_of(p, f"layer{place}.") for place in range(layers))
         return read_on(steps, p, style, blocks, sizes["num_heads"], ids)
 
     kink = style.kink and steps.feed_forward is Steps().feed_forward
-    return Reference(shapes, run, dead, kink, style.norm != "both" and _centres(steps.norm))
+    return Reference(shapes, run, dead, kink, style.norm != "both" and _centres(steps.norm), rows)
 
 
 def fitting(some: list[Style], parameters: Parameters, reference: Callable[[Style], Reference]) -> list[Style]:

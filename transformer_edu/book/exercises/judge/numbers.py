@@ -39,9 +39,10 @@ TOLERANCES = FINE, _, COARSE = 1e-8, 1e-6, 2e-5  # how far answers may lie apart
 class Reference:
     """A function of named numbers: `call(p, *inputs)`, where `p` has a tensor of each shape.
 
-    `dead` of its numbers change nothing: the biases of keys, which move all scores of a query alike. At a `kink`, where
-    all numbers of one size give a ReLU nothing but 0, gradients need not agree. A function is `faint` where too little
-    is seen at first, so that tensors of one size are held together; should that be mistaken, nothing is found.
+    `dead` of its numbers change nothing: the biases of keys, which move all scores of a query alike, and those `rows`
+    of tables that are not read. At a `kink`, where all numbers of one size give a ReLU nothing but 0, gradients need
+    not agree. A function is `faint` where too little is seen at first, so that tensors of one size are held together;
+    should that be mistaken, nothing is found.
     """
 
     shapes: Mapping[str, tuple[int, ...]]
@@ -49,6 +50,7 @@ class Reference:
     dead: int = 0
     kink: bool = False
     faint: bool = False
+    rows: int = 0
 
     @property
     def sizes(self) -> list[int]:
@@ -230,8 +232,7 @@ class Numbers:
         mine, theirs = (one.long() + (one & some) for one, some in zip((self.alive, matter), gains, strict=True))
         if reference.faint and len(self.values) == reference.size:
             mine, theirs = (
-                one * (1 + size)
-                for one, size in zip((mine, theirs), alike(self.lengths, reference.sizes), strict=True)
+                one * (1 + size) for one, size in zip((mine, theirs), alike(self.lengths, reference.sizes), strict=True)
             )
         for tolerance in TOLERANCES:
             search = _Search((self.look, look), reference, (tolerance, self.most), min(ROUNDS, self.left))

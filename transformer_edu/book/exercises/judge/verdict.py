@@ -96,10 +96,10 @@ class Run:
         if not self.numbers.works or not self.parameters.made:
             return []
         each = self.numbers.alive.split(list(self.parameters.lengths))
-        dead = [name for name, some in zip(self.parameters.names, each, strict=True) if not bool(some.any())]
+        dead = {name: len(some) for name, some in zip(self.parameters.names, each, strict=True) if not bool(some.any())}
         rights = [one for _, one in self.kind.rights(self.parameters) if isinstance(one, Reference)]
-        usual = max((one.dead for one in rights), default=0)
-        return dead if len(self.numbers.alive) - self.numbers.matter > usual else []
+        usual = max((one.dead - one.rows for one in rights), default=0)
+        return list(dead) if sum(dead.values()) > usual else []
 
     @cached_property
     def got(self) -> list[Any]:
@@ -447,6 +447,8 @@ def _known_mistake(judging: _Judging, start: Run, right_in: int) -> tuple[Mistak
     for mistake, fn in judging.fitting(start, start.kind.wrongs(start.parameters)):
         run = judging.run(judging.ways(fn)) if start.kind.places else start
         count = len(run.plain) - len(_differing(run, fn))
+        if max(1, right_in) < count == sum(not isinstance(run.got[i], str) for i in run.plain):
+            count = len(run.plain)  # the same wherever it answers at all, which nothing right is
         if count > most:
             best, most = (mistake, run, run.plain[0]), count
         if count == len(run.plain):

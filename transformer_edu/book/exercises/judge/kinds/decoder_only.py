@@ -73,7 +73,7 @@ GATES: list[tuple[str, Callable[..., Tensor]]] = [  # right ones, with what is r
     ("the gate is a ReLU (ReGLU), not SiLU or GELU", partial(gated, inside=torch.relu)),
 ]
 PLAIN = [("", one) for _, one in (*FEED_FORWARDS[1:], *FEED_FORWARDS[:1])]
-TURNS = [("", turn), ("its rotary positions have the base 500,000", partial(turn, base=500_000.0))]
+TURNS: list[tuple[str, Callable[[Tensor], Tensor]]] = [("", turn), ("its rotary positions have the base 500,000", partial(turn, base=500_000.0))]
 OF_STYLE = {"both": (layer_norm,), "gain": (rms_norm, layer_norm), "none": (layer_norm, rms_norm)}
 POST = "the norms stand behind the sums (post-norm, as in GPT-1); GPT-2 has them before the parts"
 
@@ -105,9 +105,11 @@ def _as_given(mask: Tensor | None, size: int) -> Tensor | None:
     return mask
 
 
-def within(mistaken: Steps, usual: Steps) -> Steps:
-    """A mistake among other right steps than the paper's."""
+def within(mistaken: Steps, usual: Steps, eps: float) -> Steps:
+    """A mistake among other right steps than the paper's, its norm with this epsilon."""
     right = Steps()
+    if mistaken.norm is not right.norm:
+        mistaken = replace(mistaken, norm=partial(_with_eps, mistaken.norm, eps))
     pairs = {one.name: (getattr(mistaken, one.name), getattr(right, one.name)) for one in fields(Steps)}
     return replace(usual, **{name: mine for name, (mine, theirs) in pairs.items() if mine is not theirs})
 
@@ -127,7 +129,8 @@ Settings = Iterator[tuple[str, Steps]]
 
 def _of_attention(style: Style, parameters: Parameters, causal: bool = True) -> Settings:
     """The right ways of an attention that reads x alone."""
-    turns = TURNS if style.positions == "turned" else [("", Steps().turn)]
+    turns: list[tuple[str, Callable[[Tensor], Tensor]]] = [("", Steps().turn)]
+    turns = TURNS if style.positions == "turned" else turns
     for (sight, see), (told, one) in product(_sights(parameters, causal), turns):
         yield _told(sight, told), replace(Steps(), see=see, turn=one)
 
@@ -183,7 +186,7 @@ def _kind(
             settings = list(usual(style, parameters))
             for mistake, steps in (one for one in mistakes(parameters) if applies(one[1], style)):
                 for _, setting in settings:
-                    yield mistake, reference(within(steps, setting), parameters.sizes, style)
+                    yield mistake, reference(within(steps, setting, parameters.eps), parameters.sizes, style)
 
     return Kind(name, is_called, experiments, rights, wrongs, **more)
 
@@ -251,7 +254,7 @@ BLOCK = _kind(
     options={**SIZES, "d_ff": 20, "dropout": 0.0, "max_len": MAX_LEN},
     call=of_x,
     least=4 * 12**2 + 2 * 12 * 20,
-).at(_elsewhere(18), 4 * 18**2 + 2 * 18 * 26, d_model=18, num_heads=3, d_ff=26)
+).at(_elsewhere(24), 4 * 24**2 + 2 * 24 * 26, d_model=24, num_heads=6, d_ff=26)
 
 # ------------------------------------------------------------------ the whole
 
@@ -290,7 +293,7 @@ LANGUAGE_MODEL = _kind(
     _of_model,
     partial(_of_model, usual=True),
     lambda parameters: (
-        *of_sight(True),
+        *of_sight(True, masked=False),
         *of_language(),
         *of_encoder_layer(),
         *of_rms_norms(),
@@ -312,13 +315,13 @@ LANGUAGE_MODEL = _kind(
     least=4 * 12**2 + 2 * 12 * 20 + VOCAB * 12,
 ).at(
     [
-        Experiment("18 features, two layers", (_ids(WIDER_VOCAB, 3, 8),)),
+        Experiment("24 features, six heads, two layers", (_ids(WIDER_VOCAB, 3, 8),)),
         Experiment("one text of them", (_ids(WIDER_VOCAB, 1, 8),)),
     ],
-    2 * (4 * 18**2 + 2 * 18 * 26) + WIDER_VOCAB * 18,
+    2 * (4 * 24**2 + 2 * 24 * 26) + WIDER_VOCAB * 24,
     vocab_size=WIDER_VOCAB,
-    d_model=18,
-    num_heads=3,
+    d_model=24,
+    num_heads=6,
     d_ff=26,
     num_layers=2,
 )

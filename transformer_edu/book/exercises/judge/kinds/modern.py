@@ -24,9 +24,19 @@ from transformer_edu.book.exercises.judge.kinds.attention import mask_kind
 from transformer_edu.book.exercises.judge.kinds.decoder_only import GATES, PLAIN
 from transformer_edu.book.exercises.judge.mistakes import named
 from transformer_edu.book.exercises.judge.mistakes_since import of_gates
-from transformer_edu.book.exercises.judge.model import Affine, Style, fitting, inner_of, likely, shapes_of_inner, styles
+from transformer_edu.book.exercises.judge.model import (
+    Affine,
+    Style,
+    fitting,
+    inner_of,
+    likely,
+    of_equation_two,
+    shapes_of_inner,
+    styles,
+)
 from transformer_edu.book.exercises.judge.numbers import Reference
 from transformer_edu.parts import window_mask
+from transformer_edu.parts.linear_biases import slopes_of
 
 D_MODEL, D_FF, WIDER = 12, 20, 30
 X = drawn(2, 5, D_MODEL)
@@ -138,7 +148,7 @@ def _mixture(gate: Gate, inside: Function, parameters: Parameters, style: Style)
             if style.gated:
                 each.append(inside(x, Affine(own["gate"], own.get("gate_bias")), first, second))
             else:
-                each.append(inside(x, first.weight, first.bias or 0, second.weight, second.bias or 0))
+                each.append(inside(x, *of_equation_two(first, second)))
         return (torch.stack(each, -1) * weights[..., None, :]).sum(-1)
 
     return Reference(shapes, run, kink=gate is not gates)  # where all scores are the same, any expert may be the first
@@ -279,10 +289,10 @@ def _expert_experiments(d_model: int) -> list[Experiment]:
     x, some = drawn(2, 5, d_model), {"top_k": CHOSEN, "asks": "top_k"}
     return [
         Experiment("all experts", (x,)),
-        Experiment("two of four experts", (x, CHOSEN), options=some),
-        Experiment("two of four experts, one text", (x[:1], CHOSEN), options=some),
-        Experiment("one of four experts", (3 * x, 1), options={"top_k": 1, "asks": "top_k"}),
-        Experiment("300 tokens, two of four experts", (drawn(1, 300, d_model), CHOSEN), alone=LONG, options=some),
+        Experiment("two experts", (x, CHOSEN), options=some),
+        Experiment("two experts, one text", (x[:1], CHOSEN), options=some),
+        Experiment("one expert", (3 * x, 1), options={"top_k": 1, "asks": "top_k"}),
+        Experiment("300 tokens, two experts", (drawn(1, 300, d_model), CHOSEN), alone=LONG, options=some),
         Experiment("in training", (x, CHOSEN), how="training", alone=TRAINING, options=some),
     ]
 
@@ -299,9 +309,11 @@ MIXTURE = Kind(
     least=2 * EXPERTS * D_MODEL * D_FF,
 ).at(
     _expert_experiments(18)[:3],
-    2 * EXPERTS * 18 * 26,
+    2 * 6 * 18 * 26,
     d_model=18,
     d_ff=26,
+    num_experts=6,
+    top_k=6,
 )
 
 # ------------------------------------------------------------------ turned positions
@@ -409,14 +421,7 @@ ROTARY = Kind(
 # ------------------------------------------------------------------ linear biases
 
 
-def slopes(num_heads: int) -> Tensor:
-    """2^(−8h / H), h = 1 .. H; for other numbers of heads than powers of two, as in the paper's code."""
-    power = 2 ** math.floor(math.log2(num_heads))
-    first = 2.0 ** (-8 / power * torch.arange(1, power + 1))
-    return torch.cat([first, 2.0 ** (-4 / power * (2 * torch.arange(num_heads - power) + 1))])
-
-
-def alibi(num_heads: int, length: int, slope: Callable[[int], Tensor] = slopes) -> Tensor:
+def alibi(num_heads: int, length: int, slope: Callable[[int], Tensor] = slopes_of) -> Tensor:
     """−m (q − k) for each head's slope m: (heads, length, length)."""
     place = torch.arange(length)
     return slope(num_heads)[:, None, None] * (place[None, :] - place[:, None])
@@ -450,7 +455,7 @@ WRONG_SLOPES: tuple[tuple[str, str, Function], ...] = (
     ("the slopes are 2^(−8(h+1)/H)", "What is the first head's slope?",
      lambda heads, length: alibi(heads, length, lambda n: 2.0 ** (-8 / n * torch.arange(2, n + 2)))),
     ("the distance is squared", "How does the bias grow from one token to the next?",
-     lambda heads, length: -alibi(heads, length) ** 2 / slopes(heads)[:, None, None]),
+     lambda heads, length: -alibi(heads, length) ** 2 / slopes_of(heads)[:, None, None]),
     ("the bias is divided by the length", "Does the bias between neighbours change with the length?",
      lambda heads, length: alibi(heads, length) / length),
     ("there are no biases", "What is added between neighbours?",
@@ -608,6 +613,7 @@ def _sampling(name: str, is_called: str, values: tuple[Any, ...], least: Any, pl
         lambda parameters: iter([("", alone(probabilities))]),
         wrongs,
         made=False,
+        plain=True,
         call=_read_probabilities,
     )
 
