@@ -37,8 +37,8 @@ class Writer(nn.Module):
     def __init__(self, vocab_size, width, heads, layers, d_ff, max_len, dropout=0.0):
         super().__init__()
         self.words, self.places = nn.Embedding(vocab_size, width), nn.Embedding(max_len, width)
-        self.blocks = nn.ModuleList(Block(width, heads, d_ff, dropout, bias=False) for _ in range(layers))
-        self.last, self.drop = nn.LayerNorm(width, bias=False), nn.Dropout(dropout)
+        self.blocks = nn.ModuleList(Block(width, heads, d_ff, dropout) for _ in range(layers))
+        self.last, self.drop = nn.LayerNorm(width), nn.Dropout(dropout)
 
     def forward(self, ids, targets=None):
         x = self.drop(self.words(ids) + self.places(torch.arange(ids.shape[1], device=ids.device)))

@@ -1,10 +1,11 @@
-"""What each number of a component does: found out, with no look at names or shapes, by what changes with it.
+"""What each number of a component does: found out, with no look at names, by what changes with it.
 
 However somebody lays parameters out (packed, turned, a matrix for each head, a dictionary), they are the reference's
 numbers in another order. Give all numbers of both one value: if they are the same function, the answers agree, and so
 do the gradients by each number, once sorted. Numbers whose gradients differ get different values, and so on, until each
 number has its one partner: the refinement of colours by which graphs are compared (Weisfeiler and Lehman, 1968). Heads,
-and what stands within one, may change places; they are told apart by choosing one.
+and what stands within one, may change places; they are told apart by choosing one. Where too little is seen at first
+(norms that make zeros of equal features), tensors of one size are taken for each other, and the answers decide.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +27,7 @@ DRAWS = 8  # in a row that find no more numbers that matter, and then there are 
 SCALES = 0.3, 0.6, 0.15
 ROUNDS, FALLBACK = 400, 60  # of refinement, all tries together; and of those, once the likeliest has failed
 QUICK = 4
+MANY = 1000  # numbers, from which on what is only near is not tried further
 HOPELESS = 4  # partners that fail at once, and then no other is tried
 ALL_ROUNDS = 1000  # for one component
 TRIES = 3  # where answers are near each other: some numbers make of rounding much more than others
@@ -144,7 +146,9 @@ class Numbers:
 
     @cached_property
     def most(self) -> float:
-        """How far its answers may lie from those of what is right: less where it computes in float64 throughout."""
+        """How far its answers may lie from those of what is right: less where much is tried, all in float64."""
+        if len(self.values) < MANY:
+            return COARSE
         start = draw(torch.arange(len(self.values)), torch.Generator().manual_seed(11))
         way = draw(torch.arange(len(self.values)), torch.Generator().manual_seed(12))
         (answer, gradient), further = self.look(start), self.look(start + STEP * way)[0]

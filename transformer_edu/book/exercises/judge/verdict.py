@@ -153,12 +153,13 @@ def judge(kind: Kind, component: Component, seconds: float = math.inf) -> Verdic
     early = _before_numbers(start)
     if early is not None:
         return early
+    found = _known_mistake(judging, start, len(start.plain)) if start.idle else None
+    if found is not None:
+        return Verdict(kind.name, found[0], True, kind.experiments[0].title, f"unused: {', '.join(start.idle[:4])}")
+    start.numbers.left = ALL_ROUNDS
     best = _best_right(judging, start)
     if best is not None and not best[3]:
         remark, right, run, _ = best
-        found = _known_mistake(judging, start, len(run.plain)) if run.idle else None
-        if found is not None:
-            return Verdict(kind.name, found[0], True, kind.experiments[0].title, f"unused: {', '.join(run.idle[:4])}")
         if _opposite(run.ways):
             return Verdict(kind.name, beyond(OPPOSITE), True, kind.experiments[0].title, passed=len(run.plain))
         verdict = _with_manners(run, remark, right)
@@ -271,6 +272,9 @@ def _also(judging: _Judging, run: Run, right: Verdict) -> Verdict:
 
 def _at_other_sizes(judging: _Judging, other: Run) -> tuple[Verdict | None, int]:
     """The fault that shows at other sizes only, and in how many experiments there is none."""
+    fits = any(isinstance(one, Reference) for _, one in other.kind.rights(other.parameters))
+    if other.parameters.made and not fits and other.parameters.alive < other.kind.least:
+        return _too_few(other, other.kind.least), 0
     best = _best_right(judging, other)
     if best is not None and not best[3]:
         return None, len(other.plain)
@@ -525,7 +529,9 @@ def _ignores(run: Run) -> bool:
     if "d_ff" not in run.parameters.taken or "d_model" not in sizes:
         return False
     others = (replace(run.parameters, sizes={**sizes, "d_ff": n * sizes["d_model"]}) for n in (4, 2, 3, 1))
-    return any(isinstance(one, Reference) for other in others for _, one in run.kind.rights(other))
+    have = len(run.parameters.numbers)
+    rights = (one for other in others for _, one in run.kind.rights(other))
+    return any(isinstance(one, Reference) and one.size == have for one in rights)
 
 
 MIXED = "tokens see each other where each should be alone"

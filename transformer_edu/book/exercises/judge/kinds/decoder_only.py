@@ -73,7 +73,10 @@ GATES: list[tuple[str, Callable[..., Tensor]]] = [  # right ones, with what is r
     ("the gate is a ReLU (ReGLU), not SiLU or GELU", partial(gated, inside=torch.relu)),
 ]
 PLAIN = [("", one) for _, one in (*FEED_FORWARDS[1:], *FEED_FORWARDS[:1])]
-TURNS: list[tuple[str, Callable[[Tensor], Tensor]]] = [("", turn), ("its rotary positions have the base 500,000", partial(turn, base=500_000.0))]
+TURNS: list[tuple[str, Callable[[Tensor], Tensor]]] = [
+    ("", turn),
+    ("its rotary positions have the base 500,000", partial(turn, base=500_000.0)),
+]
 OF_STYLE = {"both": (layer_norm,), "gain": (rms_norm, layer_norm), "none": (layer_norm, rms_norm)}
 POST = "the norms stand behind the sums (post-norm, as in GPT-1); GPT-2 has them before the parts"
 
