@@ -1,8 +1,8 @@
 """Wrong components by people who had not seen the catalogue, with one fault each: most are found, most by name.
 
 What the judge does not see yet, or sees without a name, stands in `gaps.json`: the list may only become shorter. What
-is "remarked" there is right in another convention (`test_conventions.py`), and told so; of what is "undecided" the judge
-says that nothing is sure.
+is "remarked" there is right in another convention (`test_conventions.py`), and told so; of what is "undecided" the
+judge says that nothing is sure.
 """
 
 import pytest
