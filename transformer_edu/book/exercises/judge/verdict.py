@@ -273,7 +273,7 @@ def _also(judging: _Judging, run: Run, right: Verdict) -> Verdict:
 def _at_other_sizes(judging: _Judging, other: Run) -> tuple[Verdict | None, int]:
     """The fault that shows at other sizes only, and in how many experiments there is none."""
     fits = any(isinstance(one, Reference) for _, one in other.kind.rights(other.parameters))
-    if other.parameters.made and not fits and other.parameters.alive < other.kind.least:
+    if other.parameters.made and not fits and len(other.parameters.numbers) < other.kind.least:
         return _too_few(other, other.kind.least), 0
     best = _best_right(judging, other)
     if best is not None and not best[3]:
@@ -344,8 +344,9 @@ def _before_numbers(run: Run) -> Verdict | None:
         return Verdict(kind.name, beyond("what should be learned is a buffer, no parameter"))
     if not learns_none and kind.learns_nothing:
         return Verdict(kind.name, beyond("its table is a parameter, which training would change"))
-    if any(name.startswith("changed") for name in start):
-        return Verdict(kind.name, beyond("an input is changed in place"), True, kind.experiments[0].title)
+    for experiment, seen in zip(kind.experiments, run.seen, strict=True):
+        if any(name.startswith("changed") for name in seen):
+            return Verdict(kind.name, beyond("an input is changed in place"), True, experiment.title)
     if "rewritten" in start:
         return Verdict(kind.name, beyond(REWRITTEN), True, kind.experiments[0].title)
     if "again" in start and not same(start["output"], start["again"], kind.experiments[0].tolerance):
