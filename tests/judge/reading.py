@@ -45,7 +45,8 @@ def wrong_text(name):
     one = WRONG[name]
     if "code" in one:
         return f"# kind: {name.split('__')[0]}\n# name: {one['name']}\n{one['code']}"
-    text = (COMPONENTS / "bases" / f"{one['base']}.py").read_text(encoding="utf-8")
+    base = COMPONENTS / "bases" / f"{one['base']}.py"
+    text = base.read_text(encoding="utf-8") if base.exists() else right_text(one["base"])
     for old, new in one["edits"]:
         assert old in text
         text = text.replace(old, new, 1)

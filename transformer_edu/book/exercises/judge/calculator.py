@@ -14,6 +14,7 @@ from transformer_edu.book.exercises.judge.experiment import (
     Experiment,
     Masked,
     Seen,
+    changed,
     copies,
     empty,
     in_words,
@@ -25,7 +26,7 @@ from transformer_edu.book.exercises.judge.experiment import (
     tensor_of,
 )
 from transformer_edu.book.exercises.judge.kind import Kind, Parameters
-from transformer_edu.book.exercises.judge.making import TAKES_MASK, Untaken, make, mask_of, of_x
+from transformer_edu.book.exercises.judge.making import TAKES_MASK, Untaken, make, mask_of
 from transformer_edu.book.exercises.judge.masks import OURS, Way, Ways, handed
 from transformer_edu.book.exercises.judge.numbers import doubled, summed
 
@@ -212,9 +213,7 @@ def _observed(  # noqa: C901
     if kind.plain:
         given = copies(inputs), copies(inputs)
         first, second = (tensor_of(kind.call(target, tuple(some))).detach().clone() for some in given)
-        pairs = enumerate(zip(inputs, given[0], strict=True))
-        changed = [i for i, (was, now) in pairs if isinstance(was, Tensor) and not torch.equal(was, now)]
-        return {"output": first, "again": second} | {f"changed {place}": "yes" for place in changed}, Parameters()
+        return {"output": first, "again": second} | changed(inputs, given[0]), Parameters()
     options = kind.options | {name: one for name, one in experiment.options.items() if name in kind.options}
     if experiment.how == "dropout" and "dropout" in options:
         options["dropout"] = 0.5
@@ -223,7 +222,7 @@ def _observed(  # noqa: C901
     asked = experiment.options.get("asks")
     if asked and not (asked in taken if makes else takes(target, len(inputs) + len(learned))):
         return {"not asked": "yes"}, Parameters()
-    if kind.call is of_x and mask_of(component) is not None:
+    if mask_of(component) is not None:
         taken = taken | {TAKES_MASK}
     parameters, learned_by = Parameters(), {}
     if isinstance(component, nn.Module):

@@ -1,6 +1,6 @@
 """One experiment with somebody's component: what goes in, in which state, and what is seen."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -128,6 +128,12 @@ def copies(inputs: tuple[Any, ...]) -> list[Any]:
     return [one.clone() if isinstance(one, Tensor) else one for one in inputs]
 
 
+def changed(inputs: Sequence[Any], given: Sequence[Any]) -> Seen:
+    """Which of the tensors that were handed over are others afterwards."""
+    pairs = enumerate(zip(inputs, given, strict=True))
+    return {f"changed {i}": "yes" for i, (a, b) in pairs if isinstance(a, Tensor) and not torch.equal(a, b)}
+
+
 def look(
     run: Callable[..., Any], inputs: tuple[Any, ...], parameters: Mapping[str, nn.Parameter], learns: tuple[int, ...]
 ) -> Seen:
@@ -138,9 +144,7 @@ def look(
     seen["output"] = tensor_of(result).detach().clone()
     if isinstance(result, tuple | list) and len(result) == 2 and type(result[1]) is Tensor:
         seen["second"] = result[1].detach().clone()
-    for place, (before, after) in enumerate(zip(inputs, given, strict=True)):
-        if isinstance(before, Tensor) and not torch.equal(before, after):
-            seen[f"changed {place}"] = "yes"
+    seen |= changed(inputs, given)
     seen["again"] = tensor_of(run(*copies(inputs))).detach().clone()
     try:
         return seen | gradients(run, inputs, parameters, learns)

@@ -85,6 +85,11 @@ def known(component: str) -> Iterator[tuple[Mistake, Any]]:
         yield mistake, mistake.wrong
 
 
+def joined(*remarks: str) -> str:
+    """Those remarks that say something, as one."""
+    return "; ".join(filter(None, remarks))
+
+
 def drawn(*shape: int, seed: int = 0) -> Tensor:
     """The same normal numbers whenever they are asked for."""
     return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape) + 100 * seed))

@@ -176,6 +176,13 @@ def called(component: Any, inputs: tuple[Any, ...]) -> Any:
     return component(*inputs, **_demanded(places[len(inputs) :]))
 
 
+def logits_of(answer: Any) -> Any:
+    """The logits of a model's answer, beside which a loss or others may stand."""
+    if isinstance(answer, tuple | list):
+        return next((one for one in answer if isinstance(one, torch.Tensor) and one.dim() == 3), answer)
+    return answer.get("logits", answer) if isinstance(answer, dict) else getattr(answer, "logits", answer)
+
+
 class Untaken(Exception):  # noqa: N818 (a finding)
     """A component is handed what it has no argument for."""
 
@@ -203,18 +210,20 @@ def of_x(component: Any, inputs: tuple[Any, ...]) -> Any:
     return component(inputs[0], **{name: inputs[1]})
 
 
-def by_name(component: Any, inputs: tuple[Any, ...], slots: Mapping[str, str]) -> Any:
+def by_name(component: Any, inputs: tuple[Any, ...], slots: Mapping[str, str | tuple[str, ...]]) -> Any:
     """Call a component with its inputs, at the places that the names of its parameters give them.
 
-    `slots` has, in the order of the contract, a pattern for each input's name, the likelier one before "|||". Where not
-    every input has a parameter of its own, the order of the contract decides. Masks that nobody hands over are None.
+    `slots` has, in the order of the contract, a pattern for each input's name, or several, the likeliest first. Where
+    not every input has a parameter of its own, the order of the contract decides. Masks that nobody hands over are
+    None.
     """
     parameters = _parameters(component)
     names = [one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
     placed: dict[str, Any] = {}
     for pattern, one in zip(slots.values(), inputs, strict=False):
         left = [name for name in names if name not in placed]
-        found = next((name for one in pattern.split("|||") for name in left if re.search(one, name.lower())), None)
+        likely = (pattern,) if isinstance(pattern, str) else pattern
+        found = next((name for one in likely for name in left if re.search(one, name.lower())), None)
         if found is None:
             return called(component, inputs)
         placed[found] = one

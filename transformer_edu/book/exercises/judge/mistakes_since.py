@@ -107,20 +107,15 @@ def of_shared_heads(num_kv_heads: int) -> Iterator[Wrong]:
         ),
         Steps(attend=lambda q, k, v, mask=None: attend(q, k, v[:, _in_turns(v.shape[1], num_kv_heads)], mask)),
     )
-
-
-def of_shared_scale(num_kv_heads: int) -> Iterator[Wrong]:
-    """The division, with the number of the wrong heads."""
-    if num_kv_heads:
-        yield (
-            named(
-                "the scores are divided by √(d_model / num_kv_heads), not by √d_head",
-                "d_head is d_model / num_heads, also where fewer heads of keys are there.",
-                "Over how many numbers does one head's dot product run?",
-                "weights that are too even",
-            ),
-            Steps(attend=lambda q, k, v, mask=None: attend(q * (num_kv_heads / q.shape[1]) ** 0.5, k, v, mask)),
-        )
+    yield (
+        named(
+            "the scores are divided by √(d_model / num_kv_heads), not by √d_head",
+            "d_head is d_model / num_heads, also where fewer heads of keys are there.",
+            "Over how many numbers does one head's dot product run?",
+            "weights that are too even",
+        ),
+        Steps(attend=lambda q, k, v, mask=None: attend(q * (num_kv_heads / q.shape[1]) ** 0.5, k, v, mask)),
+    )
 
 
 def _in_turns(num_heads: int, num_kv_heads: int) -> Tensor:

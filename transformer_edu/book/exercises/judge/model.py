@@ -107,6 +107,11 @@ FEED_FORWARDS: list[tuple[str, Callable[..., Tensor]]] = [  # right ones, with w
 ]
 
 
+def with_eps(norm: Callable[..., Tensor], eps: float) -> Callable[..., Tensor]:
+    """A norm (x, gamma, beta, eps) with its epsilon."""
+    return lambda x, gamma, beta: norm(x, gamma, beta, eps)
+
+
 def gated(x: Tensor, gate: Affine, up: Affine, down: Affine, inside: Callable[[Tensor], Tensor] = silu) -> Tensor:
     """(act(x W_gate) ⊙ x W_up) W_down."""
     return down(inside(gate(x)) * up(x))

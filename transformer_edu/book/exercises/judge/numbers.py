@@ -221,7 +221,7 @@ class Numbers:
         gains = self.ones, reference.gains
         if len(self.values) == reference.size and gains[0].sum() == gains[1].sum():
             # most that are another function are told in a few rounds
-            quick = _Search((self.known, look), reference, (FINE, self.most), ROUNDS)
+            quick = _Search((self.known, look), reference, FINE, self.most, ROUNDS)
             if not quick.agrees(1 + gains[0].long(), 1 + gains[1].long(), QUICK) and not quick.near:
                 return None
         matter = alive(look, reference.size)
@@ -239,7 +239,7 @@ class Numbers:
                 one * (1 + size) for one, size in zip((mine, theirs), alike(self.lengths, reference.sizes), strict=True)
             )
         for tolerance in TOLERANCES:
-            search = _Search((self.look, look), reference, (tolerance, self.most), min(ROUNDS, self.left))
+            search = _Search((self.look, look), reference, tolerance, self.most, min(ROUNDS, self.left))
             found = search.find(mine, theirs)
             self.left -= search.rounds
             if found is not None and tolerance == FINE:
@@ -320,11 +320,13 @@ def _shared(
 class _Search:
     """For the partner of each number; `partners[i]` is the place of the component's i-th number in the reference."""
 
-    def __init__(self, pair: tuple[Look, Look], reference: Reference, tolerances: tuple[float, float], most: int):
-        (self.tolerance, self.farthest), self.pair, self.rounds = tolerances, pair, 0  # of gradients, and of answers
+    def __init__(
+        self, pair: tuple[Look, Look], reference: Reference, tolerance: float, farthest: float, most: int
+    ) -> None:
+        self.pair, self.tolerance, self.rounds = pair, tolerance, 0
+        self.farthest = farthest  # how far answers may lie apart, whatever the tolerance for gradients is
         self.near = False  # whether two answers or gradients lay apart by so little that it may be rounding
         self.most = most
-        self.patience = len(SCALES)  # rounds that tell nothing new: at some scales less is seen than at others
         self.generator = torch.Generator().manual_seed(0)
         self.reference = reference
 
@@ -340,7 +342,7 @@ class _Search:
     def find(self, mine: Tensor, theirs: Tensor) -> Tensor | None:
         """The partners, from colours to begin with."""
         still, most = 0, int((mine > 0).sum())
-        while still < self.patience:
+        while still < len(SCALES):  # at some scales less is seen than at others
             self.rounds += 1
             if self.rounds > self.most:
                 return None
@@ -377,7 +379,7 @@ class _Search:
         if not torch.equal(c, d):
             return None
         near = 30 * self.tolerance
-        scale = most.clamp(min=max(near / 3 * largest, TINY))[c]
+        scale = most.clamp(min=max(10 * self.tolerance * largest, TINY))[c]
         x, y = g[orders[0]] / scale, h[orders[1]] / scale  # of a colour's largest
         fresh = _begins(c, y, near), _begins(c, x, near)
         if not torch.allclose(x, y, atol=near, rtol=near):
@@ -401,9 +403,7 @@ class _Search:
                 members.setdefault(colour, []).append(place)
         several = sorted((len(places), colour) for colour, places in members.items() if len(places) > 1)
         gains = [colour for _, colour in several if named[members[colour][0]].endswith("gain")]
-        self.patience = len(SCALES)
         if self.reference.kink and gains and not self.reference.faint:
-            self.patience = 1  # nothing but a gain is told apart before all of them are
             return self._try_each(mine, theirs, gains[0], members[gains[0]])
         chosen: dict[str, int] = {}
         for _, colour in several:

@@ -172,6 +172,9 @@ def judge(kind: Kind, component: Component, seconds: float = math.inf) -> Verdic
     return _wrong(judging, start, best)
 
 
+Tried = tuple[Mistake, Run, int]  # a known mistake, the run it was compared with, in how many experiments it agrees
+
+
 @dataclass
 class _Judging:
     """A component's runs, each made when it is asked for, and its numbers, which are the same in all of them."""
@@ -182,6 +185,20 @@ class _Judging:
     runs: dict[tuple[Ways, bool], Run] = field(default_factory=dict)
     numbers: dict[bool, Numbers] = field(default_factory=dict)
     answers: dict[tuple[int, Way], list[Seen]] = field(default_factory=dict)
+    tried: dict[int, list[Tried]] = field(default_factory=dict)
+
+    def mistakes(self, start: Run) -> Iterator[Tried]:
+        """The known mistakes that begin as a component does; a second time from memory."""
+        if id(start) in self.tried:
+            yield from self.tried[id(start)]
+            return
+        found: list[Tried] = []
+        for mistake, fn in self.fitting(start, start.kind.wrongs(start.parameters)):
+            run = self.run(self.ways(fn)) if start.kind.places else start
+            found.append((mistake, run, len(run.plain) - len(_differing(run, fn))))
+            yield found[-1]
+        if start.numbers.left > 0:  # else some were not tried for want of rounds
+            self.tried[id(start)] = found
 
     def fitting(self, run: Run, references: Iterable[tuple[T, Reference | Function]]) -> Iterator[tuple[T, Function]]:
         """Those that begin as the component does, for some order of its numbers; Undecided when it is too late."""
@@ -449,9 +466,7 @@ def _known_mistake(judging: _Judging, start: Run, right_in: int) -> tuple[Mistak
     """The known mistake that gives the same answers in all experiments, or in more than what is right does."""
     best: tuple[Mistake, Run, int] | None = None
     most = 0
-    for mistake, fn in judging.fitting(start, start.kind.wrongs(start.parameters)):
-        run = judging.run(judging.ways(fn)) if start.kind.places else start
-        count = len(run.plain) - len(_differing(run, fn))
+    for mistake, run, count in judging.mistakes(start):
         if max(1, right_in) < count == sum(not isinstance(run.got[i], str) for i in run.plain):
             count = len(run.plain)  # the same wherever it answers at all, which nothing right is
         if count > most:

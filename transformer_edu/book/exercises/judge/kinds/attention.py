@@ -95,11 +95,11 @@ def _attention_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Functio
     yield from of_equation_one()
 
 
-SLOTS = {  # of what it is called with; a mask of keys alone is taken where there is no other
+SLOTS: dict[str, str | tuple[str, ...]] = {  # a mask of keys alone is taken where there is no other
     "query": r"^q(?!.*(mask|pad|dim|len))|query",
     "key": r"^k(?!.*(mask|pad|dim|len))|key(?!.*(mask|pad))",
     "value": r"^v(?!.*(mask|len))|value",
-    "mask": r"^(?!.*(pad|key)).*(mask|bias)|||mask",
+    "mask": (r"^(?!.*(pad|key)).*(mask|bias)", "mask"),
 }
 ATTENTION = Kind(
     "attention",
@@ -116,7 +116,7 @@ ATTENTION = Kind(
     _attention_rights,
     _attention_wrongs,
     made=False,
-    call=lambda component, inputs: by_name(component, inputs, SLOTS),
+    call=partial(by_name, slots=SLOTS),
 )
 
 
@@ -147,7 +147,7 @@ MULTI_HEAD = Kind(
     _multi_head_wrongs,
     options={"d_model": D_MODEL, "num_heads": HEADS, "dropout": 0.0},
     unbiased=True,
-    call=lambda component, inputs: by_name(component, inputs, SLOTS),
+    call=partial(by_name, slots=SLOTS),
     least=4 * D_MODEL**2,
 ).at(
     [

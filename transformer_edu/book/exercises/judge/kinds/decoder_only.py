@@ -13,8 +13,9 @@ from torch.nn.functional import gelu
 from transformer_edu.book.exercises.checks.components.rotary import turn
 from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.experiment import EMPTY, KEPT, LONG, TRAINING, Experiment, Masked
-from transformer_edu.book.exercises.judge.kind import Kind, Parameters, drawn
-from transformer_edu.book.exercises.judge.making import TAKES_MASK, TARGETS, of_x, parameter_names
+from transformer_edu.book.exercises.judge.kind import Kind, Parameters, drawn, joined
+from transformer_edu.book.exercises.judge.kinds.machine import LATER, REAL
+from transformer_edu.book.exercises.judge.making import TAKES_MASK, TARGETS, logits_of, of_x, parameter_names
 from transformer_edu.book.exercises.judge.mistakes import Wrong, of_attention, of_encoder_layer
 from transformer_edu.book.exercises.judge.mistakes_since import (
     applies,
@@ -22,7 +23,6 @@ from transformer_edu.book.exercises.judge.mistakes_since import (
     of_language,
     of_rms_norms,
     of_shared_heads,
-    of_shared_scale,
     of_sight,
     of_turns,
 )
@@ -41,9 +41,14 @@ from transformer_edu.book.exercises.judge.model import (
     pre_norm_encoder,
     rms_norm,
     styles,
+    with_eps,
 )
 from transformer_edu.book.exercises.judge.numbers import Reference
-from transformer_edu.masks import causal_mask, padding_mask
+
+
+def _rms(x: Tensor, gamma: Tensor, beta: Tensor, eps: float) -> Tensor:
+    return rms_norm(x, gamma, eps)
+
 
 SIZES = {"d_model": 12, "num_heads": 3}
 WIDER = {"d_model": 30, "num_heads": 5}
@@ -52,19 +57,12 @@ WIDER_SHARED = {"d_model": 36, "num_heads": 6, "num_kv_heads": 3}
 MAX_LEN = 140
 X = drawn(2, 5, 12, seed=1)
 GIVEN = "it sees later tokens too, unless it is handed a causal mask"
-LATER = Masked(causal_mask(5)[None, None].expand(2, 1, 5, 5).contiguous())
-BOTH = Masked(causal_mask(5) & padding_mask(torch.tensor([[5, 5, 5, 5, 5], [5, 5, 5, 0, 0]]), 0))
-REAL = Masked(padding_mask(torch.tensor([[5, 5, 5, 5, 5], [5, 5, 5, 0, 0]]), 0).expand(2, 1, 5, 5).contiguous())
+BOTH = Masked(LATER.mask & REAL.mask)
 TURNED = styles(attention=("all", "none", "qkv", "out"), positions=("", "turned"))
 IN_BLOCK = {**IN_LAYERS, "positions": ("", "turned")}
-BLOCKS = styles(**IN_BLOCK) + styles(**IN_BLOCK, gated=(True,))
+BLOCKS = styles(gated=(False, True), **IN_BLOCK)
 ENDS = {"projection": (False, True), "final": (True, False), "tied": ("", "target")}
-MODELS = [
-    replace(one, positions=positions)
-    for is_gated in (False, True)
-    for one in styles(**IN_LAYERS, **ENDS, gated=(is_gated,))
-    for positions in ("learned", "turned", "sinusoidal")
-]
+MODELS = styles(gated=(False, True), **IN_LAYERS, **ENDS, positions=("learned", "turned", "sinusoidal"))
 GATES: list[tuple[str, Callable[..., Tensor]]] = [  # right ones, with what is remarked of each
     ("", gated),
     ("", partial(gated, inside=gelu)),
@@ -77,7 +75,8 @@ TURNS: list[tuple[str, Callable[[Tensor], Tensor]]] = [
     ("", turn),
     ("its rotary positions have the base 500,000", partial(turn, base=500_000.0)),
 ]
-OF_STYLE = {"both": (layer_norm,), "gain": (rms_norm, layer_norm), "none": (layer_norm, rms_norm)}
+UNTURNED = [("", Steps().turn)]
+OF_STYLE = {"both": (layer_norm,), "gain": (_rms, layer_norm), "none": (layer_norm, _rms)}
 POST = "the norms stand behind the sums (post-norm, as in GPT-1); GPT-2 has them before the parts"
 
 
@@ -112,7 +111,7 @@ def within(mistaken: Steps, usual: Steps, eps: float) -> Steps:
     """A mistake among other right steps than the paper's, its norm with this epsilon."""
     right = Steps()
     if mistaken.norm is not right.norm:
-        mistaken = replace(mistaken, norm=partial(_with_eps, mistaken.norm, eps))
+        mistaken = replace(mistaken, norm=with_eps(mistaken.norm, eps))
     pairs = {one.name: (getattr(mistaken, one.name), getattr(right, one.name)) for one in fields(Steps)}
     return replace(usual, **{name: mine for name, (mine, theirs) in pairs.items() if mine is not theirs})
 
@@ -123,47 +122,37 @@ def _sights(parameters: Parameters, causal: bool) -> list[tuple[str, Any]]:
     return alone + ([(GIVEN if causal else "", _as_given)] if not causal or TAKES_MASK in parameters.taken else [])
 
 
-def _told(*remarks: str) -> str:
-    return "; ".join(filter(None, remarks))
-
-
 Settings = Iterator[tuple[str, Steps]]
 
 
 def _of_attention(style: Style, parameters: Parameters, causal: bool = True) -> Settings:
     """The right ways of an attention that reads x alone."""
-    turns: list[tuple[str, Callable[[Tensor], Tensor]]] = [("", Steps().turn)]
-    turns = TURNS if style.positions == "turned" else turns
-    for (sight, see), (told, one) in product(_sights(parameters, causal), turns):
-        yield _told(sight, told), replace(Steps(), see=see, turn=one)
+    turns = TURNS if style.positions == "turned" else UNTURNED
+    for (sight, see), (more, one) in product(_sights(parameters, causal), turns):
+        yield joined(sight, more), replace(Steps(), see=see, turn=one)
 
 
 def _of_block(style: Style, parameters: Parameters, usual: bool = False) -> Settings:
     """The right ways of a block; the usual ones, with its own epsilon."""
     name, parts = ("gated", GATES) if style.gated else ("feed_forward", PLAIN)
     every = dict.fromkeys((parameters.eps, 1e-5, 1e-6, 1e-12))
-    norms = [partial(_with_eps, norm, eps) for eps in every for norm in OF_STYLE[style.norm]]
+    norms = [with_eps(norm, eps) for eps in every for norm in OF_STYLE[style.norm]]
     orders = {"": pre_norm_encoder, POST: Steps().encoder_layer}
     attentions = list(_of_attention(style, parameters))
     if usual:
         parts, norms, orders = parts[: 2 if style.gated else 3], norms[:1], {"": pre_norm_encoder}
         attentions = [one for one in attentions if TURNS[1][0] not in one[0]]
     settings = product(orders.items(), attentions, norms, parts)
-    for (order, wiring), (told, steps), norm, (more, fn) in settings:
-        yield _told(order, told, more), replace(steps, encoder_layer=wiring, norm=norm, **{name: fn})
-
-
-def _with_eps(norm: Any, eps: float, x: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
-    answer: Tensor = norm(x, gamma, eps=eps) if norm is rms_norm else norm(x, gamma, beta, eps)
-    return answer
+    for (order, wiring), (seen, steps), norm, (more, fn) in settings:
+        yield joined(order, seen, more), replace(steps, encoder_layer=wiring, norm=norm, **{name: fn})
 
 
 def _of_model(style: Style, parameters: Parameters, usual: bool = False) -> Settings:
     """The right ways of a whole model."""
     plain, scaled = ("", lambda table, ids: table[ids]), ("its embeddings are scaled by √d_model", Steps().embed)
     for more, embed in (plain, scaled)[: 1 if usual and style.positions != "sinusoidal" else 2]:
-        for told, steps in _of_block(style, parameters, usual):
-            yield _told(told, more), replace(steps, embed=embed)
+        for remark, steps in _of_block(style, parameters, usual):
+            yield joined(remark, more), replace(steps, embed=embed)
 
 
 def _kind(
@@ -209,7 +198,6 @@ def _attention_kind(name: str, is_called: str, causal: bool, sizes: dict[str, in
         lambda parameters: (
             *of_sight(causal),
             *of_shared_heads(shared),
-            *of_shared_scale(shared),
             *of_turns(),
             *of_attention(),
         ),
@@ -273,19 +261,11 @@ def _ids(vocab: int, *shape: int) -> Tensor:
 def _call_model(model: Any, inputs: tuple[Any, ...]) -> Any:
     """Its logits; of one that answers for the last token alone unless it has targets, with targets."""
     (ids,) = inputs
-    logits = _logits(model(ids))
+    logits = logits_of(model(ids))
     names = [name for name in parameter_names(model) if TARGETS.search(name)]
     if names and isinstance(logits, Tensor) and logits.dim() == 3 and logits.shape[1] == 1 < ids.shape[1]:
-        return _logits(model(ids, **{names[0]: ids}))
+        return logits_of(model(ids, **{names[0]: ids}))
     return logits
-
-
-def _logits(answer: Any) -> Any:
-    if isinstance(answer, tuple | list):
-        return next((one for one in answer if isinstance(one, Tensor) and one.dim() == 3), answer)
-    if isinstance(answer, dict):
-        return answer.get("logits", answer)
-    return getattr(answer, "logits", answer)
 
 
 LANGUAGE_MODEL = _kind(

@@ -14,7 +14,7 @@ from transformer_edu.book.exercises.checks.components.beam_search import best_an
 from transformer_edu.book.exercises.checks.components.greedy_search import BOS, EOS, VOCAB, Countdown
 from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.experiment import Experiment, tensor_of
-from transformer_edu.book.exercises.judge.kind import Function, Kind, Parameters, drawn, known
+from transformer_edu.book.exercises.judge.kind import Function, Kind, Parameters, drawn, joined, known
 from transformer_edu.book.exercises.judge.mistakes import named
 from transformer_edu.decoding.greedy import greedy_search
 from transformer_edu.training.loss import label_smoothing
@@ -88,7 +88,7 @@ def _divergence(words: Words) -> Function:
 def _loss_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
     for remark, words in SPREADS.items():
         yield remark, _loss(_over(words))
-        yield "; ".join([remark, KL] if remark else [KL]), _divergence(words)
+        yield joined(remark, KL), _divergence(words)
 
 
 def _loss_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
@@ -554,7 +554,7 @@ def _beam_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
     yield "", _beam(best_answer)
     for score, how in SCORES.items():
         for stop, when in STOPS.items():
-            yield "; ".join(filter(None, [score, stop])), _beam(partial(search, **how, **when))
+            yield joined(score, stop), _beam(partial(search, **how, **when))
 
 
 def _beam_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.experiment import EMPTY, KEPT, LONG, TRAINING, Experiment, Masked
-from transformer_edu.book.exercises.judge.kind import Function, Kind, Parameters, drawn
-from transformer_edu.book.exercises.judge.making import by_name
+from transformer_edu.book.exercises.judge.kind import Kind, Parameters, drawn, joined
+from transformer_edu.book.exercises.judge.making import by_name, logits_of
 from transformer_edu.book.exercises.judge.mistakes import Wrong, named, of_decoder_layer, of_encoder_layer, of_whole
 from transformer_edu.book.exercises.judge.model import (
     FEED_FORWARDS,
@@ -27,6 +27,7 @@ from transformer_edu.book.exercises.judge.model import (
     of_machine,
     pre_norm_decoder,
     pre_norm_encoder,
+    with_eps,
 )
 from transformer_edu.book.exercises.judge.numbers import Reference
 from transformer_edu.masks import causal_mask, padding_mask
@@ -86,7 +87,7 @@ def _arrangements() -> Iterator[tuple[str, Steps]]:
         for remark, feed_forward in FEED_FORWARDS:
             steps = Steps(feed_forward=feed_forward, norm=norm)
             for order, arranged in (("", steps), (PRE, _pre(steps))):
-                yield "; ".join(filter(None, [order, remark, more])), arranged
+                yield joined(order, remark, more), arranged
 
 
 def _layer_rights(parameters: Parameters, cross: bool) -> Iterator[tuple[str, Reference]]:
@@ -103,14 +104,10 @@ def _likely(parameters: Parameters, cross: bool) -> list[Style]:
     return likely(LAYERS, parameters, _layer(parameters, cross))
 
 
-def _with_eps(norm: Function, eps: float, x: Tensor, gamma: Tensor, beta: Tensor) -> Any:
-    return norm(x, gamma, beta, eps)
-
-
 def _both(mistakes: Iterator[Wrong], parameters: Parameters) -> Iterator[Wrong]:
     """Mistakes in a post-norm and in a pre-norm machine, whose norms have the component's ε."""
     for mistake, steps in mistakes:
-        written = replace(steps, norm=partial(_with_eps, steps.norm, parameters.eps))
+        written = replace(steps, norm=with_eps(steps.norm, parameters.eps))
         yield mistake, written
         yield mistake, _pre(written)
 
@@ -189,7 +186,7 @@ DECODER_LAYER = Kind(
     _decoder_wrongs,
     options=LAYER,
     least=IN_DECODER,
-    call=lambda component, inputs: by_name(component, inputs, SLOTS),
+    call=partial(by_name, slots=SLOTS),
 ).at(
     [
         Experiment("18 features, six heads", (WIDE, WIDE_MEMORY)),
@@ -229,9 +226,7 @@ def _padding_of(source: Tensor) -> int:
 
 
 def _call(model: Any, inputs: tuple[Any, ...]) -> Any:
-    answer = model(*inputs)
-    logits = answer[0] if isinstance(answer, tuple | list) else getattr(answer, "logits", answer)
-    return logits * (inputs[1] != _padding_of(inputs[0]))[..., None]
+    return logits_of(model(*inputs)) * (inputs[1] != _padding_of(inputs[0]))[..., None]
 
 
 def _log(logits: Tensor) -> Tensor:
@@ -256,7 +251,7 @@ def _machine_rights(parameters: Parameters) -> Iterator[tuple[str, Reference]]:
             ):
                 for mask in (one.target_mask, causal_only):
                     chosen = replace(one, target_mask=mask)
-                    yield "; ".join(filter(None, [arranged, ends, told])), _machine(parameters, chosen)(style)
+                    yield joined(arranged, ends, told), _machine(parameters, chosen)(style)
 
 
 NO_END, AN_END = "no stack ends with a norm", "each stack ends with a norm, which the paper has not"

@@ -19,13 +19,14 @@ from transformer_edu.book.exercises.judge.experiment import (
     Experiment,
     tensor_of,
 )
-from transformer_edu.book.exercises.judge.kind import Function, Kind, Parameters, drawn, known
+from transformer_edu.book.exercises.judge.kind import Function, Kind, Parameters, drawn, joined, known
 from transformer_edu.book.exercises.judge.kinds.attention import mask_kind
 from transformer_edu.book.exercises.judge.kinds.decoder_only import GATES, PLAIN
 from transformer_edu.book.exercises.judge.mistakes import named
 from transformer_edu.book.exercises.judge.mistakes_since import of_gates
 from transformer_edu.book.exercises.judge.model import (
     Affine,
+    Parts,
     Style,
     fitting,
     inner_of,
@@ -40,7 +41,6 @@ from transformer_edu.parts.linear_biases import slopes_of
 
 D_MODEL, D_FF, WIDER = 12, 20, 30
 X = drawn(2, 5, D_MODEL)
-Parts = Any
 
 
 def _usual(d_model: int) -> list[Experiment]:
@@ -100,12 +100,7 @@ GATED = Kind(
 # ------------------------------------------------------------------ experts
 
 EXPERTS, CHOSEN = 4, 2
-EXPERT_STYLES = [
-    Style(gated=gated, inner=inner, projection=biased)  # here, the projection is the router's
-    for gated in (True, False)
-    for inner in ("none", "both")
-    for biased in (False, True)
-]
+EXPERT_STYLES = styles(gated=(True, False), inner=("none", "both"), projection=(False, True))  # of the router
 Gate = Callable[[Tensor, int], Tensor]
 
 
@@ -115,21 +110,19 @@ def _chosen(scores: Tensor, top_k: int, most: bool = True) -> Tensor:
     return scores * torch.zeros_like(scores).scatter(-1, best, 1.0)
 
 
+def _divided(kept: Tensor) -> Tensor:
+    return kept / kept.sum(-1, keepdim=True)
+
+
 def gates(logits: Tensor, top_k: int) -> Tensor:
     """The softmax over those chosen (Mixtral)."""
-    kept = _chosen(logits.softmax(-1), top_k)
-    return kept / kept.sum(-1, keepdim=True)
-
-
-def _of_sigmoid(logits: Tensor, top_k: int) -> Tensor:
-    kept = _chosen(logits.sigmoid(), top_k)
-    return kept / kept.sum(-1, keepdim=True)
+    return _divided(_chosen(logits.softmax(-1), top_k))
 
 
 MIXTURES: list[tuple[str, Gate]] = [  # right ones, with what is remarked of each
     ("", gates),
     ("the gates are not divided by their sum (Switch)", lambda logits, top_k: _chosen(logits.softmax(-1), top_k)),
-    ("the scores are sigmoids (DeepSeek-V3)", _of_sigmoid),
+    ("the scores are sigmoids (DeepSeek-V3)", lambda logits, top_k: _divided(_chosen(logits.sigmoid(), top_k))),
 ]
 
 
@@ -158,7 +151,7 @@ def _mixture_rights(parameters: Parameters) -> Iterator[tuple[str, Reference]]:
     for style in fitting(EXPERT_STYLES, parameters, partial(_mixture, gates, GATES[0][1], parameters)):
         for more, gate in MIXTURES:
             for remark, inside in GATES if style.gated else PLAIN:
-                yield "; ".join(filter(None, (more, remark))), _mixture(gate, inside, parameters, style)
+                yield joined(more, remark), _mixture(gate, inside, parameters, style)
 
 
 WRONG_GATES: tuple[tuple[str, str, Gate], ...] = (
@@ -175,10 +168,7 @@ WRONG_GATES: tuple[tuple[str, str, Gate], ...] = (
     (
         "the experts with the lowest scores are chosen",
         "Which expert should a token go to whose first score is the highest?",
-        lambda logits, top_k: (
-            _chosen(logits.softmax(-1), top_k, most=False)
-            / _chosen(logits.softmax(-1), top_k, most=False).sum(-1, keepdim=True)
-        ),
+        lambda logits, top_k: _divided(_chosen(logits.softmax(-1), top_k, most=False)),
     ),
     (
         "all experts are used, whatever top_k says",
@@ -280,10 +270,6 @@ def _mixture_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Reference
             yield mistake, _mixture(gates, wrong, parameters, style)
 
 
-def _call_experts(component: Any, inputs: tuple[Any, ...]) -> Any:
-    return component(inputs[0])
-
-
 def _expert_experiments(d_model: int) -> list[Experiment]:
     """At first all experts are chosen, so that every number counts; then a few."""
     x, some = drawn(2, 5, d_model), {"top_k": CHOSEN, "asks": "top_k"}
@@ -304,8 +290,7 @@ MIXTURE = Kind(
     _mixture_rights,
     _mixture_wrongs,
     options={"d_model": D_MODEL, "d_ff": D_FF, "num_experts": EXPERTS, "top_k": EXPERTS, "dropout": 0.0},
-    call=_call_experts,
-    each_token_alone=False,
+    call=lambda component, inputs: component(inputs[0]),
     least=2 * EXPERTS * D_MODEL * D_FF,
 ).at(
     _expert_experiments(18)[:3],
@@ -337,11 +322,11 @@ def _ordered(fn: Function, order: Function) -> Function:
 
 
 def _turns(fn: Function) -> Iterator[tuple[str, Function]]:
-    for told, order in ORDERS.items():
+    for name, order in ORDERS.items():
         for more in ("", ACROSS):
             one = _ordered(fn, order)
             yield (
-                "; ".join(filter(None, (told, more))),
+                joined(name, more),
                 ((lambda x, one=one: one(x.transpose(1, 2)).transpose(1, 2)) if more else one),
             )
 

@@ -14,7 +14,7 @@ from transformer_edu.book.exercises.checks.components.layer_norm import norm
 from transformer_edu.book.exercises.checks.components.residual import residual
 from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.experiment import ALONE, FIXED, LONG, OVERFLOW, TRAINING, Experiment
-from transformer_edu.book.exercises.judge.kind import Answer, Function, Kind, Parameters, drawn, known
+from transformer_edu.book.exercises.judge.kind import Answer, Function, Kind, Parameters, drawn, joined, known
 from transformer_edu.book.exercises.judge.mistakes import named, of_rms
 from transformer_edu.book.exercises.judge.model import (
     FEED_FORWARDS,
@@ -300,7 +300,7 @@ LEARNED = {  # what a norm may have learned, with what is remarked of it
 def _layer_norm_rights(parameters: Parameters) -> Iterator[tuple[str, Answer]]:
     for learned, told in LEARNED.items() if parameters.made else [("both", "")]:
         for eps, remark in {EPS: "", **OTHER_EPS}.items():
-            yield "; ".join(filter(None, [told, remark])), _normed(layer_norm, parameters, 2, eps, Style(norm=learned))
+            yield joined(told, remark), _normed(layer_norm, parameters, 2, eps, Style(norm=learned))
     if parameters.made:
         yield ADDED, _normed(lambda x, more, beta, eps: layer_norm(x, 1 + more, beta, eps), parameters, 2)
 
@@ -371,7 +371,7 @@ def _rms_rights(parameters: Parameters) -> Iterator[tuple[str, Answer]]:
     for learned in ("gain", "none") if parameters.made else ("gain",):
         told = LEARNED["none"] if learned == "none" else ""
         for eps, remark in {EPS: "", **OTHER_EPS}.items():
-            yield "; ".join(filter(None, [told, remark])), _normed(rms_norm, parameters, 1, eps, Style(norm=learned))
+            yield joined(told, remark), _normed(rms_norm, parameters, 1, eps, Style(norm=learned))
     for eps in (EPS, *OTHER_EPS):
         yield (
             ADDED,
@@ -487,7 +487,7 @@ def _residuals(
 def _residual_rights(parameters: Parameters) -> Iterator[tuple[str, Reference]]:
     for more, right in NORMS:
         for index, one in enumerate(_residuals(residual, parameters, right)):
-            yield "; ".join(filter(None, [PRE if index % 2 else "", more])), one
+            yield joined(PRE if index % 2 else "", more), one
 
 
 PRE = "the norm stands before the part (pre-norm); the paper has it after the sum"
