@@ -84,6 +84,7 @@ export function sentenceLine(options) {
   const { placeholder = "", example = "" } = options;
   const known = new Set(Object.values(kinds).flat());
   let offered = [];
+  let caret = 0; // where words are put: Chromium 150 forgets an input's own when a button is clicked
   const input = h("input", {
     type: "text",
     class: "te-sentence-input",
@@ -106,7 +107,17 @@ export function sentenceLine(options) {
   /** The opened sentence, and what is offered beside it at first. */
   function begin() {
     input.value = opened.join(" ");
-    if (opened.length) input.setSelectionRange(...placeOf(opened, nounOf(kinds, opened)));
+    if (opened.length) mark(placeOf(opened, nounOf(kinds, opened)));
+  }
+
+  function mark([from, to]) {
+    input.setSelectionRange(from, to);
+    caret = from;
+  }
+
+  function write(text) {
+    input.value = text;
+    caret = text.length;
   }
 
   /** Put a word where the caret is. */
@@ -116,19 +127,23 @@ export function sentenceLine(options) {
       own.choose(words, nounOf(kinds, words));
       return onChange(word);
     }
-    const { from, to, word: before } = wordAt(input.value, input.selectionStart);
+    const { from, to, word: before } = wordAt(input.value, caret);
     const [start, rest] = [input.value.slice(0, from) + word, input.value.slice(to)];
     const goesOn = !rest && !known.has(before);
     input.value = start + (goesOn ? " " : rest);
-    const caret = start.length + (goesOn ? 1 : 0);
-    input.setSelectionRange(caret, caret);
+    const end = start.length + (goesOn ? 1 : 0);
+    mark([end, end]);
     onChange(input.value);
   }
 
   function offer() {
-    offered = example && !input.value.trim() ? [example] : offersFor(kinds, input.value, input.selectionStart);
+    if (document.activeElement === input) caret = input.selectionStart;
+    offered = example && !input.value.trim() ? [example] : offersFor(kinds, input.value, caret);
     offers.forEach((one, i) => {
-      if (i >= offered.length && one === document.activeElement) input.focus(); // it was taken and is gone
+      if (i >= offered.length && one === document.activeElement) {
+        input.focus(); // it was taken and is gone
+        mark([caret, caret]);
+      }
       fill(one, offered[i] ?? "");
       one.hidden = i >= offered.length;
     });
@@ -148,12 +163,12 @@ export function sentenceLine(options) {
       return { words, wrong: wrongWith(words, known, most) };
     },
     /** Another sentence than the reader's own. */
-    set: (/** @type {string} */ sentence) => void (input.value = sentence),
+    set: write,
     /** Offer others for a word of this sentence. @param {string[]} words @param {number} index */
     choose(words, index) {
       input.value = words.join(" ");
       input.focus();
-      input.setSelectionRange(...placeOf(words, index));
+      mark(placeOf(words, index));
       offer();
     },
     /**
@@ -161,7 +176,7 @@ export function sentenceLine(options) {
      * @param {string} sentence  the figure's @param {boolean} isWrong @param {boolean} isOpened  all is as at first
      */
     update(sentence, isWrong, isOpened) {
-      if (document.activeElement !== input && input.value !== sentence) input.value = sentence;
+      if (document.activeElement !== input && input.value !== sentence) write(sentence);
       input.setAttribute("aria-invalid", String(isWrong));
       setOff(again, isOpened);
       offer();
