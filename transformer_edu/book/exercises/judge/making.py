@@ -12,6 +12,8 @@ import torch
 TAKES_MASK = "mask"  # said of what takes a mask beside x
 TARGETS = re.compile("target|label|^y$")
 SAID = {  # names that leave no doubt
+    "d_turned": r"^(?!.*(theta|base|scal|max|use|n_?ope)).*(rope|rotary|rot_|turn)|_pe(_dim)?$|^d_?r(h|k)?$",
+    "rank": r"^(?!q_).*(rank|lora|latent|compress)|^d_?c(kv)?$|^r$|^(kv|d_kv)_?(dim|size|low|down)$",
     "top_k": r"top|^k$|per_tok|activ|select|chosen|used",
     "num_experts": r"expert",
     "num_kv_heads": r"kv_?h|(kv|key|value|group)\w*head|n(um)?_?(kv|groups?|query_groups)$|^(n_)?kv$|groups",
@@ -44,7 +46,7 @@ USUAL = {  # what an argument or field gets that is none of a kind's options
     r"act": "relu",
     r"^(use|is|add|output|return|do)_": False,
 }
-OF_A_HEAD = r"^d_?(k|v|q|kv|head)$|^(dim_head|head_(dim|size)|d_?keys?|d_?values?)$"
+OF_A_HEAD = r"^d_?(k|v|q|kv|h|head|nope|value)$|^(dim_head|(v_)?head_(dim|size)|v_dim|d_?keys?|d_?values?)$|nope"
 ONE_VOCABULARY = "one vocabulary"  # said in the place of two, by what has the same for both languages
 
 

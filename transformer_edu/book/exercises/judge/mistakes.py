@@ -431,7 +431,7 @@ RMS: tuple[tuple[str, str, Callable[[Tensor, Tensor, float], Tensor]], ...] = (
 )
 
 
-def of_rms() -> Iterator[tuple[Mistake, Callable[[Tensor, Tensor, float], Tensor]]]:
+def of_rms() -> Iterator[tuple[Mistake, Callable[..., Tensor]]]:
     """An RMS norm."""
     for name, why, wrong in RMS:
         hint = "The root of the mean of the squares, over the last dimension: x / √(mean(x²) + ε) · γ."

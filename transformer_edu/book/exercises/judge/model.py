@@ -42,6 +42,7 @@ class Heads:
     key: Affine
     value: Affine
     output: Affine | None
+    gains: "tuple[Gain, Gain] | None" = None  # of the norms of queries and of keys
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,19 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
     return scores.softmax(-1).masked_fill(~mask, 0.0) @ value
 
 
+def normed_heads(
+    heads: Heads, q: Tensor, k: Tensor, norm: Callable[[Tensor, Tensor], Tensor] = rms_norm
+) -> tuple[Tensor, Tensor]:
+    """Queries and keys (batch, heads, seq, d_head) by their gains: each head's numbers, or those of all together."""
+
+    def one(x: Tensor, gamma: Tensor) -> Tensor:
+        if gamma.dim() and len(gamma) != x.shape[-1]:
+            return split_heads(norm(merge_heads(x), gamma), x.shape[1])
+        return norm(x, gamma)
+
+    return (q, k) if heads.gains is None else (one(q, heads.gains[0].gamma), one(k, heads.gains[1].gamma))
+
+
 def pre_norm_encoder(x: Tensor, attend: Any, feed_forward: Any, norms: Any) -> Tensor:
     """The later arrangement: each part reads a normalized x."""
     y = x + attend(norms[0](x))
@@ -159,6 +173,9 @@ class Steps:
         default=lambda heads, query, key, value: (heads.query(query), heads.key(key), heads.value(value))
     )
     turn: Callable[[Tensor], Tensor] = field(default=lambda heads: heads)  # queries and keys
+    sized: Callable[..., tuple[Tensor, Tensor]] = normed_heads  # queries and keys, before they turn
+    latent: Callable[..., Tensor] = field(default=lambda latent, gain: latent)
+    join: Callable[..., tuple[Tensor, Tensor]] = field(default=lambda q, q_turned, k, k_turned, turn: (q, k))
     share: Callable[[Tensor, int], Tensor] = field(
         default=lambda heads, num_heads: heads.repeat_interleave(num_heads // heads.shape[1], dim=1)
     )
@@ -198,6 +215,7 @@ def multi_head(
     projected = steps.project(heads, query, key, value)
     width = projected[0].shape[-1]
     q, k, v = (steps.split(x, num_heads * x.shape[-1] // width) for x in projected)
+    q, k = steps.sized(heads, q, k)
     q, k, v = steps.turn(q), steps.share(steps.turn(k), num_heads), steps.share(v, num_heads)
     answer = steps.attend(q, k, v, steps.mask(mask))
     answer = answer[0] if isinstance(answer, tuple) else answer
@@ -315,6 +333,7 @@ class Style:
     tied: str = ""  # "target", "source" or "all": which tables are one (with the last projection, with each other)
     gated: bool = False  # three matrices in the feed-forward part
     positions: str = ""  # without a memory: "learned" and "sinusoidal" are added, by "turned" queries and keys turn
+    normed: str = ""  # queries and keys: "head" or "all" by gains of so many numbers, "shared" by one, "bare" by none
 
     @property
     def kink(self) -> bool:
@@ -346,7 +365,8 @@ def shapes_of_heads(d_model: int, num_heads: int, style: Style, num_kv_heads: in
         shapes |= {f"{name}_bias": (count, d_head) for name, count in each.items()}
     if style.attention in ("all", "out"):
         shapes["o_bias"] = (d_model,)
-    return shapes
+    gains = {"head": ("q", "k"), "all": ("q", "k"), "shared": ("q",)}.get(style.normed, ())
+    return shapes | {f"{name}_gain": (d_model if style.normed == "all" else d_head,) for name in gains}
 
 
 def shapes_of_inner(d_model: int, d_ff: int, style: Style) -> Shapes:
@@ -406,7 +426,9 @@ def _affine(p: Parts, name: str, into: int) -> Affine:
 
 def heads_of(p: Parts, at: str = "") -> Heads:
     """The projections whose names begin with `at`."""
-    return Heads(_affine(p, f"{at}q", 1), _affine(p, f"{at}k", 1), _affine(p, f"{at}v", 1), _affine(p, f"{at}o", 2))
+    q, k, v, o = (_affine(p, f"{at}{name}", into) for name, into in (("q", 1), ("k", 1), ("v", 1), ("o", 2)))
+    gains = [Gain(p[name], 0 * p[name]) for name in (f"{at}q_gain", f"{at}k_gain") if name in p]
+    return Heads(q, k, v, o, (gains[0], gains[-1]) if gains else None)
 
 
 def gain_of(p: Parts, at: str = "") -> Gain:
@@ -441,7 +463,7 @@ def machine_of(p: Parts, style: Style, layers: int) -> Machine:
 
 def _idle_biases(sizes: Mapping[str, int], style: Style) -> int:
     """How many biases of keys change nothing in one attention: they move all scores of a query alike, if unturned."""
-    if style.attention not in ("all", "qkv") or style.positions == "turned":
+    if style.attention not in ("all", "qkv") or style.positions == "turned" or style.normed:
         return 0
     return sizes["d_model"] * (sizes.get("num_kv_heads", 0) or sizes["num_heads"]) // sizes["num_heads"]
 
@@ -454,6 +476,7 @@ def of_heads(steps: Steps, sizes: Mapping[str, int], style: Style) -> Reference:
         _at("all", shapes_of_heads(d_model, heads, style, sizes.get("num_kv_heads", 0))),
         lambda p, *inputs: multi_head(steps, heads_of(p, "all."), heads, *inputs),
         dead,
+        faint=bool(style.normed),
     )
 
 

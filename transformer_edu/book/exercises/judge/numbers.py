@@ -34,6 +34,7 @@ TRIES = 3  # where answers are near each other: some numbers make of rounding mu
 NEAR = 1e-7  # in float64: norms make more of rounding where what they get varies little
 TINY = 1e-6  # a gradient below it is nothing but rounding
 STEP = 1e-9  # so small a change of all numbers is seen in float64, and lost in the rounding of float32
+SAME = 1e-12  # two functions that are one, in float64, whatever the order of their sums
 TOLERANCES = FINE, _, COARSE = 1e-8, 1e-6, 2e-5  # how far answers may lie apart: float64, and what has float32 in it
 
 
@@ -206,7 +207,7 @@ class Numbers:
                     return partners
             if self.left <= 0 or dict(reference.shapes) in self.exact:
                 return None
-            if any(apart(mine, one) < FINE for one in self.refused):
+            if any(apart(mine, one) < SAME for one in self.refused):
                 return None
             found = self._search(reference, look)
         except Exception:  # a mistake's code does not fit these numbers, or these inputs

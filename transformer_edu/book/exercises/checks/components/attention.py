@@ -111,15 +111,18 @@ def attend(
     value: Tensor,
     mask: Tensor | None = None,
     *,
+    handed: Callable[..., tuple[Any, ...]] = lambda *given: given,
     turn: Callable[[Tensor], Tensor] = lambda key: key.transpose(-2, -1),
     divisor: Callable[[Tensor], float] = lambda query: math.sqrt(query.shape[-1]),
+    change: Callable[[Tensor], Tensor] = lambda scores: scores,
     hide: Callable[[Tensor, Tensor], Tensor] = lambda scores, mask: filled(torch.finfo(scores.dtype).min)(scores, mask),
     normalize: Callable[[Tensor], Tensor] = lambda scores: scores.softmax(-1),
     zeroed: bool = True,
     answer: Callable[[Tensor, Tensor, Tensor], Any] = lambda scores, weights, value: (weights @ value, weights),
 ) -> Any:
     """The right steps, each of which a mistake can replace; zeroed: a blocked weight is 0, whatever the row."""
-    scores = query @ turn(key) / divisor(query)
+    query, key, value, mask = handed(query, key, value, mask)
+    scores = change(query @ turn(key) / divisor(query))
     weights = normalize(scores if mask is None else hide(scores, mask))
     weights = weights.masked_fill(~mask, 0.0) if mask is not None and zeroed else weights
     return answer(scores, weights, value)
@@ -208,7 +211,7 @@ mistake(
     symptom="the value projection gets no gradient; the output has the key's width",
     why="keys only say how well they match; what is passed on is the value.",
     hint="Of query, key and value, which has your last product not used?",
-)(lambda query, key, value, mask=None: attend(query, key, key, mask))
+)(partial(attend, handed=lambda query, key, value, mask: (query, key, key, mask)))
 mistake(
     "the weights are returned as the output; the value is never used",
     symptom="an output as wide as the sentence is long",
@@ -220,13 +223,13 @@ mistake(
     symptom="a training loss that falls far too low, because every position sees the answer",
     why="the function takes a mask, and nothing it does with the mask reaches the weights.",
     hint="Between which two steps must a blocked score lose its influence? (masked_fill returns a new tensor.)",
-)(lambda query, key, value, mask=None: attend(query, key, value))
+)(partial(attend, handed=lambda query, key, value, mask: (query, key, value, None)))
 mistake(
     "the mask is inverted: it blocks what is allowed",
     symptom="every token sees only the future, and the first row or the last sees nothing",
     why="here True means *may attend*; torch.nn.MultiheadAttention's masks mean the opposite.",
     hint="masked_fill fills where its mask is True. Is that where attention is allowed?",
-)(lambda query, key, value, mask=None: attend(query, key, value, None if mask is None else ~mask))
+)(partial(attend, handed=lambda query, key, value, mask: (query, key, value, None if mask is None else ~mask)))
 mistake(
     "the mask is applied after the softmax, and the rows no longer sum to one",
     symptom="early positions have small outputs; the size of blocked scores still leaks into the others",
@@ -269,8 +272,10 @@ mistake(
     why="operations like `/=`, `mul_` or `x[...] = ...` write into the caller's tensor.",
     hint="Which line assigns into query, key, value or mask, rather than making a new tensor?",
 )(
-    lambda query, key, value, mask=None: attend(
-        query.div_(query.shape[-1] ** 0.5), key, value, mask, divisor=lambda query: 1.0
+    partial(
+        attend,
+        handed=lambda query, *others: (query.div_(query.shape[-1] ** 0.5), *others),
+        divisor=lambda query: 1.0,
     )
 )
 mistake(

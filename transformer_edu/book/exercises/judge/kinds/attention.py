@@ -47,7 +47,7 @@ def _three(*shape: int, q_len: int = 5, k_len: int = 5, scale: float = 1.0) -> t
 
 
 def _experiments(*shape: int) -> list[Experiment]:
-    """For both: shape is (batch, heads, d_head) or (batch, d_model)."""
+    """For all: shape is (batch, heads, d_head) or (batch, d_model)."""
     self_input = _three(*shape)
     across = _three(*shape, q_len=4, k_len=6)
     long = _three(*shape, q_len=300, k_len=300)
@@ -101,10 +101,11 @@ SLOTS: dict[str, str | tuple[str, ...]] = {  # a mask of keys alone is taken whe
     "value": r"^v(?!.*(mask|len))|value",
     "mask": (r"^(?!.*(pad|key)).*(mask|bias)", "mask"),
 }
-ATTENTION = Kind(
-    "attention",
-    "fn(query, key, value, mask=None) on (batch, heads, len, d_head) -> output, or (output, weights)",
-    [
+
+
+def attention_experiments() -> list[Experiment]:
+    """Of attention as a function."""
+    return [
         *_experiments(2, HEADS, D_HEAD),
         Experiment(
             "a mask of its own for each head",
@@ -112,7 +113,13 @@ ATTENTION = Kind(
             alone="all heads get one head's mask",
         ),
         Experiment("four sentences, five heads of six features", _three(4, 5, 6, q_len=11, k_len=13), alone=FIXED),
-    ],
+    ]
+
+
+ATTENTION = Kind(
+    "attention",
+    "fn(query, key, value, mask=None) on (batch, heads, len, d_head) -> output, or (output, weights)",
+    attention_experiments(),
     _attention_rights,
     _attention_wrongs,
     made=False,

@@ -80,7 +80,8 @@ OF_STYLE = {"both": (layer_norm,), "gain": (_rms, layer_norm), "none": (layer_no
 POST = "the norms stand behind the sums (post-norm, as in GPT-1); GPT-2 has them before the parts"
 
 
-def _experiments(d_model: int) -> list[Experiment]:
+def experiments_of_x(d_model: int) -> list[Experiment]:
+    """Of what reads x alone, and sees nothing later."""
     x, other = drawn(2, 5, d_model, seed=1), drawn(2, 5, d_model, seed=2)
     return [
         Experiment("two texts", (x,)),
@@ -96,7 +97,8 @@ def _experiments(d_model: int) -> list[Experiment]:
     ]
 
 
-def _elsewhere(d_model: int) -> list[Experiment]:
+def elsewhere(d_model: int) -> list[Experiment]:
+    """At another size."""
     return [
         Experiment(f"{d_model} features", (drawn(3, 7, d_model),)),
         Experiment("one text of them", (drawn(1, 7, d_model),)),
@@ -116,7 +118,7 @@ def within(mistaken: Steps, usual: Steps, eps: float) -> Steps:
     return replace(usual, **{name: mine for name, (mine, theirs) in pairs.items() if mine is not theirs})
 
 
-def _sights(parameters: Parameters, causal: bool) -> list[tuple[str, Any]]:
+def sights(parameters: Parameters, causal: bool) -> list[tuple[str, Any]]:
     """What is let through: by itself nothing that comes later; or what the mask says, if it takes one."""
     alone = [("", Steps().see)] if causal else []
     return alone + ([(GIVEN if causal else "", _as_given)] if not causal or TAKES_MASK in parameters.taken else [])
@@ -128,7 +130,7 @@ Settings = Iterator[tuple[str, Steps]]
 def _of_attention(style: Style, parameters: Parameters, causal: bool = True) -> Settings:
     """The right ways of an attention that reads x alone."""
     turns = TURNS if style.positions == "turned" else UNTURNED
-    for (sight, see), (more, one) in product(_sights(parameters, causal), turns):
+    for (sight, see), (more, one) in product(sights(parameters, causal), turns):
         yield joined(sight, more), replace(Steps(), see=see, turn=one)
 
 
@@ -155,7 +157,7 @@ def _of_model(style: Style, parameters: Parameters, usual: bool = False) -> Sett
             yield joined(remark, more), replace(steps, embed=embed)
 
 
-def _kind(
+def kind_of(
     name: str,
     is_called: str,
     some: list[Style],
@@ -188,7 +190,7 @@ def _attention_kind(name: str, is_called: str, causal: bool, sizes: dict[str, in
     settings = partial(_of_attention, causal=causal)
     least = [2 * one["d_model"] ** 2 * (1 + one.get("num_kv_heads", one["num_heads"]) / one["num_heads"])
              for one in (sizes, wider)]  # fmt: skip
-    return _kind(
+    return kind_of(
         name,
         is_called,
         TURNED,
@@ -201,12 +203,12 @@ def _attention_kind(name: str, is_called: str, causal: bool, sizes: dict[str, in
             *of_turns(),
             *of_attention(),
         ),
-        _experiments(sizes["d_model"]),
+        experiments_of_x(sizes["d_model"]),
         options={**sizes, "dropout": 0.0, "max_len": MAX_LEN},
         unbiased=True,
         call=of_x,
         least=int(least[0]),
-    ).at(_elsewhere(wider["d_model"]), int(least[1]), **wider)
+    ).at(elsewhere(wider["d_model"]), int(least[1]), **wider)
 
 
 CAUSAL = _attention_kind(
@@ -230,7 +232,7 @@ GROUPED = _attention_kind(
     SHARED,
     WIDER_SHARED,
 )
-BLOCK = _kind(
+BLOCK = kind_of(
     "decoder_only_block",
     "cls(d_model, num_heads, d_ff, dropout=0.0); forward(x, mask=None): norms before the parts, sees nothing later",
     BLOCKS,
@@ -239,13 +241,13 @@ BLOCK = _kind(
     partial(_of_block, usual=True),
     lambda parameters: (*of_sight(True), *of_encoder_layer(), *of_rms_norms(), *of_gates(), *of_turns()),
     [
-        *_experiments(12),
+        *experiments_of_x(12),
         Experiment("dropout, where attention and feed-forward give zeros", (X,), how="dropout", options=EMPTY),
     ],
     options={**SIZES, "d_ff": 20, "dropout": 0.0, "max_len": MAX_LEN},
     call=of_x,
     least=4 * 12**2 + 2 * 12 * 20,
-).at(_elsewhere(24), 4 * 24**2 + 2 * 24 * 26, d_model=24, num_heads=6, d_ff=26)
+).at(elsewhere(24), 4 * 24**2 + 2 * 24 * 26, d_model=24, num_heads=6, d_ff=26)
 
 # ------------------------------------------------------------------ the whole
 
@@ -268,7 +270,7 @@ def _call_model(model: Any, inputs: tuple[Any, ...]) -> Any:
     return logits
 
 
-LANGUAGE_MODEL = _kind(
+LANGUAGE_MODEL = kind_of(
     "language_model",
     "cls(config) or cls(vocab_size, d_model, ...); forward(ids) -> logits (batch, seq, vocab_size), sees nothing later",
     MODELS,
