@@ -139,6 +139,11 @@ def _given(parameters: list[inspect.Parameter], values: Mapping[str, Any]) -> tu
             taken.add(known)
     demanded = {one.name: usual(one.name, values) for one in parameters if one.default is one.empty}
     given = {name: value for name, value in demanded.items() if value is not None} | given
+    if "dropout" in values and "dropout" not in taken:  # in any language: a probability, 0 unless it is said
+        free = [one for one in parameters if one.name not in given]
+        zero = [one.name for one in free if isinstance(one.default, float) and not one.default]
+        given |= dict.fromkeys(zero[:1], values["dropout"])
+        taken |= {"dropout"} if zero else set()
     left = [name for name in values if name not in taken and name not in ("eps", "pad_id", "max_len")]
     for one in parameters:
         if one.name not in given and left and one.default is one.empty:

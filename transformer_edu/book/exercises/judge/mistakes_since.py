@@ -1,5 +1,6 @@
 """What can be wrong in what came after 2017: sight without a memory, shared heads, turned positions, gates, experts."""
 
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -172,6 +173,10 @@ def of_turns() -> Iterator[Wrong]:
         yield mistake, Steps(turn=wrong)
 
 
+def _almost_gelu(x: Tensor, constant: float) -> Tensor:
+    return x / 2 * (1 + (constant * (x + 0.044715 * x**3)).tanh())
+
+
 GATED: tuple[tuple[str, str, Callable[..., Tensor]], ...] = (
     (
         "both halves go through the activation",
@@ -207,6 +212,16 @@ GATED: tuple[tuple[str, str, Callable[..., Tensor]], ...] = (
         "the gate is a tanh",
         "Which numbers does SiLU give for −5, 0 and 5?",
         lambda x, gate, up, down: down(gate(x).tanh() * up(x)),
+    ),
+    (
+        "GELU, written by tanh, has another constant than √(2/π)",
+        "Which numbers does GELU give for −1 and 1?",
+        lambda x, gate, up, down: down(_almost_gelu(gate(x), 2**0.5 / math.pi) * up(x)),
+    ),
+    (
+        "GELU, written by tanh, has another constant than √(2/π)",
+        "Which numbers does GELU give for −1 and 1?",
+        lambda x, gate, up, down: down(_almost_gelu(gate(x), (math.pi / 2) ** 0.5) * up(x)),
     ),
     (
         "the gate is a softmax",

@@ -174,7 +174,7 @@ class Steps:
     )
     turn: Callable[[Tensor], Tensor] = field(default=lambda heads: heads)  # queries and keys
     sized: Callable[..., tuple[Tensor, Tensor]] = normed_heads  # queries and keys, before they turn
-    latent: Callable[..., Tensor] = field(default=lambda latent, gain: latent)
+    latent: Callable[..., tuple[Tensor, Any]] = field(default=lambda latent, turned, gain: (latent, turned))
     join: Callable[..., tuple[Tensor, Tensor]] = field(default=lambda q, q_turned, k, k_turned, turn: (q, k))
     share: Callable[[Tensor, int], Tensor] = field(
         default=lambda heads, num_heads: heads.repeat_interleave(num_heads // heads.shape[1], dim=1)

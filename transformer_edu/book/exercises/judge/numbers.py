@@ -127,7 +127,7 @@ class Numbers:
     inputs: Sequence[Any]  # with which it is looked at
     lengths: Sequence[int] = ()  # how many of the numbers each tensor has
     found: list[tuple[Mapping[str, tuple[int, ...]], Tensor, Tensor]] = field(default_factory=list)
-    refused: list[Tensor] = field(default_factory=list)  # what such functions answer that no order of numbers fits
+    refused: list[tuple[float, Tensor]] = field(default_factory=list)  # what no order of numbers fits
     exact: list[dict[str, tuple[int, ...]]] = field(default_factory=list)  # found up to rounding: no other fits
     left: int = ALL_ROUNDS
     remembered: dict[bytes, tuple[Tensor, Tensor]] = field(default_factory=dict)
@@ -207,13 +207,14 @@ class Numbers:
                     return partners
             if self.left <= 0 or dict(reference.shapes) in self.exact:
                 return None
-            if any(apart(mine, one) < SAME for one in self.refused):
+            total = float(summed(mine))
+            if any(abs(total - one) < NEAR * (1 + abs(total)) and apart(mine, it) < SAME for one, it in self.refused):
                 return None
             found = self._search(reference, look)
         except Exception:  # a mistake's code does not fit these numbers, or these inputs
             return None
         if found is None:
-            self.refused.append(mine)
+            self.refused.append((total, mine))
         else:
             self.found.append((reference.shapes, mine, found))
         return found

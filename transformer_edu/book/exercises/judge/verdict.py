@@ -3,6 +3,7 @@
 import math
 import operator
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -332,12 +333,22 @@ def sized(kind: Kind, parameters: Parameters) -> Parameters:
     width = sizes.get("d_model", 1)
     usual = {"d_ff": [*(width * n for n in (4, 2, 3, 1)), 8 * width // 3], "num_layers": [2, 1, 3, 4, 6]}
     usual = {name: [sizes[name], *some] for name, some in usual.items() if name in sizes}
+    best, most = replace(parameters, sizes=sizes), -1
     for values in product(*(usual[name] for name in own)):
         tried = replace(parameters, sizes=sizes | dict(zip(own, values, strict=True)))
-        if not own or any(isinstance(one, Reference) for _, one in kind.rights(tried)):
+        alike = _alike(kind, tried) if own else 0
+        if alike > most:  # three matrices of 32 have as many numbers as two of 48
             given = {name for name in own if tried.sizes[name] == sizes[name]}
-            return replace(tried, untaken=tuple(name for name in parameters.untaken if name not in given))
-    return replace(parameters, sizes=sizes)
+            best = replace(tried, untaken=tuple(name for name in parameters.untaken if name not in given))
+            most = alike
+    return best
+
+
+def _alike(kind: Kind, parameters: Parameters) -> int:
+    """How many tensors of a component are as large as those of what would be right; −1 where nothing would be."""
+    have = Counter(parameters.lengths)
+    some = {tuple(one.sizes) for _, one in kind.rights(parameters) if isinstance(one, Reference)}
+    return max(((have & Counter(sizes)).total() for sizes in some), default=-1)
 
 
 def _kept(run: Run) -> Experiment | None:

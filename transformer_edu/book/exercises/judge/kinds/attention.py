@@ -24,6 +24,7 @@ from transformer_edu.book.exercises.judge.mistakes import named, of_attention, o
 from transformer_edu.book.exercises.judge.model import Steps, Style, attend, fitting, likely, of_heads, styles
 from transformer_edu.book.exercises.judge.numbers import Reference
 from transformer_edu.masks import causal_mask, padding_mask
+from transformer_edu.parts import window_mask
 
 D_MODEL, HEADS, D_HEAD = 12, 3, 4
 WIDER = {"d_model": 30, "num_heads": 5}  # where √d_head, d_head / 2, log₂ d_head, 2 and all other sizes differ
@@ -262,6 +263,16 @@ def _mask_wrongs(component: str) -> Iterator[tuple[Mistake, Function]]:
             ),
         ):
             yield named(name, why, hint, "padding is attended to, or real tokens are not"), wrong
+    elif component == "window mask":
+        yield (
+            named(
+                "the first rows are empty: their window begins at a negative number",
+                "a slice from −1 counts from the end; begin at max(0, q − window + 1).",
+                "Where does the window of the first token begin?",
+                "the first tokens of every text get zeros or NaN",
+            ),
+            lambda size, window: window_mask(size, window) & (torch.arange(size)[:, None] >= window - 1),
+        )
     yield from known(component)
 
 

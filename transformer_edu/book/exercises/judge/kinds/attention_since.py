@@ -29,6 +29,7 @@ from transformer_edu.book.exercises.judge.kinds.decoder_only import (
     kind_of,
     sights,
 )
+from transformer_edu.book.exercises.judge.kinds.modern import ORDERS, ordered
 from transformer_edu.book.exercises.judge.making import by_name, of_x
 from transformer_edu.book.exercises.judge.mistakes import Wrong, named, of_attention, of_rms
 from transformer_edu.book.exercises.judge.mistakes_since import of_sight, of_turns
@@ -244,6 +245,11 @@ def _added_as_it_is(scores: Tensor, sinks: Tensor) -> Tensor:
     return powers / (powers.sum(-1, keepdim=True) + sinks)
 
 
+def _not_moved(scores: Tensor, sinks: Tensor) -> Tensor:
+    powers = (scores - scores.amax(-1, keepdim=True)).exp()
+    return powers / (powers.sum(-1, keepdim=True) + sinks.exp())
+
+
 def _one_key_further(scores: Tensor, sinks: Tensor) -> Tensor:
     return torch.cat([sinks.expand(*scores.shape[:-1], 1), scores], -1).softmax(-1)[..., :-1]
 
@@ -285,6 +291,12 @@ SINK_MISTAKES: list[tuple[str, str, str, Function]] = [
         "in the softmax's sum each score stands as e^score, the sink as well.",
         "What does a sink of −5 do to your sum?",
         _weighs(_added_as_it_is),
+    ),
+    (
+        "the largest score is taken away from the scores, and not from the sink",
+        f"{EXTRA} Whatever is taken away before the exponential is taken from every score, the sink's included.",
+        "Does your sink's share change when you add 100 to all scores and to the sink?",
+        _weighs(_not_moved),
     ),
     (
         "all heads have the first one's sink",
@@ -363,6 +375,7 @@ NORM_REMARKS = {
     "shared": "queries and keys share one gain",
     "bare": "its norms have no gain",
 }
+UNTOLD = {"": "it knows no positions: queries and keys are not turned", "turned": ""}
 Sized = Callable[[Heads, Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
@@ -386,11 +399,16 @@ def _of_normed(style: Style, parameters: Parameters, usual: bool = False) -> Ite
     """The right ways of an attention with norms of its queries and keys."""
     turns = TURNS[: 1 if usual else 2] if style.positions == "turned" else UNTURNED
     every = dict.fromkeys((parameters.eps, 1e-6, 1e-5, 1e-8, *MACHINE))
+    if style.normed == "shared" and parameters.alive < len(parameters.numbers) and not usual:
+        return  # the other gain is there, and nothing uses it
     for sight, see in sights(parameters, True):
         for more, one in turns:
             for eps in list(every)[: 1 if usual else None]:
                 sized = _by_norm(partial(rms_norm, eps=eps))
-                yield joined(sight, more, NORM_REMARKS[style.normed]), Steps(see=see, turn=one, sized=sized)
+                yield (
+                    joined(sight, more, NORM_REMARKS[style.normed], UNTOLD[style.positions]),
+                    Steps(see=see, turn=one, sized=sized),
+                )
 
 
 def _alone(place: int, norm: Callable[[Tensor, Tensor], Tensor]) -> Sized:
@@ -419,6 +437,11 @@ def _of_norms(eps: float) -> Iterator[Wrong]:
         ("only the queries are normalized, not the keys", "Which of Q and K go through a norm?", _alone(0, norm)),
         ("only the keys are normalized, not the queries", "Which of Q and K go through a norm?", _alone(1, norm)),
         ("queries and keys are not normalized", "Which of Q and K go through a norm?", lambda heads, q, k: (q, k)),
+        (
+            "the keys go through the queries' norm, whose gain is another",
+            "Which gain do your keys get?",
+            lambda heads, q, k: (normed_heads(heads, q, q, norm)[0], normed_heads(heads, k, k, norm)[0]),
+        ),
         (
             "the norm runs over all heads together, with a gain of one head",
             "Over how many numbers does your mean square run?",
@@ -484,8 +507,9 @@ NORMED_ATTENTION = kind_of(
 
 # ------------------------------------------------------------------ keys and values of a latent
 
-LATENTS = styles(attention=("none", "all", "out"), norm=("gain", "none"), positions=("turned", ""))
-LATENT_REMARKS = {"gain": "", "none": "the latents are not normalized, as they are in DeepSeek-V2"}
+LATENTS = styles(attention=("none", "all", "out"), norm=("gain", "none", "joint"), positions=("turned", ""))
+UNNORMED = "the latents are not normalized, as they are in DeepSeek-V2"
+BARE = "the latents' norm has no gain"
 
 
 def _shapes_of_latent(sizes: Mapping[str, Any], style: Style) -> Shapes:
@@ -498,7 +522,8 @@ def _shapes_of_latent(sizes: Mapping[str, Any], style: Style) -> Shapes:
     shapes |= {"k": (rank, heads, d_head), "v": (rank, heads, d_head), "o": (heads, d_head, d_model)}
     biased = {"all": tuple(shapes), "out": ("o",), "none": ()}[style.attention]
     shapes |= {f"{name}_bias": shapes[name][1:] if name != "o" else (d_model,) for name in biased}
-    return shapes | ({"latent_gain": (rank,)} if style.norm == "gain" else {})
+    gains = rank + (sizes["d_turned"] if style.norm == "joint" and turned else 0)
+    return shapes | ({} if style.norm == "none" else {"latent_gain": (gains,)})
 
 
 def _whole(q: Tensor, q_turned: Tensor | None, k: Tensor, k_turned: Tensor | None, turned: Function) -> Any:
@@ -517,33 +542,46 @@ def _latent(steps: Steps, sizes: Mapping[str, Any], style: Style) -> Reference:
             bias = p.get(f"{name}_bias")
             return Affine(p[name].flatten(1), None if bias is None else bias.flatten())(x)
 
-        latent = steps.latent(through("down", x), p.get("latent_gain"))
+        turned = through("k_turned", x) if style.positions == "turned" else None
+        latent, turned = steps.latent(through("down", x), turned, p.get("latent_gain"))
         q, k, v = (steps.split(through(name, of), heads) for name, of in (("q", x), ("k", latent), ("v", latent)))
         parts: tuple[Tensor | None, Tensor | None] = (None, None)
-        if style.positions == "turned":
-            parts = split_heads(through("q_turned", x), heads), through("k_turned", x)[:, None]
+        if turned is not None:
+            parts = split_heads(through("q_turned", x), heads), turned[:, None]
         whole_q, whole_k = steps.join(q, parts[0], k, parts[1], steps.turn)
         found = steps.attend(whole_q, whole_k, v, steps.mask(steps.see(mask, x.shape[1])))
         found = found[0] if isinstance(found, tuple) else found
         return Affine(p["o"].flatten(0, 1), p.get("o_bias"))(steps.merge(found))
 
     dead = heads * d_head if style.attention == "all" else 0
-    return Reference(_shapes_of_latent(sizes, style), run, dead, faint=style.norm == "gain")
+    return Reference(_shapes_of_latent(sizes, style), run, dead, faint=style.norm != "none")
 
 
 def _of_latent(style: Style, parameters: Parameters, usual: bool = False) -> Iterator[tuple[str, Steps]]:
-    """The right ways of latent attention."""
+    """The right ways of latent attention; a "joint" norm, of the latent and the turned part, is none."""
     turns = TURNS[: 1 if usual else 2] if style.positions == "turned" else UNTURNED
     every = dict.fromkeys((parameters.eps, 1e-6, 1e-5, 1e-8, *MACHINE))
+    norms: list[tuple[str, Function]]
+    norms = [(BARE if style.norm == "none" else "", partial(rms_norm, eps=eps)) for eps in every]
+    norms = [(UNNORMED, lambda x, gain: x)] * (style.norm == "none") + norms
+    if style.norm == "joint" and not usual:
+        return
     for sight, see in sights(parameters, True):
         for more, one in turns:
-            for eps in list(every)[: 1 if usual or style.norm == "none" else None]:
-                remark = joined(sight, more, LATENT_REMARKS[style.norm])
-                yield remark, Steps(see=see, turn=one, join=_whole, latent=partial(_normed_latent, eps=eps))
+            for remark, norm in norms[: 1 if usual else None]:
+                yield joined(sight, more, remark), Steps(see=see, turn=one, join=_whole, latent=_latent_by(norm))
 
 
-def _normed_latent(latent: Tensor, gain: Tensor | None, eps: float = 1e-6) -> Tensor:
-    return latent if gain is None else rms_norm(latent, gain, eps)
+def _latent_by(norm: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., tuple[Tensor, Any]]:
+    return lambda latent, turned, gain: (norm(latent, torch.ones(()) if gain is None else gain), turned)
+
+
+def _together(eps: float, latent: Tensor, turned: Tensor | None, gain: Tensor | None) -> tuple[Tensor, Any]:
+    """One norm of both parts, with a gain of both, of the latent, or of none."""
+    both = latent if turned is None else torch.cat([latent, turned], -1)
+    both, count = rms_norm(both, torch.ones(()), eps), 0 if gain is None else len(gain)
+    both = both if gain is None else torch.cat([both[..., :count] * gain, both[..., count:]], -1)
+    return both[..., : latent.shape[-1]], None if turned is None else both[..., latent.shape[-1] :]
 
 
 def _first_head_alone(k_turned: Tensor, k: Tensor) -> Tensor:
@@ -624,6 +662,10 @@ def _joins() -> Iterator[tuple[str, str, Function]]:
     )
 
 
+def _in_order(join: Function, order: Function, q: Tensor, qt: Any, k: Tensor, kt: Any, turned: Function) -> Any:
+    return join(q, qt, k, kt, ordered(turned, order))
+
+
 def _added(q: Tensor, q_turned: Tensor, k: Tensor, k_turned: Tensor) -> tuple[Tensor, Tensor]:
     """Where the two parts are of one length; else the first numbers alone."""
     size = q_turned.shape[-1]
@@ -641,7 +683,8 @@ def _of_latents(parameters: Parameters) -> Iterator[Wrong]:
     why = "scores are [q, turned q] · [k, turned k] / √(d_head + d_turned); k and v come of the latent alone."
     symptom = "scores that do not know the distance between two tokens, and weights of others that do not fit"
     for name, hint, join in _joins():
-        yield named(name, why, hint, symptom), Steps(join=join)
+        for order in ORDERS.values():  # where the parts do not meet, it matters which numbers turn together
+            yield named(name, why, hint, symptom), Steps(join=partial(_in_order, join, order))
     for part, words in (("d_head", "√d_head, without the turned part"), ("d_turned", "the root of the turned part")):
         yield (
             named(
@@ -652,6 +695,16 @@ def _of_latents(parameters: Parameters) -> Iterator[Wrong]:
             ),
             Steps(attend=_scaled_by_a_part(parameters.sizes, part)),
         )
+    for eps in dict.fromkeys((parameters.eps, 1e-6, MACHINE[0])):
+        yield (
+            named(
+                "the turned part of the keys goes through the latents' norm, too",
+                why,
+                "Over which numbers does your norm's mean square run?",
+                symptom,
+            ),
+            Steps(latent=partial(_together, eps)),
+        )
     yield (
         named(
             "the latents are not normalized, although there is a norm",
@@ -659,10 +712,10 @@ def _of_latents(parameters: Parameters) -> Iterator[Wrong]:
             "What goes into your second matrix: the latent, or what its norm gives?",
             symptom,
         ),
-        Steps(latent=lambda latent, gain: latent),
+        Steps(latent=lambda latent, turned, gain: (latent, turned)),
     )
     for mistake, wrong in of_rms():
-        yield mistake, Steps(latent=lambda x, gain, wrong=wrong: x if gain is None else wrong(x, gain, 1e-6))
+        yield mistake, Steps(latent=_latent_by(partial(wrong, eps=1e-6)))
     for name, attend in (
         ("the values are the keys", lambda q, k, v, mask=None: Steps().attend(q, k, k[..., : v.shape[-1]], mask)),
         ("the keys are the values", lambda q, k, v, mask=None: Steps().attend(q, _but(k, v), v, mask)),

@@ -134,7 +134,7 @@ def _of_attention(style: Style, parameters: Parameters, causal: bool = True) -> 
         yield joined(sight, more), replace(Steps(), see=see, turn=one)
 
 
-def _of_block(style: Style, parameters: Parameters, usual: bool = False) -> Settings:
+def _of_block(style: Style, parameters: Parameters, usual: bool = False, whole: bool = False) -> Settings:
     """The right ways of a block; the usual ones, with its own epsilon."""
     name, parts = ("gated", GATES) if style.gated else ("feed_forward", PLAIN)
     every = dict.fromkeys((parameters.eps, 1e-5, 1e-6, 1e-12))
@@ -142,7 +142,8 @@ def _of_block(style: Style, parameters: Parameters, usual: bool = False) -> Sett
     orders = {"": pre_norm_encoder, POST: Steps().encoder_layer}
     attentions = list(_of_attention(style, parameters))
     if usual:
-        parts, norms, orders = parts[: 2 if style.gated else 3], norms[:1], {"": pre_norm_encoder}
+        parts, norms = parts[: 2 if style.gated else 3], norms[:1]
+        orders = {"": orders[POST if whole and not style.final else ""]}  # a last norm belongs to pre-norm
         attentions = [one for one in attentions if TURNS[1][0] not in one[0]]
     settings = product(orders.items(), attentions, norms, parts)
     for (order, wiring), (seen, steps), norm, (more, fn) in settings:
@@ -153,7 +154,7 @@ def _of_model(style: Style, parameters: Parameters, usual: bool = False) -> Sett
     """The right ways of a whole model."""
     plain, scaled = ("", lambda table, ids: table[ids]), ("its embeddings are scaled by √d_model", Steps().embed)
     for more, embed in (plain, scaled)[: 1 if usual and style.positions != "sinusoidal" else 2]:
-        for remark, steps in _of_block(style, parameters, usual):
+        for remark, steps in _of_block(style, parameters, usual, whole=True):
             yield joined(remark, more), replace(steps, embed=embed)
 
 

@@ -208,6 +208,11 @@ WRONG_GATES: tuple[tuple[str, str, Gate], ...] = (
         lambda logits, top_k: _chosen(logits.flatten(0, 1).softmax(0).view_as(logits), top_k),
     ),
     (
+        "the softmax of those chosen runs over the tokens, not over the chosen experts",
+        "Which numbers of your router's scores sum to 1?",
+        lambda logits, top_k: _over_tokens(logits, top_k),
+    ),
+    (
         "the whole text goes where its mean goes: experts are chosen once, not for each token",
         "How many choices does your router make for five tokens?",
         lambda logits, top_k: gates(logits.mean(1, keepdim=True).expand_as(logits), top_k),
@@ -233,6 +238,11 @@ WRONG_GATES: tuple[tuple[str, str, Gate], ...] = (
         lambda logits, top_k: _exchanged(gates(logits, top_k)),
     ),
 )
+
+
+def _over_tokens(logits: Tensor, top_k: int) -> Tensor:
+    top = logits.topk(top_k, dim=-1)
+    return torch.zeros_like(logits).scatter(-1, top.indices, top.values.softmax(1))
 
 
 def _last(weights: Tensor) -> Tensor:
@@ -312,7 +322,9 @@ ORDERS = {  # of the entries that are turned together, d_head of them: neighbour
 ACROSS = "positions run along its second dimension, as in (batch, len, heads, d_head)"
 
 
-def _ordered(fn: Function, order: Function) -> Function:
+def ordered(fn: Function, order: Function) -> Function:
+    """A rotation of neighbours as one that turns other entries together."""
+
     def run(x: Tensor) -> Tensor:
         places = order(x.shape[-1])
         answer: Tensor = fn(x[..., places])[..., places.argsort()]
@@ -324,7 +336,7 @@ def _ordered(fn: Function, order: Function) -> Function:
 def _turns(fn: Function) -> Iterator[tuple[str, Function]]:
     for name, order in ORDERS.items():
         for more in ("", ACROSS):
-            one = _ordered(fn, order)
+            one = ordered(fn, order)
             yield (
                 joined(name, more),
                 ((lambda x, one=one: one(x.transpose(1, 2)).transpose(1, 2)) if more else one),
@@ -345,6 +357,17 @@ def _used_again(u: Tensor, v: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor,
     return first, v * cos - first * sin
 
 
+def _used_again_back(u: Tensor, v: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
+    first = u * cos - v * sin
+    return first, v * cos + first * sin
+
+
+WRITTEN_OVER = named(
+    "the second entry of a pair is computed from the first one's new value",
+    "both need the old values: keep a copy before one of them is written over.",
+    "What does the second line of your rotation read, and has the first line changed it?",
+    "vectors change their lengths",
+)
 MIXED = (
     (
         named(
@@ -355,15 +378,8 @@ MIXED = (
         ),
         _angles_of_halves,
     ),
-    (
-        named(
-            "the second entry of a pair is computed from the first one's new value",
-            "both need the old values: keep a copy before one of them is written over.",
-            "What does the second line of your rotation read, and has the first line changed it?",
-            "vectors change their lengths",
-        ),
-        partial(turn, pair=_used_again),
-    ),
+    (WRITTEN_OVER, partial(turn, pair=_used_again)),
+    (WRITTEN_OVER, partial(turn, pair=_used_again_back)),
 )
 
 
@@ -439,6 +455,8 @@ WRONG_SLOPES: tuple[tuple[str, str, Function], ...] = (
      lambda heads, length: alibi(heads, length, lambda n: 2.0 ** -torch.arange(1, n + 1).float())),
     ("the slopes are 2^(−8(h+1)/H)", "What is the first head's slope?",
      lambda heads, length: alibi(heads, length, lambda n: 2.0 ** (-8 / n * torch.arange(2, n + 2)))),
+    ("the slopes are powers of 10, not of 2", "By what is a slope divided to give the next?",
+     lambda heads, length: alibi(heads, length, lambda n: 10.0 ** (-8 / n * torch.arange(1, n + 1)))),
     ("the distance is squared", "How does the bias grow from one token to the next?",
      lambda heads, length: -alibi(heads, length) ** 2 / slopes_of(heads)[:, None, None]),
     ("the bias is divided by the length", "Does the bias between neighbours change with the length?",
@@ -539,6 +557,16 @@ CUTS = tuple(
             lambda logits, p: _reached(logits) < p,
         ),
         (
+            "sorting is undone by the order itself, not by its inverse",
+            "gather takes from places, scatter puts to places. Which one undoes a sort?",
+            lambda logits, p: (_reached(logits) < p).gather(-1, logits.sort(-1, descending=True).indices),
+        ),
+        (
+            "what is cut from one text is cut from all",
+            "Which row of your mask does the second text get?",
+            lambda logits, p: _back(logits, _reached(logits) < p, True).all(0, keepdim=True).expand(logits.shape),
+        ),
+        (
             "sorted upwards, it cuts what sums to p, not what sums to 1 − p",
             "How much of the probability may be cut?",
             lambda logits, p: _back(logits, logits.softmax(-1).sort(-1).values.cumsum(-1) > p, False),
@@ -563,6 +591,12 @@ def _reached(logits: Tensor) -> Tensor:
     return ordered.cumsum(-1) - ordered
 
 
+def _gathered(logits: Tensor, p: float) -> Tensor:
+    ordered, places = logits.softmax(-1).sort(-1, descending=True)
+    kept = ordered * (_reached(logits) < p)
+    return (kept / kept.sum(-1, keepdim=True)).gather(-1, places)
+
+
 def _before(logits: Tensor) -> Tensor:
     """The probability of the token before each, in sorted order."""
     ordered = logits.softmax(-1).sort(-1, descending=True).values
@@ -581,6 +615,8 @@ def _sampling(name: str, is_called: str, values: tuple[Any, ...], least: Any, pl
     def wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
         for mistake, wrong in (*known("sampling probabilities"), *(CUTS if place else ())):
             yield mistake, alone(wrong)
+        if place:
+            yield CUTS[1][0], _gathered
         if not place:
             yield FROM_THE_BATCH, lambda logits, k: _cut(logits, logits >= logits.topk(k).values.min())
 
