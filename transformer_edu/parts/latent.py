@@ -15,7 +15,8 @@ class LatentAttention(nn.Module):
     """Multi-head latent attention (DeepSeek-V2, 2024, section 2.1).
 
     A token's latent is c = Norm(x W_DKV); keys are [c W_UK, k_R] and values c W_UV, in heads. Positions have a part
-    of their own, k_R = turned(x W_KR), one for all heads: turned keys could not be made of latents that have no place.
+    of their own, k_R = turned(x W_KR), one for all heads: a turn between q and W_UK would keep the two from being
+    multiplied into one, with which no key need be made. Here keys are made, which is easier to read.
 
     Args:
         d_model, num_heads: as of `MultiHeadAttention`.

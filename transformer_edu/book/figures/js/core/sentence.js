@@ -116,6 +116,7 @@ export function sentenceLine(options) {
   }
 
   function write(text) {
+    if (text === input.value) return;
     input.value = text;
     caret = text.length;
   }
@@ -176,7 +177,7 @@ export function sentenceLine(options) {
      * @param {string} sentence  the figure's @param {boolean} isWrong @param {boolean} isOpened  all is as at first
      */
     update(sentence, isWrong, isOpened) {
-      if (document.activeElement !== input && input.value !== sentence) write(sentence);
+      if (document.activeElement !== input) write(sentence);
       input.setAttribute("aria-invalid", String(isWrong));
       setOff(again, isOpened);
       offer();
