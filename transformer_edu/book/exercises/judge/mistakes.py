@@ -132,14 +132,25 @@ def of_equation_one() -> Iterator[tuple[Mistake, Callable[..., Tensor]]]:
 def of_attention() -> Iterator[Wrong]:
     """The steps of equation 1, the split into heads, and the projections."""
     yield from _of_projections()
-    for mistake, wrong in of_equation_one():
-        yield mistake, Steps(attend=wrong)
-    for mistake, wrong in known("attention"):
+    for mistake, wrong in (*known("attention"), *of_equation_one()):
         yield mistake, Steps(attend=wrong)
     for mistake, (split, merge) in known("split and merge"):
         yield mistake, Steps(split=split, merge=merge)
         yield mistake, replace(Steps(), split=split)
         yield mistake, replace(Steps(), merge=merge)
+    yield (
+        named(
+            "heads are cut and joined by reshape alone: numbers of different tokens mix",
+            "(batch, seq, d_model) becomes (batch, seq, heads, d_head) by a view, and heads and tokens change places "
+            "by a transpose; so on the way back.",
+            "Which of the numbers 0 .. 11 of two tokens does your second head get?",
+            "shapes are right, and early outputs depend on later tokens",
+        ),
+        Steps(
+            split=lambda x, heads: x.reshape(x.shape[0], heads, x.shape[1], -1),
+            merge=lambda x: x.reshape(x.shape[0], x.shape[2], -1),
+        ),
+    )
 
 
 def _from(source: Callable[..., tuple[Tensor, Tensor, Tensor]]) -> Steps:
@@ -355,6 +366,11 @@ RMS: tuple[tuple[str, str, Callable[[Tensor, Tensor, float], Tensor]], ...] = (
         "the squares are summed, not averaged",
         "the root of the sum is √d times too large.",
         lambda x, gamma, eps: gamma * torch.nn.functional.normalize(x, dim=-1, eps=eps),
+    ),
+    (
+        "the standard deviation, not the root of the mean square",
+        "a standard deviation is measured from the mean, and RMSNorm knows none.",
+        lambda x, gamma, eps: gamma * x / (x.std(-1, keepdim=True) + eps),
     ),
     (
         "the root is missing",

@@ -6,7 +6,7 @@ from functools import partial
 
 import torch
 from torch import Tensor
-from torch.nn.functional import silu
+from torch.nn.functional import gelu, silu
 
 from transformer_edu.book.exercises.checks.components.rotary import turn
 from transformer_edu.book.exercises.checks.engine import Mistake
@@ -173,8 +173,8 @@ def of_turns() -> Iterator[Wrong]:
         yield mistake, Steps(turn=wrong)
 
 
-def _almost_gelu(x: Tensor, constant: float) -> Tensor:
-    return x / 2 * (1 + (constant * (x + 0.044715 * x**3)).tanh())
+def _almost_gelu(x: Tensor, constant: float, cubic: float) -> Tensor:
+    return x / 2 * (1 + (constant * (x + cubic * x**3)).tanh())
 
 
 GATED: tuple[tuple[str, str, Callable[..., Tensor]], ...] = (
@@ -187,6 +187,11 @@ GATED: tuple[tuple[str, str, Callable[..., Tensor]], ...] = (
         "the activation stands on the product, not on the gate",
         "What goes into SiLU: one matrix's result, or the product of two?",
         lambda x, gate, up, down: down(silu(gate(x) * up(x))),
+    ),
+    (
+        "the activation stands on the product, not on the gate",
+        "What goes into GELU: one matrix's result, or the product of two?",
+        lambda x, gate, up, down: down(gelu(gate(x) * up(x))),
     ),
     (
         "there is no activation: the gate is linear",
@@ -213,15 +218,17 @@ GATED: tuple[tuple[str, str, Callable[..., Tensor]], ...] = (
         "Which numbers does SiLU give for −5, 0 and 5?",
         lambda x, gate, up, down: down(gate(x).tanh() * up(x)),
     ),
-    (
-        "GELU, written by tanh, has another constant than √(2/π)",
-        "Which numbers does GELU give for −1 and 1?",
-        lambda x, gate, up, down: down(_almost_gelu(gate(x), 2**0.5 / math.pi) * up(x)),
-    ),
-    (
-        "GELU, written by tanh, has another constant than √(2/π)",
-        "Which numbers does GELU give for −1 and 1?",
-        lambda x, gate, up, down: down(_almost_gelu(gate(x), (math.pi / 2) ** 0.5) * up(x)),
+    *(
+        (
+            "GELU, written by tanh, has another constant than √(2/π) or 0.044715",
+            "Which numbers does GELU give for −1 and 1?",
+            lambda x, gate, up, down, constants=constants: down(_almost_gelu(gate(x), *constants) * up(x)),
+        )
+        for constants in (
+            (2**0.5 / math.pi, 0.044715),
+            ((math.pi / 2) ** 0.5, 0.044715),
+            ((2 / math.pi) ** 0.5, 0.44715),
+        )
     ),
     (
         "the gate is a softmax",

@@ -134,9 +134,9 @@ class Numbers:
 
     @cached_property
     def works(self) -> bool:
-        """Whether it answers at all."""
+        """Whether it answers at all, with gradients, and again after a call."""
         try:
-            return self.even[0].numel() > 0
+            return self.even[0].numel() > 0 and len(self.alive) == len(self.values)
         except Exception:  # whatever the code that is judged raises
             return False
 

@@ -273,6 +273,15 @@ def _mask_wrongs(component: str) -> Iterator[tuple[Mistake, Function]]:
             ),
             lambda size, window: window_mask(size, window) & (torch.arange(size)[:, None] >= window - 1),
         )
+        yield (
+            named(
+                "a token does not see itself",
+                "position q may attend to q − window + 1 .. q, itself included; a slice leaves its end out.",
+                "Is the diagonal of your mask True?",
+                "each token has to guess what it is from the others",
+            ),
+            lambda size, window: window_mask(size, window).tril(-1),
+        )
     yield from known(component)
 
 

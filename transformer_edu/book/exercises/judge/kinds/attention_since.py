@@ -568,7 +568,7 @@ def _of_latent(style: Style, parameters: Parameters, usual: bool = False) -> Ite
         return
     for sight, see in sights(parameters, True):
         for more, one in turns:
-            for remark, norm in norms[: 1 if usual else None]:
+            for remark, norm in [norms[0], norms[-1]] if usual else norms:
                 yield joined(sight, more, remark), Steps(see=see, turn=one, join=_whole, latent=_latent_by(norm))
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import gelu
+from torch.nn.functional import gelu, silu
 
+from transformer_edu.book.exercises.checks.components.feed_forward import network
 from transformer_edu.book.exercises.checks.components.rotary import turn
 from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.experiment import EMPTY, KEPT, LONG, TRAINING, Experiment, Masked
@@ -71,6 +72,7 @@ GATES: list[tuple[str, Callable[..., Tensor]]] = [  # right ones, with what is r
     ("the gate is a ReLU (ReGLU), not SiLU or GELU", partial(gated, inside=torch.relu)),
 ]
 PLAIN = [("", one) for _, one in (*FEED_FORWARDS[1:], *FEED_FORWARDS[:1])]
+PLAIN += [("SiLU stands where GPT has GELU", partial(network, inside=silu))]
 TURNS: list[tuple[str, Callable[[Tensor], Tensor]]] = [
     ("", turn),
     ("its rotary positions have the base 500,000", partial(turn, base=500_000.0)),
@@ -143,7 +145,7 @@ def _of_block(style: Style, parameters: Parameters, usual: bool = False, whole: 
     attentions = list(_of_attention(style, parameters))
     if usual:
         parts, norms = parts[: 2 if style.gated else 3], norms[:1]
-        orders = {"": orders[POST if whole and not style.final else ""]}  # a last norm belongs to pre-norm
+        orders = orders if whole and not style.final else {"": pre_norm_encoder}  # a last norm belongs to pre-norm
         attentions = [one for one in attentions if TURNS[1][0] not in one[0]]
     settings = product(orders.items(), attentions, norms, parts)
     for (order, wiring), (seen, steps), norm, (more, fn) in settings:
