@@ -29,6 +29,7 @@ SAID = {  # names that leave no doubt
     "dropout": r"drop|^p$|^rate$|^p_",
     "pad_id": r"pad",
     "eps": r"eps",
+    "d_model": r"^d_?(in|out)$|^(in|out)_(features|channels)$",
 }
 LIKELY = {
     "d_head": r"dim|head|^d$|size|rotary",
@@ -61,6 +62,10 @@ def usual(name: str, values: Mapping[str, Any]) -> Any:
         return values["d_head"]
     if re.search(OF_A_HEAD, name.lower()) and "num_heads" in values:
         return values["d_model"] // values["num_heads"]
+    if "dtype" in name.lower():
+        return torch.get_default_dtype()
+    if re.search(SAID["num_kv_heads"], name.lower()) and "num_heads" in values and "num_kv_heads" not in values:
+        return values["num_heads"]
     return next((value for pattern, value in USUAL.items() if re.search(pattern, name.lower())), None)
 
 
@@ -97,14 +102,16 @@ def make(target: Any, values: Mapping[str, Any]) -> tuple[Any, set[str]]:
     ]
     if not parameters:
         return target(*list(values.values())[:1]), set(list(values)[:1])
-    if len([p for p in parameters if p.default is p.empty]) <= 1 and re.search(
-        "conf|cfg|args|param|opt|setting|^hp", parameters[0].name.lower()
+    rest = [p.name for p in parameters[1:] if p.default is p.empty]
+    if re.search("conf|cfg|args|param|opt|setting|^hp", parameters[0].name.lower()) and all(
+        re.search("layer|idx|index", name) for name in rest
     ):
+        first = dict.fromkeys(rest, 0)  # which layer it is, beside the configuration
         if inspect.isclass(kept := _annotated(target, parameters[0])) and is_dataclass(kept):
             configuration, taken = make(kept, values)
-            return target(configuration), taken
+            return target(configuration, **first), taken
         taken = set()
-        return target(Settings(values=dict(values), taken=taken)), taken
+        return target(Settings(values=dict(values), taken=taken), **first), taken
     given, taken = _given(parameters, values)
     positional = [given.pop(one.name) for one in parameters if one.kind is one.POSITIONAL_ONLY]
     return target(*positional, **given), taken

@@ -319,7 +319,11 @@ ORDERS = {  # of the entries that are turned together, d_head of them: neighbour
     "it turns halves": lambda d: torch.arange(d).view(2, -1).T.flatten(),
     "it turns halves, the other way round": lambda d: torch.arange(d).view(2, -1).T.flip(1).flatten(),
 }
-ACROSS = "positions run along its second dimension, as in (batch, len, heads, d_head)"
+LAYOUTS = {  # which dimension stands where the positions are expected
+    "": 2,
+    "positions run along its second dimension, as in (batch, len, heads, d_head)": 1,
+    "positions run along its first dimension, as in (len, batch, heads, d_head)": 0,
+}
 
 
 def ordered(fn: Function, order: Function) -> Function:
@@ -335,12 +339,9 @@ def ordered(fn: Function, order: Function) -> Function:
 
 def _turns(fn: Function) -> Iterator[tuple[str, Function]]:
     for name, order in ORDERS.items():
-        for more in ("", ACROSS):
+        for more, place in LAYOUTS.items():
             one = ordered(fn, order)
-            yield (
-                joined(name, more),
-                ((lambda x, one=one: one(x.transpose(1, 2)).transpose(1, 2)) if more else one),
-            )
+            yield joined(name, more), lambda x, one=one, at=place: one(x.transpose(at, 2)).transpose(at, 2)
 
 
 def _angles_of_halves(x: Tensor) -> Tensor:
