@@ -59,7 +59,7 @@ def test_an_import_of_the_book_is_named(tmp_path, line, named):
 CEILINGS = {  # lines of Python; whoever raises one says why in the commit
     ".": 910,  # the paper
     "parts": 825,  # what is new since 2017, a file each
-    "models": 1235,  # Llama, five of its relatives, and the formats of others
+    "models": 1240,  # Llama, five of its relatives, and the formats of others, in one file or in parts
     "decoding": 550,
     "data": 1400,
     "training": 620,

@@ -23,7 +23,7 @@ from transformer_edu.models.marian import Marian, MarianConfig
 from transformer_edu.models.t5 import T5, T5Config
 from transformer_edu.models.vit import ViT, ViTConfig
 
-FILES = ("config.json", "model.safetensors")
+CONFIG, WHOLE, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"  # the last one names parts
 ACTIVATIONS = {"gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu"}
 ACTIVATIONS |= {"silu": "silu", "swish": "silu"}
 Config = Mapping[str, Any]
@@ -52,37 +52,47 @@ def from_hugging_face(place: str | Path) -> nn.Module:
     """A GPT-2, Llama, Mistral, Qwen 3, Gemma 3, OLMo 2, BERT, T5, Marian or ViT with its weights, in evaluation mode.
 
     Args:
-        place: a folder with config.json and model.safetensors; or a model's name on the hub, which is asked for the
-            two files (needs the package huggingface_hub, and the network).
+        place: a folder with config.json and model.safetensors, or with its parts and their index; or a model's name on
+            the hub, which is asked for these files (needs the package huggingface_hub, and the network).
 
     Raises:
         FileNotFoundError: it is no folder with these files, and the hub cannot be asked.
         ValueError: the family is not known, or names or shapes are not those of the configuration.
     """
-    config_file, weights_file = (_folder(place) / name for name in FILES)
+    folder = _folder(place)
+    config_file, weights_file = folder / CONFIG, folder / WHOLE
     theirs = json.loads(config_file.read_text(encoding="utf-8"))
     kind = theirs.get("model_type")
     if kind not in FAMILIES:
         raise ValueError(f"model_type must be one of {', '.join(FAMILIES)}, got {kind!r} in {config_file}")
     family = FAMILIES[kind]
     model = family.model(family.config(theirs))
-    weights = _renamed(load_file(weights_file), family, weights_file)
+    weights = _renamed(_tensors(folder), family, weights_file)
     family.change(weights, model.config)
     _put(model, weights, weights_file)
     return model.eval()
 
 
+def _tensors(folder: Path) -> dict[str, Tensor]:
+    """All tensors of a folder's file of weights, or of the parts that its index names."""
+    if (folder / WHOLE).is_file():
+        return load_file(folder / WHOLE)
+    named = json.loads((folder / INDEX).read_text(encoding="utf-8"))["weight_map"].values()
+    parts = {Path(name).name for name in named}  # beside the index, whatever it says
+    return {name: tensor for part in parts for name, tensor in load_file(folder / part).items()}
+
+
 def _folder(place: str | Path) -> Path:
     folder = Path(place)
-    missing = [name for name in FILES if not (folder / name).is_file()]
-    if not missing:
+    if (folder / CONFIG).is_file() and ((folder / WHOLE).is_file() or (folder / INDEX).is_file()):
         return folder
     if folder.is_dir() or len(folder.parts) > 2:
-        raise FileNotFoundError(f"place must be a folder with {' and '.join(FILES)}, {folder} has no {missing[0]}")
+        missing = WHOLE if (folder / CONFIG).is_file() else CONFIG
+        raise FileNotFoundError(f"place must be a folder with {CONFIG} and {WHOLE}, {folder} has no {missing}")
     try:
         from huggingface_hub import snapshot_download
 
-        return Path(snapshot_download(str(place), allow_patterns=list(FILES)))
+        return Path(snapshot_download(str(place), allow_patterns=[CONFIG, INDEX, "model*.safetensors"]))
     except Exception as error:  # the hub's own errors are many, and none is ours to tell apart
         said = str(error).partition("\n")[0][:200] or type(error).__name__
         raise FileNotFoundError(f"{place} is no folder here, and the hub could not be asked for it: {said}") from error

@@ -13,7 +13,6 @@ from transformer_edu.book.exercises.checks.components.rotary import turn
 from transformer_edu.book.exercises.checks.components.sampling_probabilities import probabilities
 from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.experiment import (
-    ALONE,
     LONG,
     TRAINING,
     Experiment,
@@ -22,6 +21,7 @@ from transformer_edu.book.exercises.judge.experiment import (
 from transformer_edu.book.exercises.judge.kind import Function, Kind, Parameters, drawn, joined, known
 from transformer_edu.book.exercises.judge.kinds.attention import mask_kind
 from transformer_edu.book.exercises.judge.kinds.decoder_only import GATES, PLAIN
+from transformer_edu.book.exercises.judge.kinds.parts import D_FF, D_MODEL, EACH_TOKEN, OTHERS, WIDER
 from transformer_edu.book.exercises.judge.mistakes import named
 from transformer_edu.book.exercises.judge.mistakes_since import of_gates
 from transformer_edu.book.exercises.judge.model import (
@@ -38,23 +38,6 @@ from transformer_edu.book.exercises.judge.model import (
 from transformer_edu.book.exercises.judge.numbers import Reference
 from transformer_edu.parts import window_mask
 from transformer_edu.parts.linear_biases import slopes_of
-
-D_MODEL, D_FF, WIDER = 12, 20, 30
-X = drawn(2, 5, D_MODEL)
-
-
-def _usual(d_model: int) -> list[Experiment]:
-    x = drawn(2, 5, d_model)
-    return [
-        Experiment("two texts", (x,)),
-        Experiment("one text", (x[:1],)),
-        Experiment("300 tokens", (drawn(1, 300, d_model),), alone=LONG),
-        Experiment(ALONE, (x[:1, :1],)),
-        Experiment("large numbers", (40 * x,), alone="it is wrong for large numbers"),
-        Experiment("in training, with dropout 0", (x,), how="training", alone=TRAINING),
-        Experiment("dropout of one half", (x,), how="dropout"),
-    ]
-
 
 # ------------------------------------------------------------------ a gated feed-forward part
 
@@ -83,7 +66,7 @@ def _gated_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Reference]]
 GATED = Kind(
     "gated_feed_forward",
     "cls(d_model, d_ff, dropout=0.0), (silu(x W_gate) ⊙ x W_up) W_down, or with GELU",
-    _usual(D_MODEL),
+    EACH_TOKEN,
     _gated_rights,
     _gated_wrongs,
     options={"d_model": D_MODEL, "d_ff": D_FF, "dropout": 0.0},
@@ -91,7 +74,7 @@ GATED = Kind(
     each_token_alone=True,
     least=3 * D_MODEL * D_FF,
 ).at(
-    [Experiment("30 features, 44 inside", (drawn(3, 4, WIDER),)), Experiment("one token", (drawn(1, 1, WIDER),))],
+    OTHERS,
     3 * WIDER * 44,
     d_model=WIDER,
     d_ff=44,

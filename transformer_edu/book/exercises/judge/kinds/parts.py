@@ -436,14 +436,16 @@ def _feed_forward_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Refe
             yield mistake, _inner(wrong, parameters, style)
 
 
+EACH_TOKEN = [  # of what computes for each token by itself
+    *_usual(X, long=drawn(1, 300, D_MODEL)),
+    Experiment(ALONE, (X[:1, :1],)),
+    Experiment("large numbers", (40 * X,), alone="it is wrong for large numbers, as if they were cut off"),
+]
+OTHERS = [Experiment("30 features, 44 inside", (drawn(3, 4, WIDER),)), Experiment("one token", (drawn(1, 1, WIDER),))]
 FEED_FORWARD = Kind(
     "feed_forward",
     "cls(d_model, d_ff, dropout=0.0), max(0, x W₁ + b₁) W₂ + b₂",
-    [
-        *_usual(X, long=drawn(1, 300, D_MODEL)),
-        Experiment(ALONE, (X[:1, :1],)),
-        Experiment("numbers of a hundred", (40 * X,), alone="large numbers are cut off: ReLU has no upper end"),
-    ],
+    EACH_TOKEN,
     _feed_forward_rights,
     _feed_forward_wrongs,
     options={"d_model": D_MODEL, "d_ff": D_FF, "dropout": 0.0},
@@ -451,7 +453,7 @@ FEED_FORWARD = Kind(
     each_token_alone=True,
     least=2 * D_MODEL * D_FF,
 ).at(
-    [Experiment("30 features, 44 inside", (drawn(3, 4, WIDER),)), Experiment("one token", (drawn(1, 1, WIDER),))],
+    OTHERS,
     2 * WIDER * 44,
     d_model=WIDER,
     d_ff=44,
