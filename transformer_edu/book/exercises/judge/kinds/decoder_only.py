@@ -79,6 +79,7 @@ TURNS: list[tuple[str, Callable[[Tensor], Tensor]]] = [
 ]
 UNTURNED = [("", Steps().turn)]
 OF_STYLE = {"both": (layer_norm,), "gain": (_rms, layer_norm), "none": (layer_norm, _rms)}
+BEHIND = "the norms stand behind the parts, in front of the sums (as in OLMo 2); GPT-2 has them before the parts"
 POST = "the norms stand behind the sums (post-norm, as in GPT-1); GPT-2 has them before the parts"
 
 
@@ -136,16 +137,22 @@ def _of_attention(style: Style, parameters: Parameters, causal: bool = True) -> 
         yield joined(sight, more), replace(Steps(), see=see, turn=one)
 
 
+def _norms_behind(x: Tensor, attend: Any, feed_forward: Any, norms: Any) -> Tensor:
+    y = x + norms[0](attend(x))
+    return y + norms[1](feed_forward(y))
+
+
 def _of_block(style: Style, parameters: Parameters, usual: bool = False, whole: bool = False) -> Settings:
     """The right ways of a block; the usual ones, with its own epsilon."""
     name, parts = ("gated", GATES) if style.gated else ("feed_forward", PLAIN)
     every = dict.fromkeys((parameters.eps, 1e-5, 1e-6, 1e-12))
     norms = [with_eps(norm, eps) for eps in every for norm in OF_STYLE[style.norm]]
-    orders = {"": pre_norm_encoder, POST: Steps().encoder_layer}
+    orders = {"": pre_norm_encoder, POST: Steps().encoder_layer, BEHIND: _norms_behind}
     attentions = list(_of_attention(style, parameters))
     if usual:
         parts, norms = parts[: 2 if style.gated else 3], norms[:1]
-        orders = orders if whole and not style.final else {"": pre_norm_encoder}  # a last norm belongs to pre-norm
+        both = ("", POST) if whole and not style.final else ("",)  # a last norm belongs to pre-norm
+        orders = {name: orders[name] for name in both}
         attentions = [one for one in attentions if TURNS[1][0] not in one[0]]
     settings = product(orders.items(), attentions, norms, parts)
     for (order, wiring), (seen, steps), norm, (more, fn) in settings:
