@@ -175,7 +175,7 @@ def test_padding_may_stand_on_either_side_and_a_cache_changes_nothing(name, tmp_
 
 
 def test_layers_that_no_setting_describes_are_refused(tmp_path):
-    irregular = llama("Gemma3", sliding_window=2, layer_types=[LOCAL, FULL, FULL])[0]
+    irregular = llama("Gemma3", query_pre_attn_scalar=6, sliding_window=2, layer_types=[LOCAL, FULL, FULL])[0]
     irregular.save_pretrained(tmp_path)
     with pytest.raises(
         ValueError, match=r"layer_types must have full_attention at each n-th layer, got it at \[2, 3\]"
@@ -251,6 +251,23 @@ def test_the_hubs_older_names_are_read(folder):
     expected = from_hugging_face(folder)(IDS)
     rewrite(folder, older)
     torch.testing.assert_close(from_hugging_face(folder)(IDS), expected, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("family", "setting", "place"),
+    [("Gemma3", "query_pre_attn_scalar", ()), ("Llama", "low_freq_factor", ("rope_parameters",))],
+)
+def test_a_setting_that_would_be_computed_otherwise_is_refused(family, setting, place, tmp_path):
+    theirs, *_ = llama(family)
+    theirs.save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    inner = config
+    for name in place:
+        inner = inner.setdefault(name, {})
+    inner[setting] = 17
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=f"{setting} must be .*, got 17"):
+        from_hugging_face(tmp_path)
 
 
 def test_weights_in_several_files_are_read_as_those_in_one(folder, tmp_path):

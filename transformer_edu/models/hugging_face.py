@@ -220,6 +220,8 @@ def _llama(c: Config) -> LlamaConfig:
     older: Config = {"rope_theta": c.get("rope_theta", 10_000.0), **(c.get("rope_scaling") or {})}
     turns: Config = c.get("rope_parameters") or older
     every: Config = turns.get("full_attention", turns)
+    _must(c, query_pre_attn_scalar=d_head)
+    _must(every, low_freq_factor=1.0, high_freq_factor=4.0, beta_fast=32.0, beta_slow=1.0, attention_factor=None)
     name = every.get("rope_type", every.get("type", "default")).replace("default", "")
     return LlamaConfig(
         c["vocab_size"], c["hidden_size"], c["num_attention_heads"], c["num_key_value_heads"], d_head,
