@@ -38,14 +38,15 @@ export function speedsOf(state) {
 
 /** The score against the distance in a drawing of 100 by 100, smoothed, and how far those pairs swing that are smoothed out. */
 function curveOf(pairs, read, most) {
-  const points = Array.from({ length: STEPS }, (_, step) => {
+  const shares = pairs.map(({ speed }) => (Math.sin((speed * read) / STEPS) / ((speed * read) / STEPS)) ** 2);
+  const swing = sumOf(pairs.map(({ size }, i) => size * (1 - shares[i])));
+  const point = (at, y) => `${((100 * at) / read).toFixed(1)},${(50 - (50 * y) / most).toFixed(1)}`;
+  const [line, high, low] = [[], [], []];
+  for (let step = 0; step < STEPS; step++) {
     const at = ((step + 0.5) * read) / STEPS;
-    const shares = pairs.map(({ speed }) => (Math.sin((speed * read) / STEPS) / ((speed * read) / STEPS)) ** 2);
     const mean = sumOf(pairs.map(({ size, start, speed }, i) => size * Math.cos(start + at * speed) * shares[i]));
-    const swing = sumOf(pairs.map(({ size }, i) => size * (1 - shares[i])));
-    return [mean, mean + swing, mean - swing].map((y) => `${(100 * at) / read},${(50 - (50 * y) / most).toFixed(1)}`);
-  });
-  const [line, high, low] = [0, 1, 2].map((side) => points.map((point) => point[side]));
+    [line, high, low].forEach((side, i) => side.push(point(at, mean + [0, swing, -swing][i])));
+  }
   return { line: line.join(" "), band: [...high, ...low.reverse()].join(" ") };
 }
 
@@ -101,7 +102,11 @@ export function derive(state, before = null) {
     together: isMove && from.distance === query - key ? query - from.now.query : 0,
     newFrom: beyond.length ? Math.min(...beyond.map((i) => pairs[i].newFrom)) : null,
     curve: isMove ? before.curve : curveOf(pairs, read, most),
-    old: !isMove && from?.now.read === read ? curveOf(from.pairs, read, most).line : null,
+    most,
+    old:
+      !isMove && from?.now.read === read
+        ? (from.most === most ? from : { curve: curveOf(from.pairs, read, most) }).curve.line
+        : null,
     dot: [(100 * (query - key)) / read, 50 - (50 * score) / most],
   };
   return { ...now, says: [titleOf(now, state)], words: wordsOf(now, state) };
