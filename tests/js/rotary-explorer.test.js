@@ -49,10 +49,10 @@ test("the curve's mean is that of the scores about it, and the band holds them",
   const [line, band] = [now.curve.line, now.curve.band].map((points) =>
     points.split(" ").map((point) => (most * (50 - Number(point.split(",")[1]))) / 50),
   );
-  const wide = (2 * 8192) / 150; // what is smoothed, to each side
-  for (const step of [20, 75, 120]) {
-    const scores = Array.from({ length: 2 * 110 + 1 }, (_, i) => {
-      const distance = Math.round((step + 0.5) * (wide / 2)) - 110 + i;
+  const wide = (2 * 8192) / 100; // what is smoothed, to each side
+  for (const step of [15, 50, 80]) {
+    const scores = Array.from({ length: 2 * 165 + 1 }, (_, i) => {
+      const distance = Math.round((step + 0.5) * (wide / 2)) - 165 + i;
       return [
         distance,
         now.pairs.reduce((sum, { size, start, speed }) => sum + size * Math.cos(start + distance * speed), 0),

@@ -12,7 +12,7 @@ export const CHOICES = [
 export const SCALINGS = { none: "none", linear: "linear", ntk: "NTK", yarn: "YaRN" };
 const TURN = 2 * Math.PI;
 const [FAST, SLOW] = [32, 1]; // turns in training: YaRN keeps pairs above the one and squeezes those below the other
-const STEPS = 150; // of the curve
+const STEPS = 100; // of the curve
 
 const factorOf = ({ read, trained }) => Math.max(1, read / trained);
 const gainOf = (state) => (state.scaling === "yarn" ? 0.1 * Math.log(factorOf(state)) + 1 : 1);
