@@ -60,26 +60,27 @@ def from_hugging_face(place: str | Path) -> nn.Module:
         ValueError: the family is not known, or names or shapes are not those of the configuration.
     """
     folder = _folder(place)
-    config_file, weights_file = folder / CONFIG, folder / WHOLE
+    config_file = folder / CONFIG
+    weights_file = folder / (WHOLE if (folder / WHOLE).is_file() else INDEX)
     theirs = json.loads(config_file.read_text(encoding="utf-8"))
     kind = theirs.get("model_type")
     if kind not in FAMILIES:
         raise ValueError(f"model_type must be one of {', '.join(FAMILIES)}, got {kind!r} in {config_file}")
     family = FAMILIES[kind]
     model = family.model(family.config(theirs))
-    weights = _renamed(_tensors(folder), family, weights_file)
+    weights = _renamed(_tensors(weights_file), family, weights_file)
     family.change(weights, model.config)
     _put(model, weights, weights_file)
     return model.eval()
 
 
-def _tensors(folder: Path) -> dict[str, Tensor]:
-    """All tensors of a folder's file of weights, or of the parts that its index names."""
-    if (folder / WHOLE).is_file():
-        return load_file(folder / WHOLE)
-    named = json.loads((folder / INDEX).read_text(encoding="utf-8"))["weight_map"].values()
+def _tensors(file: Path) -> dict[str, Tensor]:
+    """All tensors of a file of weights, or of the parts that an index names."""
+    if file.name == WHOLE:
+        return load_file(file)
+    named = json.loads(file.read_text(encoding="utf-8"))["weight_map"].values()
     parts = {Path(name).name for name in named}  # beside the index, whatever it says
-    return {name: tensor for part in parts for name, tensor in load_file(folder / part).items()}
+    return {name: tensor for part in parts for name, tensor in load_file(file.with_name(part)).items()}
 
 
 def _folder(place: str | Path) -> Path:

@@ -341,6 +341,8 @@ def sized(kind: Kind, parameters: Parameters) -> Parameters:
             given = {name for name in own if tried.sizes[name] == sizes[name]}
             best = replace(tried, untaken=tuple(name for name in parameters.untaken if name not in given))
             most = alike
+        if most == len(parameters.lengths):  # no other values can fit better
+            break
     return best
 
 

@@ -19,18 +19,13 @@ from transformer_edu.book.exercises.judge.experiment import Experiment
 from transformer_edu.book.exercises.judge.kind import Function, Kind, Parameters, joined, known
 from transformer_edu.book.exercises.judge.kinds.attention import SLOTS, attention_experiments
 from transformer_edu.book.exercises.judge.kinds.decoder_only import (
-    MAX_LEN,
     SIZES,
-    TURNS,
-    UNTURNED,
     WIDER,
-    elsewhere,
-    experiments_of_x,
-    kind_of,
-    sights,
+    attention_kind,
+    settings_of_attention,
 )
 from transformer_edu.book.exercises.judge.kinds.modern import ORDERS, ordered
-from transformer_edu.book.exercises.judge.making import by_name, of_x
+from transformer_edu.book.exercises.judge.making import by_name
 from transformer_edu.book.exercises.judge.mistakes import Wrong, named, of_attention, of_rms
 from transformer_edu.book.exercises.judge.mistakes_since import of_sight, of_turns
 from transformer_edu.book.exercises.judge.model import (
@@ -46,6 +41,7 @@ from transformer_edu.book.exercises.judge.model import (
     styles,
 )
 from transformer_edu.book.exercises.judge.numbers import Reference
+from transformer_edu.parts import soft_cap
 
 attend_in_steps: Function = attention.attend
 
@@ -103,8 +99,8 @@ def _function_kind(
     )
 
 
-def _capped(cap: float, inside: Scores = lambda scores, cap: cap * (scores / cap).tanh()) -> dict[str, Function]:
-    return {"change": lambda scores: inside(scores, cap)}
+def _capped(cap: float) -> dict[str, Function]:
+    return {"change": lambda scores: soft_cap(scores, cap)}
 
 
 def _by(**steps: Callable[[Any], Function]) -> Function:
@@ -121,12 +117,12 @@ def _scores(inside: Scores) -> Function:
 
 
 def _before_the_mask(cap: float) -> Callable[[Tensor, Tensor], Tensor]:
-    return lambda scores, mask: cap * (scores.masked_fill(~mask, -1e9) / cap).tanh()
+    return lambda scores, mask: soft_cap(scores.masked_fill(~mask, -1e9), cap)
 
 
 def _capped_before_scaling(q: Tensor, k: Tensor, v: Tensor, cap: float, mask: Tensor | None = None) -> Any:
     root = math.sqrt(q.shape[-1])
-    return _scores(lambda scores, cap: cap * (scores * root / cap).tanh() / root)(q, k, v, cap, mask)
+    return _scores(lambda scores, cap: soft_cap(scores * root, cap) / root)(q, k, v, cap, mask)
 
 
 TANH = "cap · tanh(score / cap) is the score where it is small, and never beyond ±cap."
@@ -142,7 +138,7 @@ CAP_MISTAKES: list[tuple[str, str, str, Function]] = [
         "tanh makes of −∞ a −1: a blocked key has the score −cap, and e^(−cap) is not 0. Cap first, then mask.",
         "What is your score of a blocked key behind the tanh?",
         lambda q, k, v, cap, mask=None: (
-            _scores(lambda scores, cap: cap * (scores / cap).tanh())(q, k, v, cap)
+            _scores(soft_cap)(q, k, v, cap)
             if mask is None
             else attend_in_steps(q, k, v, mask, hide=_before_the_mask(cap), zeroed=False)
         ),
@@ -193,19 +189,19 @@ CAP_MISTAKES: list[tuple[str, str, str, Function]] = [
         "the weights are capped, not the scores",
         TANH,
         "Does your tanh stand before the softmax or behind it?",
-        _by(normalize=lambda cap: lambda scores: cap * (scores.softmax(-1) / cap).tanh()),
+        _by(normalize=lambda cap: lambda scores: soft_cap(scores.softmax(-1), cap)),
     ),
     (
         "the output is capped, not the scores",
         TANH,
         "Does your tanh stand before the softmax or behind it?",
-        lambda q, k, v, cap, mask=None: cap * (attend_in_steps(q, k, v, mask)[0] / cap).tanh(),
+        lambda q, k, v, cap, mask=None: soft_cap(attend_in_steps(q, k, v, mask)[0], cap),
     ),
     (
         "the cap is a number of its own: the argument is not used",
         "models differ in it: 50 for scores and 30 for logits in Gemma 2.",
         "Which argument of your function does the result not depend on?",
-        _scores(lambda scores, cap: 50 * (scores / 50).tanh()),
+        _scores(lambda scores, cap: soft_cap(scores, 50)),
     ),
 ]
 CAPPED = _function_kind(
@@ -240,14 +236,14 @@ def _weighs(weigh: Callable[[Tensor, Tensor], Tensor]) -> Function:
     return _by(normalize=lambda sinks: lambda scores: weigh(scores, sinks[:, None, None]))
 
 
-def _added_as_it_is(scores: Tensor, sinks: Tensor) -> Tensor:
-    powers = (scores - scores.amax(-1, keepdim=True)).exp()
-    return powers / (powers.sum(-1, keepdim=True) + sinks)
+def _below_the_line(added: Function) -> Function:
+    """A softmax without the largest score, with `added(sinks)` below the line."""
 
+    def weigh(scores: Tensor, sinks: Tensor) -> Tensor:
+        powers = (scores - scores.amax(-1, keepdim=True)).exp()
+        return powers / (powers.sum(-1, keepdim=True) + added(sinks))
 
-def _not_moved(scores: Tensor, sinks: Tensor) -> Tensor:
-    powers = (scores - scores.amax(-1, keepdim=True)).exp()
-    return powers / (powers.sum(-1, keepdim=True) + sinks.exp())
+    return _weighs(weigh)
 
 
 def _one_key_further(scores: Tensor, sinks: Tensor) -> Tensor:
@@ -290,13 +286,13 @@ SINK_MISTAKES: list[tuple[str, str, str, Function]] = [
         "the sink itself, not its exponential, is added below the line",
         "in the softmax's sum each score stands as e^score, the sink as well.",
         "What does a sink of −5 do to your sum?",
-        _weighs(_added_as_it_is),
+        _below_the_line(lambda sinks: sinks),
     ),
     (
         "the largest score is taken away from the scores, and not from the sink",
         f"{EXTRA} Whatever is taken away before the exponential is taken from every score, the sink's included.",
         "Does your sink's share change when you add 100 to all scores and to the sink?",
-        _weighs(_not_moved),
+        _below_the_line(torch.exp),
     ),
     (
         "all heads have the first one's sink",
@@ -395,20 +391,19 @@ def _normed(steps: Steps, sizes: Mapping[str, Any], style: Style) -> Reference:
     return of_itself(steps, sizes, style, layer=False)
 
 
+def _epsilons(parameters: Parameters) -> list[float]:
+    """A norm's own, where it says so, and others that are usual."""
+    return list(dict.fromkeys((parameters.eps, 1e-6, 1e-5, 1e-8, *MACHINE)))
+
+
 def _of_normed(style: Style, parameters: Parameters, usual: bool = False) -> Iterator[tuple[str, Steps]]:
     """The right ways of an attention with norms of its queries and keys."""
-    turns = TURNS[: 1 if usual else 2] if style.positions == "turned" else UNTURNED
-    every = dict.fromkeys((parameters.eps, 1e-6, 1e-5, 1e-8, *MACHINE))
     if style.normed == "shared" and parameters.alive < len(parameters.numbers) and not usual:
         return  # the other gain is there, and nothing uses it
-    for sight, see in sights(parameters, True):
-        for more, one in turns:
-            for eps in list(every)[: 1 if usual else None]:
-                sized = _by_norm(partial(rms_norm, eps=eps))
-                yield (
-                    joined(sight, more, NORM_REMARKS[style.normed], UNTOLD[style.positions]),
-                    Steps(see=see, turn=one, sized=sized),
-                )
+    for remark, steps in settings_of_attention(style, parameters, usual=usual):
+        for eps in _epsilons(parameters)[: 1 if usual else None]:
+            told = joined(remark, NORM_REMARKS[style.normed], UNTOLD[style.positions])
+            yield told, replace(steps, sized=_by_norm(partial(rms_norm, eps=eps)))
 
 
 def _alone(place: int, norm: Callable[[Tensor, Tensor], Tensor]) -> Sized:
@@ -481,11 +476,7 @@ def _of_norms(eps: float) -> Iterator[Wrong]:
         yield mistake, Steps(sized=_by_norm(partial(wrong, eps=eps)))
 
 
-def _least(sizes: dict[str, int]) -> int:
-    return 4 * sizes["d_model"] ** 2
-
-
-NORMED_ATTENTION = kind_of(
+NORMED_ATTENTION = attention_kind(
     "qk_norm_attention",
     "cls(d_model, num_heads, dropout=0.0); forward(x, mask=None), sees nothing later, RMS norms of each head's Q and K",
     NORMED,
@@ -498,12 +489,10 @@ NORMED_ATTENTION = kind_of(
         *of_turns(),
         *of_attention(),
     ),
-    experiments_of_x(SIZES["d_model"]),
-    options={**SIZES, "dropout": 0.0, "max_len": MAX_LEN},
-    unbiased=True,
-    call=of_x,
-    least=_least(SIZES),
-).at(elsewhere(WIDER["d_model"]), _least(WIDER), **WIDER)
+    SIZES,
+    WIDER,
+    lambda sizes: 4 * sizes["d_model"] ** 2,
+)
 
 # ------------------------------------------------------------------ keys and values of a latent
 
@@ -559,17 +548,14 @@ def _latent(steps: Steps, sizes: Mapping[str, Any], style: Style) -> Reference:
 
 def _of_latent(style: Style, parameters: Parameters, usual: bool = False) -> Iterator[tuple[str, Steps]]:
     """The right ways of latent attention; a "joint" norm, of the latent and the turned part, is none."""
-    turns = TURNS[: 1 if usual else 2] if style.positions == "turned" else UNTURNED
-    every = dict.fromkeys((parameters.eps, 1e-6, 1e-5, 1e-8, *MACHINE))
-    norms: list[tuple[str, Function]]
-    norms = [(BARE if style.norm == "none" else "", partial(rms_norm, eps=eps)) for eps in every]
-    norms = [(UNNORMED, lambda x, gain: x)] * (style.norm == "none") + norms
     if style.norm == "joint" and not usual:
         return
-    for sight, see in sights(parameters, True):
-        for more, one in turns:
-            for remark, norm in [norms[0], norms[-1]] if usual else norms:
-                yield joined(sight, more, remark), Steps(see=see, turn=one, join=_whole, latent=_latent_by(norm))
+    norms: list[tuple[str, Function]] = [(UNNORMED, lambda x, gain: x)] if style.norm == "none" else []
+    told = BARE if style.norm == "none" else ""
+    norms += [(told, partial(rms_norm, eps=eps)) for eps in _epsilons(parameters)]
+    for remark, steps in settings_of_attention(style, parameters, usual=usual):
+        for more, norm in [norms[0], norms[-1]] if usual else norms:
+            yield joined(remark, more), replace(steps, join=_whole, latent=_latent_by(norm))
 
 
 def _latent_by(norm: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., tuple[Tensor, Any]]:
@@ -745,9 +731,7 @@ def _least_of_latent(sizes: Mapping[str, int]) -> int:
     return sizes["d_model"] * (2 * sizes["d_model"] + sizes["rank"]) + 2 * sizes["rank"] * sizes["d_model"]
 
 
-LATENT_SIZES = {**SIZES, "rank": 8, "d_turned": 6}
-WIDER_LATENT = {**WIDER, "rank": 14, "d_turned": 4}
-LATENT_ATTENTION = kind_of(
+LATENT_ATTENTION = attention_kind(
     "latent_attention",
     "cls(d_model, num_heads, rank, d_rope=0); forward(x, mask=None), sees nothing later; K and V of latents (rank)",
     LATENTS,
@@ -755,10 +739,8 @@ LATENT_ATTENTION = kind_of(
     _of_latent,
     partial(_of_latent, usual=True),
     lambda parameters: (*of_sight(True), *_of_latents(parameters), *_of_attention_steps()),
-    experiments_of_x(SIZES["d_model"]),
-    options={**LATENT_SIZES, "dropout": 0.0, "max_len": MAX_LEN},
-    unbiased=True,
-    call=of_x,
-    least=_least_of_latent(LATENT_SIZES),
-).at(elsewhere(WIDER["d_model"]), _least_of_latent(WIDER_LATENT), **WIDER_LATENT)
+    {**SIZES, "rank": 8, "d_turned": 6},
+    {**WIDER, "rank": 14, "d_turned": 4},
+    _least_of_latent,
+)
 KINDS = [CAPPED, SINK, NORMED_ATTENTION, LATENT_ATTENTION]

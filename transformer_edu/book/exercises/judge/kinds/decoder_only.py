@@ -83,7 +83,7 @@ BEHIND = "the norms stand behind the parts, in front of the sums (as in OLMo 2);
 POST = "the norms stand behind the sums (post-norm, as in GPT-1); GPT-2 has them before the parts"
 
 
-def experiments_of_x(d_model: int) -> list[Experiment]:
+def _experiments(d_model: int) -> list[Experiment]:
     """Of what reads x alone, and sees nothing later."""
     x, other = drawn(2, 5, d_model, seed=1), drawn(2, 5, d_model, seed=2)
     return [
@@ -100,7 +100,7 @@ def experiments_of_x(d_model: int) -> list[Experiment]:
     ]
 
 
-def elsewhere(d_model: int) -> list[Experiment]:
+def _elsewhere(d_model: int) -> list[Experiment]:
     """At another size."""
     return [
         Experiment(f"{d_model} features", (drawn(3, 7, d_model),)),
@@ -121,7 +121,7 @@ def within(mistaken: Steps, usual: Steps, eps: float) -> Steps:
     return replace(usual, **{name: mine for name, (mine, theirs) in pairs.items() if mine is not theirs})
 
 
-def sights(parameters: Parameters, causal: bool) -> list[tuple[str, Any]]:
+def _sights(parameters: Parameters, causal: bool) -> list[tuple[str, Any]]:
     """What is let through: by itself nothing that comes later; or what the mask says, if it takes one."""
     alone = [("", Steps().see)] if causal else []
     return alone + ([(GIVEN if causal else "", _as_given)] if not causal or TAKES_MASK in parameters.taken else [])
@@ -130,10 +130,10 @@ def sights(parameters: Parameters, causal: bool) -> list[tuple[str, Any]]:
 Settings = Iterator[tuple[str, Steps]]
 
 
-def _of_attention(style: Style, parameters: Parameters, causal: bool = True) -> Settings:
-    """The right ways of an attention that reads x alone."""
-    turns = TURNS if style.positions == "turned" else UNTURNED
-    for (sight, see), (more, one) in product(sights(parameters, causal), turns):
+def settings_of_attention(style: Style, parameters: Parameters, causal: bool = True, usual: bool = False) -> Settings:
+    """The right ways of an attention that reads x alone; the usual ones, with positions of one base."""
+    turns = TURNS[: 1 if usual else None] if style.positions == "turned" else UNTURNED
+    for (sight, see), (more, one) in product(_sights(parameters, causal), turns):
         yield joined(sight, more), replace(Steps(), see=see, turn=one)
 
 
@@ -148,12 +148,11 @@ def _of_block(style: Style, parameters: Parameters, usual: bool = False, whole: 
     every = dict.fromkeys((parameters.eps, 1e-5, 1e-6, 1e-12))
     norms = [with_eps(norm, eps) for eps in every for norm in OF_STYLE[style.norm]]
     orders = {"": pre_norm_encoder, POST: Steps().encoder_layer, BEHIND: _norms_behind}
-    attentions = list(_of_attention(style, parameters))
+    attentions = list(settings_of_attention(style, parameters, usual=usual))
     if usual:
         parts, norms = parts[: 2 if style.gated else 3], norms[:1]
         both = ("", POST) if whole and not style.final else ("",)  # a last norm belongs to pre-norm
         orders = {name: orders[name] for name in both}
-        attentions = [one for one in attentions if TURNS[1][0] not in one[0]]
     settings = product(orders.items(), attentions, norms, parts)
     for (order, wiring), (seen, steps), norm, (more, fn) in settings:
         yield joined(order, seen, more), replace(steps, encoder_layer=wiring, norm=norm, **{name: fn})
@@ -167,7 +166,7 @@ def _of_model(style: Style, parameters: Parameters, usual: bool = False) -> Sett
             yield joined(remark, more), replace(steps, embed=embed)
 
 
-def kind_of(
+def _kind(
     name: str,
     is_called: str,
     some: list[Style],
@@ -195,54 +194,66 @@ def kind_of(
     return Kind(name, is_called, experiments, rights, wrongs, **more)
 
 
-def _attention_kind(name: str, is_called: str, causal: bool, sizes: dict[str, int], wider: dict[str, int]) -> Kind:
-    shared = sizes.get("num_kv_heads", 0)
-    settings = partial(_of_attention, causal=causal)
-    least = [2 * one["d_model"] ** 2 * (1 + one.get("num_kv_heads", one["num_heads"]) / one["num_heads"])
-             for one in (sizes, wider)]  # fmt: skip
-    return kind_of(
-        name,
-        is_called,
-        TURNED,
-        partial(of_itself, layer=False),
-        settings,
-        settings,
-        lambda parameters: (
-            *of_sight(causal),
-            *of_shared_heads(shared),
-            *of_turns(),
-            *of_attention(),
-        ),
-        experiments_of_x(sizes["d_model"]),
-        options={**sizes, "dropout": 0.0, "max_len": MAX_LEN},
-        unbiased=True,
-        call=of_x,
-        least=int(least[0]),
-    ).at(elsewhere(wider["d_model"]), int(least[1]), **wider)
+def attention_kind(
+    name: str,
+    is_called: str,
+    some: list[Style],
+    reference: Callable[[Steps, Any, Style], Reference],
+    settings: Callable[..., Settings],
+    usual: Callable[..., Settings],
+    mistakes: Callable[[Parameters], Iterable[Wrong]],
+    sizes: dict[str, int],
+    wider: dict[str, int],
+    least: Callable[[dict[str, int]], int],
+) -> Kind:
+    """A kind of attention that reads x alone, at two sizes at which it learns `least(sizes)` numbers."""
+    options = {**sizes, "dropout": 0.0, "max_len": MAX_LEN}
+    experiments = _experiments(sizes["d_model"])
+    more: dict[str, Any] = {"options": options, "unbiased": True, "call": of_x, "least": least(sizes)}
+    kind = _kind(name, is_called, some, reference, settings, usual, mistakes, experiments, **more)
+    return kind.at(_elsewhere(wider["d_model"]), least(wider), **wider)
 
 
-CAUSAL = _attention_kind(
+def _of_shared(sizes: dict[str, int]) -> int:
+    shared = sizes.get("num_kv_heads", sizes["num_heads"]) / sizes["num_heads"]
+    return int(2 * sizes["d_model"] ** 2 * (1 + shared))
+
+
+def _plain_attention(name: str, is_called: str, causal: bool, sizes: dict[str, int], wider: dict[str, int]) -> Kind:
+    settings = partial(settings_of_attention, causal=causal)
+
+    def mistakes(parameters: Parameters) -> Iterator[Wrong]:
+        yield from of_sight(causal)
+        yield from of_shared_heads(sizes.get("num_kv_heads", 0))
+        yield from of_turns()
+        yield from of_attention()
+
+    reference = partial(of_itself, layer=False)
+    return attention_kind(name, is_called, TURNED, reference, settings, settings, mistakes, sizes, wider, _of_shared)
+
+
+CAUSAL = _plain_attention(
     "causal_self_attention",
     "cls(d_model, num_heads, dropout=0.0); forward(x, mask=None) on (batch, seq, d_model), sees nothing later",
     True,
     SIZES,
     WIDER,
 )
-ITSELF = _attention_kind(
+ITSELF = _plain_attention(
     "self_attention",
     "cls(d_model, num_heads, dropout=0.0); forward(x, mask=None) on (batch, seq, d_model), sees all without a mask",
     False,
     SIZES,
     WIDER,
 )
-GROUPED = _attention_kind(
+GROUPED = _plain_attention(
     "grouped_query_attention",
     "cls(d_model, num_heads, num_kv_heads, dropout=0.0); forward(x, mask=None), sees nothing later",
     True,
     SHARED,
     WIDER_SHARED,
 )
-BLOCK = kind_of(
+BLOCK = _kind(
     "decoder_only_block",
     "cls(d_model, num_heads, d_ff, dropout=0.0); forward(x, mask=None): norms before the parts, sees nothing later",
     BLOCKS,
@@ -251,13 +262,13 @@ BLOCK = kind_of(
     partial(_of_block, usual=True),
     lambda parameters: (*of_sight(True), *of_encoder_layer(), *of_rms_norms(), *of_gates(), *of_turns()),
     [
-        *experiments_of_x(12),
+        *_experiments(12),
         Experiment("dropout, where attention and feed-forward give zeros", (X,), how="dropout", options=EMPTY),
     ],
     options={**SIZES, "d_ff": 20, "dropout": 0.0, "max_len": MAX_LEN},
     call=of_x,
     least=4 * 12**2 + 2 * 12 * 20,
-).at(elsewhere(24), 4 * 24**2 + 2 * 24 * 26, d_model=24, num_heads=6, d_ff=26)
+).at(_elsewhere(24), 4 * 24**2 + 2 * 24 * 26, d_model=24, num_heads=6, d_ff=26)
 
 # ------------------------------------------------------------------ the whole
 
@@ -280,7 +291,7 @@ def _call_model(model: Any, inputs: tuple[Any, ...]) -> Any:
     return logits
 
 
-LANGUAGE_MODEL = kind_of(
+LANGUAGE_MODEL = _kind(
     "language_model",
     "cls(config) or cls(vocab_size, d_model, ...); forward(ids) -> logits (batch, seq, vocab_size), sees nothing later",
     MODELS,
