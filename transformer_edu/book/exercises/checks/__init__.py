@@ -5,9 +5,10 @@ smallest failing example, the mistake that produces exactly that answer, and a h
 whether inputs were changed and whether the gradient comes through what training goes back through. Its verdict does not
 hang on the process's settings (gradients, autocast, default dtype and device, seeds, ...), which it leaves as they are.
 
-Each file in `components/` is a check; below, each one says what it calls. Two more are for the parts of a machine of
+Each file in `components/` is a check; below, each one says what it calls. Three more are for the parts of a machine of
 your own:
 
+    check_part(part, kind=None)                  any part, in any style, as `transformer-edu check` judges it
     check_fit(*definitions)                      same weights by name, and same answers, as the package's parts
     keep(*definitions, path="my_transformer.py") writes them into one file, once they fit
 
@@ -34,6 +35,7 @@ def _first_line(check: Callable[..., None]) -> str:
 with laboratory():  # the tensors of the trials are made here and now, whatever the default dtype or device is
     from transformer_edu.book.exercises.checks.fit import check_fit
     from transformer_edu.book.exercises.checks.keep import keep
+    from transformer_edu.book.exercises.checks.part import check_part
 
     _MODULES = [import_module(f"{_folder.__name__}.{file.name}") for file in iter_modules(_folder.__path__)]
 
@@ -47,7 +49,17 @@ _CHECKS: dict[str, Callable[..., None]] = {
 }
 globals().update(_CHECKS)
 __doc__ = f"{__doc__}\n" + "\n".join(f"    {name}: {_first_line(check)}" for name, check in _CHECKS.items())
-__all__ = ["CheckFailed", "Mistake", "catalogue", "chapter_of", "check_fit", "component_names", "keep", *_CHECKS]
+__all__ = [
+    "CheckFailed",
+    "Mistake",
+    "catalogue",
+    "chapter_of",
+    "check_fit",
+    "check_part",
+    "component_names",
+    "keep",
+    *_CHECKS,
+]
 
 if TYPE_CHECKING:
 

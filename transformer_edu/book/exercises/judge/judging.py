@@ -15,7 +15,7 @@ from transformer_edu.book.exercises.judge.kind import Parameters
 from transformer_edu.book.exercises.judge.kinds import KINDS
 from transformer_edu.book.exercises.judge.masks import Way, Ways
 from transformer_edu.book.exercises.judge.packing import pack, unpack, unpack_look, unpack_seen
-from transformer_edu.book.exercises.judge.verdict import Undecided, Verdict, judge
+from transformer_edu.book.exercises.judge.verdict import Component, Undecided, Verdict, judge
 from transformer_edu.book.sandbox.sandbox import Ended, Limits, conversation
 from transformer_edu.support.text import printable
 
@@ -85,7 +85,7 @@ def guess(name: str) -> str:
     for kind, pattern in GUESSES.items():
         if re.search(pattern, spoken):
             return kind
-    raise ValueError(f"the name {name!r} does not say what it is: name one with --as, of {', '.join(KINDS)}")
+    raise ValueError(f"the name {name!r} does not say what it is: name its kind (--as), one of {', '.join(KINDS)}")
 
 
 def judge_file(
@@ -124,7 +124,7 @@ def judge_file(
             unprotected = tuple(printable(str(one), LONGEST) for one in told["unprotected"][:SENTENCES])
             trouble = None if told["trouble"] is None else printable(str(told["trouble"]), LONGEST)
             if trouble is None:
-                verdict, trouble = _judged(kind, component, limits.seconds)
+                verdict, trouble = judged(kind, component, limits.seconds)
         except (ValueError, LookupError, TypeError) as error:
             trouble = f"could not be judged: {error}"
         except Ended as end:
@@ -179,7 +179,7 @@ class Troubled(Exception):  # noqa: N818 (a finding)
     """What is observed cannot be trusted; the text says why."""
 
 
-def _judged(kind: str, component: Remote, seconds: float) -> tuple[Verdict | None, str | None]:
+def judged(kind: str, component: Component, seconds: float) -> tuple[Verdict | None, str | None]:
     """The verdict on what a process answers, or why there is none.
 
     Answers may be forged, so that nothing is sure of them: what cannot be judged is no fault of anybody's code.

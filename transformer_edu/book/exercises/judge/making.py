@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import is_dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -114,6 +115,10 @@ def make(target: Any, values: Mapping[str, Any]) -> tuple[Any, set[str]]:
         return target(Settings(values=dict(values), taken=taken), **first), taken
     given, taken = _given(parameters, values)
     positional = [given.pop(one.name) for one in parameters if one.kind is one.POSITIONAL_ONLY]
+    if any(one.kind is one.VAR_KEYWORD for one in inspect.signature(target).parameters.values()):
+        more = {name: value for name, value in values.items() if name not in taken and "vocab" not in name}
+        with suppress(TypeError, ValueError):  # what it does not say that it takes, by the names of the contract
+            return target(*positional, **(more | given)), taken | set(more)
     return target(*positional, **given), taken
 
 

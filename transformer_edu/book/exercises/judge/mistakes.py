@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -18,9 +18,17 @@ from transformer_edu.book.exercises.judge.model import Heads, Steps, attend, pre
 Wrong = tuple[Mistake, Steps]
 
 
+Step = TypeVar("Step")
+
+
 def named(name: str, why: str, hint: str, symptom: str) -> Mistake:
     """A known mistake without code of its own."""
     return Mistake(name, symptom, why, hint)
+
+
+def entry(name: str, why: str, hint: str, symptom: str, step: Step) -> tuple[Mistake, Step]:
+    """A known mistake, and what makes it."""
+    return named(name, why, hint, symptom), step
 
 
 def _causal_unasked(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -36,95 +44,75 @@ def _twice(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tenso
 
 def of_equation_one() -> Iterator[tuple[Mistake, Callable[..., Tensor]]]:
     """What is not in the catalogue of attention: it takes more than one head, or another form of the call."""
-    yield (
-        named(
-            "it is causal although no mask was given",
-            "is_causal=True, or a triangle made inside, hides the future from encoders and cross-attention too.",
-            "What does your function do when mask is None?",
-            "the encoder reads from left to right only",
-        ),
+    yield entry(
+        "it is causal although no mask was given",
+        "is_causal=True, or a triangle made inside, hides the future from encoders and cross-attention too.",
+        "What does your function do when mask is None?",
+        "the encoder reads from left to right only",
         _causal_unasked,
     )
-    yield (
-        named(
-            "each token gets its own value back: the sum runs over the weights alone",
-            "in the einsum of the second step one letter stands for two things; the key's letter has to be in both "
-            "factors and not in the result.",
-            "Which letter of your einsum is summed over?",
-            "attention does nothing, and its maps look right",
-        ),
+    yield entry(
+        "each token gets its own value back: the sum runs over the weights alone",
+        "in the einsum of the second step one letter stands for two things; the key's letter has to be in both "
+        "factors and not in the result.",
+        "Which letter of your einsum is summed over?",
+        "attention does nothing, and its maps look right",
         lambda q, k, v, mask=None: v + 0 * attend(q, k, v, mask),
     )
-    yield (
-        named(
-            "keys look at queries: the scores are transposed",
-            "K Qᵀ has a row for each key; the softmax over its last dimension lets keys choose queries.",
-            "Which shape do your scores have when there are four queries and six keys?",
-            "a shape error across, silent nonsense in self-attention; causal masks block the past",
-        ),
+    yield entry(
+        "keys look at queries: the scores are transposed",
+        "K Qᵀ has a row for each key; the softmax over its last dimension lets keys choose queries.",
+        "Which shape do your scores have when there are four queries and six keys?",
+        "a shape error across, silent nonsense in self-attention; causal masks block the past",
         lambda q, k, v, mask=None: attend(k, q, v, mask),
     )
-    yield (
-        named(
-            "the weights are read the wrong way round: each output sums over the queries",
-            "in the second product the weights' last dimension, the keys, has to be summed over.",
-            "Which letter of your second einsum is summed over, and is it the key's?",
-            "a shape error across; in self-attention words are passed to those that looked, not to those that look",
-        ),
+    yield entry(
+        "the weights are read the wrong way round: each output sums over the queries",
+        "in the second product the weights' last dimension, the keys, has to be summed over.",
+        "Which letter of your second einsum is summed over, and is it the key's?",
+        "a shape error across; in self-attention words are passed to those that looked, not to those that look",
         lambda q, k, v, mask=None: attend(q, k, torch.eye(k.shape[-2]), mask).transpose(-2, -1) @ v,
     )
-    yield (
-        named(
-            "the mask only switches a causal mask on",
-            "is_causal=mask is not None: what stands in the mask is never read.",
-            "Change one entry of your mask. Does the answer change?",
-            "padding is looked at, and encoders read from left to right",
-        ),
+    yield entry(
+        "the mask only switches a causal mask on",
+        "is_causal=mask is not None: what stands in the mask is never read.",
+        "Change one entry of your mask. Does the answer change?",
+        "padding is looked at, and encoders read from left to right",
         lambda q, k, v, mask=None: attend(q, k, v) if mask is None else _causal_unasked(q, k, v),
     )
-    yield (
-        named(
-            "the division by √d_head comes after the softmax",
-            "softmax(QKᵀ) / √d is another function than softmax(QKᵀ / √d): the weights sum to 1/√d, and are too sharp.",
-            "What do the weights of one query sum to?",
-            "attention maps that are nearly one-hot, and small outputs",
-        ),
+    yield entry(
+        "the division by √d_head comes after the softmax",
+        "softmax(QKᵀ) / √d is another function than softmax(QKᵀ / √d): the weights sum to 1/√d, and are too sharp.",
+        "What do the weights of one query sum to?",
+        "attention maps that are nearly one-hot, and small outputs",
         lambda q, k, v, mask=None: attend(q * q.shape[-1] ** 0.5, k, v, mask) / q.shape[-1] ** 0.5,
     )
-    yield (
-        named(
-            "softmax is applied twice",
-            "weights go through a second softmax, which makes them nearly even.",
-            "How often does softmax stand between scores and values?",
-            "attention maps that are almost flat",
-        ),
+    yield entry(
+        "softmax is applied twice",
+        "weights go through a second softmax, which makes them nearly even.",
+        "How often does softmax stand between scores and values?",
+        "attention maps that are almost flat",
         _twice,
     )
-    yield (
-        named(
-            "the scores are divided by √d_model, not by √d_head",
-            "each head's dot product has d_head terms, not d_model.",
-            "Over how many numbers does one head's dot product run?",
-            "weights that are too even, the more so the more heads there are",
-        ),
+    yield entry(
+        "the scores are divided by √d_model, not by √d_head",
+        "each head's dot product has d_head terms, not d_model.",
+        "Over how many numbers does one head's dot product run?",
+        "weights that are too even, the more so the more heads there are",
         _scaled_by(lambda q: (q.shape[1] * q.shape[-1]) ** 0.5),
     )
-    yield (
-        named(
-            "the scores are divided by d_model",
-            "each head's dot product has a standard deviation of √d_head.",
-            "Over how many numbers does one head's dot product run?",
-            "nearly even weights",
-        ),
+    yield entry(
+        "the scores are divided by d_model",
+        "each head's dot product has a standard deviation of √d_head.",
+        "Over how many numbers does one head's dot product run?",
+        "nearly even weights",
         _scaled_by(lambda q: float(q.shape[1] * q.shape[-1])),
     )
-    yield (
-        named(
-            "the scores are divided by the root of the number of heads",
-            "√d_head is meant: the length of one head's vectors, not how many heads there are.",
-            "Which of your two numbers is d_head?",
-            "sharpness changes with the number of heads",
-        ),
+    yield entry(
+        "the scores are divided by the root of the number of heads",
+        "√d_head is meant: the length of one head's vectors, not how many heads there are.",
+        "Which of your two numbers is d_head?",
+        "sharpness changes with the number of heads",
         _scaled_by(lambda q: float(q.shape[1]) ** 0.5),
     )
 
@@ -138,14 +126,12 @@ def of_attention() -> Iterator[Wrong]:
         yield mistake, Steps(split=split, merge=merge)
         yield mistake, replace(Steps(), split=split)
         yield mistake, replace(Steps(), merge=merge)
-    yield (
-        named(
-            "heads are cut and joined by reshape alone: numbers of different tokens mix",
-            "(batch, seq, d_model) becomes (batch, seq, heads, d_head) by a view, and heads and tokens change places "
-            "by a transpose; so on the way back.",
-            "Which of the numbers 0 .. 11 of two tokens does your second head get?",
-            "shapes are right, and early outputs depend on later tokens",
-        ),
+    yield entry(
+        "heads are cut and joined by reshape alone: numbers of different tokens mix",
+        "(batch, seq, d_model) becomes (batch, seq, heads, d_head) by a view, and heads and tokens change places "
+        "by a transpose; so on the way back.",
+        "Which of the numbers 0 .. 11 of two tokens does your second head get?",
+        "shapes are right, and early outputs depend on later tokens",
         Steps(
             split=lambda x, heads: x.reshape(x.shape[0], heads, x.shape[1], -1),
             merge=lambda x: x.reshape(x.shape[0], x.shape[2], -1),
@@ -174,141 +160,111 @@ def _scaled_by(divisor: Callable[[Tensor], float]) -> Callable[..., Tensor]:
 
 
 def _of_projections() -> Iterator[Wrong]:
-    yield (
-        named(
-            "the value goes through the key's projection",
-            "W_V is made and not used: what is passed on is what keys are compared by.",
-            "Which of your four projections does forward not call?",
-            "W_V gets no gradient; the model learns, but less than it could",
-        ),
+    yield entry(
+        "the value goes through the key's projection",
+        "W_V is made and not used: what is passed on is what keys are compared by.",
+        "Which of your four projections does forward not call?",
+        "W_V gets no gradient; the model learns, but less than it could",
         _from(lambda heads, q, k, v: (heads.query(q), heads.key(k), heads.key(v))),
     )
-    yield (
-        named(
-            "the key goes through the query's projection",
-            "W_K is made and not used, so that each token looks at what is like itself.",
-            "Which of your four projections does forward not call?",
-            "W_K gets no gradient; scores are symmetric",
-        ),
+    yield entry(
+        "the key goes through the query's projection",
+        "W_K is made and not used, so that each token looks at what is like itself.",
+        "Which of your four projections does forward not call?",
+        "W_K gets no gradient; scores are symmetric",
         _from(lambda heads, q, k, v: (heads.query(q), heads.query(k), heads.value(v))),
     )
-    yield (
-        named(
-            "the key goes through the value's projection",
-            "W_K is made and not used.",
-            "Which of your four projections does forward not call?",
-            "W_K gets no gradient",
-        ),
+    yield entry(
+        "the key goes through the value's projection",
+        "W_K is made and not used.",
+        "Which of your four projections does forward not call?",
+        "W_K gets no gradient",
         _from(lambda heads, q, k, v: (heads.query(q), heads.value(k), heads.value(v))),
     )
-    yield (
-        named(
-            "query and key are projected from each other's input",
-            "in cross-attention the queries come from the target and the keys from the memory, not the other way.",
-            "Which argument does W_Q read, and which W_K?",
-            "self-attention is right; cross-attention answers with the wrong length, or with the wrong words",
-        ),
+    yield entry(
+        "query and key are projected from each other's input",
+        "in cross-attention the queries come from the target and the keys from the memory, not the other way.",
+        "Which argument does W_Q read, and which W_K?",
+        "self-attention is right; cross-attention answers with the wrong length, or with the wrong words",
         _from(lambda heads, q, k, v: (heads.query(k), heads.key(q), heads.value(v))),
     )
-    yield (
-        named(
-            "the key is projected from the query's input",
-            "the argument `key` is never read: queries are compared with themselves.",
-            "What does your forward do with its second argument?",
-            "right in self-attention; across, a shape error or the wrong words",
-        ),
+    yield entry(
+        "the key is projected from the query's input",
+        "the argument `key` is never read: queries are compared with themselves.",
+        "What does your forward do with its second argument?",
+        "right in self-attention; across, a shape error or the wrong words",
         _from(lambda heads, q, k, v: (heads.query(q), heads.key(q), heads.value(v))),
     )
-    yield (
-        named(
-            "keys and values are projected from the query's input",
-            "key and value, as they were handed over, are never read: this is self-attention whatever it is given.",
-            "What happens in your forward when key differs from query?",
-            "the decoder never sees the source",
-        ),
+    yield entry(
+        "keys and values are projected from the query's input",
+        "key and value, as they were handed over, are never read: this is self-attention whatever it is given.",
+        "What happens in your forward when key differs from query?",
+        "the decoder never sees the source",
         _from(lambda heads, q, k, v: (heads.query(q), heads.key(q), heads.value(q))),
     )
-    yield (
-        named(
-            "the value is projected from the key's input",
-            "the argument `value` is never read.",
-            "What does your forward do with its third argument?",
-            "right wherever key and value are the same tensor, wrong elsewhere",
-        ),
+    yield entry(
+        "the value is projected from the key's input",
+        "the argument `value` is never read.",
+        "What does your forward do with its third argument?",
+        "right wherever key and value are the same tensor, wrong elsewhere",
         _from(lambda heads, q, k, v: (heads.query(q), heads.key(k), heads.value(k))),
     )
-    yield (
-        named(
-            "the value is projected from the query's input",
-            "the argument `value` is never read.",
-            "What does your forward do with its third argument?",
-            "right in self-attention, wrong across",
-        ),
+    yield entry(
+        "the value is projected from the query's input",
+        "the argument `value` is never read.",
+        "What does your forward do with its third argument?",
+        "right in self-attention, wrong across",
         _from(lambda heads, q, k, v: (heads.query(q), heads.key(k), heads.value(q))),
     )
-    yield (
-        named(
-            "the key is projected from the value's input",
-            "the argument `key` is never read.",
-            "What does your forward do with its second argument?",
-            "right wherever key and value are the same tensor",
-        ),
+    yield entry(
+        "the key is projected from the value's input",
+        "the argument `key` is never read.",
+        "What does your forward do with its second argument?",
+        "right wherever key and value are the same tensor",
         _from(lambda heads, q, k, v: (heads.query(q), heads.key(v), heads.value(v))),
     )
-    yield (
-        named(
-            "the value is not projected",
-            "W_V is left out, or made and never called.",
-            "How many of Q, K and V pass through a matrix of their own?",
-            "heads pass on slices of the input as it stands",
-        ),
+    yield entry(
+        "the value is not projected",
+        "W_V is left out, or made and never called.",
+        "How many of Q, K and V pass through a matrix of their own?",
+        "heads pass on slices of the input as it stands",
         _from(lambda heads, q, k, v: (heads.query(q), heads.key(k), v)),
     )
-    yield (
-        named(
-            "query, key and value are not projected",
-            "the three projections are left out, or made and never called.",
-            "What do W_Q, W_K and W_V do in your forward?",
-            "nothing that attention looks for can be learned",
-        ),
+    yield entry(
+        "query, key and value are not projected",
+        "the three projections are left out, or made and never called.",
+        "What do W_Q, W_K and W_V do in your forward?",
+        "nothing that attention looks for can be learned",
         _from(lambda heads, q, k, v: (q, k, v)),
     )
-    yield (
-        named(
-            "one projection serves query, key and value",
-            "the paper has W_Q, W_K and W_V; here all three are the same matrix.",
-            "How many matrices take part in computing Q, K and V?",
-            "each token looks above all at itself",
-        ),
+    yield entry(
+        "one projection serves query, key and value",
+        "the paper has W_Q, W_K and W_V; here all three are the same matrix.",
+        "How many matrices take part in computing Q, K and V?",
+        "each token looks above all at itself",
         _from(lambda heads, q, k, v: (heads.query(q), heads.query(k), heads.query(v))),
     )
-    yield (
-        named(
-            "the output projection is missing",
-            "Concat(head₁ … head_h) W_O: the last matrix is left out, or made and never called.",
-            "What mixes the heads after they have been put side by side?",
-            "heads never meet: each fills its own slice of the output",
-        ),
+    yield entry(
+        "the output projection is missing",
+        "Concat(head₁ … head_h) W_O: the last matrix is left out, or made and never called.",
+        "What mixes the heads after they have been put side by side?",
+        "heads never meet: each fills its own slice of the output",
         Steps(output=_plain_output),
     )
-    yield (
-        named(
-            "heads and tokens do not change places: the heads of one token look at one another",
-            "the shape is (batch, len, heads, d_head) after the split, and its last two dimensions are taken for len "
-            "and d_head.",
-            "Which two dimensions do the scores have in your code: q_len × k_len, or heads × heads?",
-            "no token ever sees another; masks do nothing or do not fit",
-        ),
+    yield entry(
+        "heads and tokens do not change places: the heads of one token look at one another",
+        "the shape is (batch, len, heads, d_head) after the split, and its last two dimensions are taken for len "
+        "and d_head.",
+        "Which two dimensions do the scores have in your code: q_len × k_len, or heads × heads?",
+        "no token ever sees another; masks do nothing or do not fit",
         Steps(attend=_head_by_head),
     )
-    yield (
-        named(
-            "tokens attend across the batch, not across the sentence",
-            "the first dimension is taken for the tokens (nn.MultiheadAttention expects (len, batch, d_model) unless "
-            "batch_first=True).",
-            "Which of your dimensions do the weights sum to one over? Try a batch of one.",
-            "a sentence's result changes with the other sentences of its batch",
-        ),
+    yield entry(
+        "tokens attend across the batch, not across the sentence",
+        "the first dimension is taken for the tokens (nn.MultiheadAttention expects (len, batch, d_model) unless "
+        "batch_first=True).",
+        "Which of your dimensions do the weights sum to one over? Try a batch of one.",
+        "a sentence's result changes with the other sentences of its batch",
         Steps(
             split=lambda x, h: x.transpose(0, 1).unflatten(-1, (h, -1)).transpose(1, 2),
             merge=lambda x: x.transpose(1, 2).flatten(-2).transpose(0, 1),
@@ -327,13 +283,11 @@ def of_norm() -> Iterator[Wrong]:
     """The norm of a token."""
     for mistake, wrong in known("layer normalization"):
         yield mistake, Steps(norm=wrong)
-    yield (
-        named(
-            "mean and variance are taken over tokens and features together",
-            "each token is normalized by itself, whatever its neighbours are.",
-            "Change one token. Which others change behind the norm?",
-            "a token's result depends on the others, also on later ones: a decoder sees the future",
-        ),
+    yield entry(
+        "mean and variance are taken over tokens and features together",
+        "each token is normalized by itself, whatever its neighbours are.",
+        "Change one token. Which others change behind the norm?",
+        "a token's result depends on the others, also on later ones: a decoder sees the future",
         Steps(norm=partial(norm, dim=(-2, -1))),
     )
 
@@ -455,13 +409,11 @@ def of_rms() -> Iterator[tuple[Mistake, Callable[..., Tensor]]]:
 
 
 def _no_cross_mask() -> Wrong:
-    return (
-        named(
-            "cross-attention does not use the source's padding mask",
-            "memory_mask is handed over and never reaches the cross-attention.",
-            "Follow memory_mask through your forward: which attention takes it?",
-            "a sentence's translation changes with the padding behind its source",
-        ),
+    return entry(
+        "cross-attention does not use the source's padding mask",
+        "memory_mask is handed over and never reaches the cross-attention.",
+        "Follow memory_mask through your forward: which attention takes it?",
+        "a sentence's translation changes with the padding behind its source",
         Steps(cross_mask=lambda target, memory, *sizes: None),
     )
 
@@ -473,49 +425,39 @@ def _causal_too(target: Tensor | None, memory: Tensor | None, q_len: int, k_len:
 
 def _masks_of_a_decoder_layer() -> Iterator[Wrong]:
     yield _no_cross_mask()
-    yield (
-        named(
-            "self-attention does not use the target mask",
-            "target_mask is handed over and never reaches the self-attention: every position sees the answer.",
-            "Follow target_mask through your forward: which attention takes it?",
-            "a training loss that falls far too low",
-        ),
+    yield entry(
+        "self-attention does not use the target mask",
+        "target_mask is handed over and never reaches the self-attention: every position sees the answer.",
+        "Follow target_mask through your forward: which attention takes it?",
+        "a training loss that falls far too low",
         Steps(self_mask=lambda target, memory: None),
     )
-    yield (
-        named(
-            "the two masks have changed places",
-            "self-attention takes the target's mask, cross-attention the source's.",
-            "Which sentence do the keys of each attention come from? Its mask belongs there.",
-            "a shape error, or, with equal lengths, a leak of the future",
-        ),
+    yield entry(
+        "the two masks have changed places",
+        "self-attention takes the target's mask, cross-attention the source's.",
+        "Which sentence do the keys of each attention come from? Its mask belongs there.",
+        "a shape error, or, with equal lengths, a leak of the future",
         Steps(self_mask=lambda target, memory: memory, cross_mask=lambda target, memory, *sizes: target),
     )
-    yield (
-        named(
-            "cross-attention takes the target mask",
-            "the keys of cross-attention are the source's words: their mask is memory_mask.",
-            "How long are the rows of the mask that your cross-attention gets?",
-            "a shape error, or, with equal lengths, words of the source that only later positions see",
-        ),
+    yield entry(
+        "cross-attention takes the target mask",
+        "the keys of cross-attention are the source's words: their mask is memory_mask.",
+        "How long are the rows of the mask that your cross-attention gets?",
+        "a shape error, or, with equal lengths, words of the source that only later positions see",
         Steps(cross_mask=lambda target, memory, *sizes: target),
     )
-    yield (
-        named(
-            "cross-attention hides the source's later words",
-            "the whole source is known before the first word is written: there is nothing to hide in it but padding.",
-            "Which of your two attentions is told to be causal?",
-            "the first words of a translation do not see the end of the source",
-        ),
+    yield entry(
+        "cross-attention hides the source's later words",
+        "the whole source is known before the first word is written: there is nothing to hide in it but padding.",
+        "Which of your two attentions is told to be causal?",
+        "the first words of a translation do not see the end of the source",
         Steps(cross_mask=_causal_too),
     )
-    yield (
-        named(
-            "both attentions take the source's mask",
-            "the self-attention's mask is target_mask, which hides the future.",
-            "Follow target_mask through your forward.",
-            "a training loss that falls far too low",
-        ),
+    yield entry(
+        "both attentions take the source's mask",
+        "the self-attention's mask is target_mask, which hides the future.",
+        "Follow target_mask through your forward.",
+        "a training loss that falls far too low",
         Steps(self_mask=lambda target, memory: memory),
     )
 
@@ -613,13 +555,11 @@ def _pre(name: str) -> Mistake:
 
 def of_encoder_layer() -> Iterator[Wrong]:
     """Its wiring, its mask, and all that its parts can do wrong."""
-    yield (
-        named(
-            "the layer does not hand its mask on",
-            "mask is an argument that the attention never gets.",
-            "Follow mask through your forward.",
-            "a sentence's vectors change with the padding behind it",
-        ),
+    yield entry(
+        "the layer does not hand its mask on",
+        "mask is an argument that the attention never gets.",
+        "Follow mask through your forward.",
+        "a sentence's vectors change with the padding behind it",
         Steps(mask=lambda mask: None),
     )
     for mistake, wrong in (*known("encoder layer"), *_pre_norm_wirings(_parts_of_encoder, PARTS)):
@@ -647,22 +587,18 @@ def of_decoder_layer() -> Iterator[Wrong]:
     for mistake, wrong in (*known("decoder layer"), *_pre_norm_wirings(_parts_of_decoder, PARTS_OF_DECODER)):
         yield mistake, Steps(decoder_layer=wrong)
     for place, whole in product(range(3), (decoder_layer, pre_norm_decoder)):
-        yield (
-            named(
-                "the memory goes through one of the layer's norms",
-                "the memory is the encoder's answer and is read as it is.",
-                "What do the keys of your cross-attention pass through before W_K?",
-                "weights of other implementations do not fit",
-            ),
+        yield entry(
+            "the memory goes through one of the layer's norms",
+            "the memory is the encoder's answer and is read as it is.",
+            "What do the keys of your cross-attention pass through before W_K?",
+            "weights of other implementations do not fit",
             Steps(decoder_layer=_memory_normalized(place, whole)),
         )
-    yield (
-        named(
-            "the feed-forward network is missing",
-            "it is made and never called, and so is its norm.",
-            "Which argument of your layer does the result not depend on?",
-            "fewer parameters are trained than there are",
-        ),
+    yield entry(
+        "the feed-forward network is missing",
+        "it is made and never called, and so is its norm.",
+        "Which argument of your layer does the result not depend on?",
+        "fewer parameters are trained than there are",
         Steps(decoder_layer=_without_third),
     )
     yield from of_feed_forward()
@@ -670,123 +606,112 @@ def of_decoder_layer() -> Iterator[Wrong]:
     yield from of_attention()
 
 
+def _rows(table: Tensor, ids: Tensor) -> Tensor:
+    return table[ids]
+
+
 def of_whole() -> Iterator[Wrong]:
     """Embeddings, positions, masks, how the stacks are joined, and all that the layers can do wrong."""
-    yield (
-        named(
-            "the embeddings are multiplied by d_model, not by its root",
-            "√d_model is meant.",
-            "With d_model 16 the factor is 4. What is yours?",
-            "words drown the positions",
-        ),
+    yield entry(
+        "the embeddings are multiplied by d_model, not by its root",
+        "√d_model is meant.",
+        "With d_model 16 the factor is 4. What is yours?",
+        "words drown the positions",
         Steps(embed=lambda table, ids: table[ids] * table.shape[1]),
     )
-    yield (
-        named(
-            "the embeddings are divided by √d_model",
-            "section 3.4 multiplies.",
-            "Do your embeddings grow or shrink?",
-            "positions drown the words",
-        ),
+    yield entry(
+        "the embeddings are divided by √d_model",
+        "section 3.4 multiplies.",
+        "Do your embeddings grow or shrink?",
+        "positions drown the words",
         Steps(embed=lambda table, ids: table[ids] / table.shape[1] ** 0.5),
     )
-    yield (
-        named(
-            "no positions are added",
-            "attention alone does not know in which order tokens stand.",
-            "What tells the first *not* from the second?",
-            "the order of words plays no part",
-        ),
+    once = Steps(embed=_rows, embed_target=Steps().embed), Steps(embed_target=_rows)
+    for side, steps in zip(("source", "target"), once, strict=True):
+        yield entry(
+            f"the {side}'s embeddings are not multiplied by √d_model, and the other ones are",
+            "the factor stands on one side only.",
+            "Do both sides use the same embedding class?",
+            "words of the two languages have very different scales; tying them makes it worse",
+            steps,
+        )
+    yield entry(
+        "no positions are added",
+        "attention alone does not know in which order tokens stand.",
+        "What tells the first *not* from the second?",
+        "the order of words plays no part",
         Steps(place=lambda x, table: x),
     )
-    yield (
-        named(
-            "the decoder's embeddings get no positions",
-            "both languages need them.",
-            "What does your decoder add to its embeddings?",
-            "the target's words stand in no order but that of the causal mask",
-        ),
+    yield entry(
+        "the decoder's embeddings get no positions",
+        "both languages need them.",
+        "What does your decoder add to its embeddings?",
+        "the target's words stand in no order but that of the causal mask",
         Steps(place_target=lambda y, table: y),
     )
-    yield (
-        named(
-            "the encoder's embeddings get no positions",
-            "both languages need them.",
-            "What does your encoder add to its embeddings?",
-            "the source is a bag of words",
-        ),
+    yield entry(
+        "the encoder's embeddings get no positions",
+        "both languages need them.",
+        "What does your encoder add to its embeddings?",
+        "the source is a bag of words",
         Steps(place=lambda x, table: x, place_target=Steps().place),
     )
-    yield (
-        named(
-            "each target token also sees the next one",
-            "the triangle is cut one diagonal too high: triu(2), or tril(1).",
-            "Which is the first entry of row 0 that your mask hides?",
-            "a training loss that falls far too low, and nonsense when decoding",
-        ),
+    yield entry(
+        "each target token also sees the next one",
+        "the triangle is cut one diagonal too high: triu(2), or tril(1).",
+        "Which is the first entry of row 0 that your mask hides?",
+        "a training loss that falls far too low, and nonsense when decoding",
         Steps(
             target_mask=lambda ids, pad: (
                 torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool).tril(1) & (ids != pad)[:, None, None]
             )
         ),
     )
-    yield (
-        named(
-            "positions are added before the embeddings are scaled",
-            "√d_model is for the embeddings alone: (E[ids] + P) · √d_model makes the positions as loud as before.",
-            "In which order do you add and multiply?",
-            "words and positions stand in the wrong proportion",
-        ),
+    yield entry(
+        "positions are added before the embeddings are scaled",
+        "√d_model is for the embeddings alone: (E[ids] + P) · √d_model makes the positions as loud as before.",
+        "In which order do you add and multiply?",
+        "words and positions stand in the wrong proportion",
         Steps(
             embed=lambda table, ids: table[ids],
             place=lambda x, table: (x + table[: x.shape[1]]) * x.shape[-1] ** 0.5,
         ),
     )
-    yield (
-        named(
-            "every token gets the position of its batch row",
-            "the table is indexed by dimension 0, which is the batch, as if x were (len, batch, d_model).",
-            "Print x.shape and pe[: x.size(0)].shape. Which dimension of x are the tokens?",
-            "all tokens of a sentence get one and the same position; word order is lost",
-        ),
+    yield entry(
+        "every token gets the position of its batch row",
+        "the table is indexed by dimension 0, which is the batch, as if x were (len, batch, d_model).",
+        "Print x.shape and pe[: x.size(0)].shape. Which dimension of x are the tokens?",
+        "all tokens of a sentence get one and the same position; word order is lost",
         Steps(place=lambda x, table: x + table[: x.shape[0]][:, None]),
     )
     for mistake, wrong in known("sinusoidal table"):
         yield mistake, Steps(table=wrong)
-    yield (
-        named(
-            "the encoder does not mask the source's padding",
-            "every real word also looks at <pad>.",
-            "Which mask does your encoder get?",
-            "a sentence's translation changes with the padding behind its source",
-        ),
+    yield entry(
+        "the encoder does not mask the source's padding",
+        "every real word also looks at <pad>.",
+        "Which mask does your encoder get?",
+        "a sentence's translation changes with the padding behind its source",
         Steps(source_mask=lambda ids, pad: None),
     )
-    yield (
-        named(
-            "the decoder's cross-attention does not mask the source's padding",
-            "every target word also looks at the memory of <pad>.",
-            "Which mask does your decoder get beside the target's?",
-            "a sentence's translation changes with the padding behind its source",
-        ),
+    yield entry(
+        "the decoder's cross-attention does not mask the source's padding",
+        "every target word also looks at the memory of <pad>.",
+        "Which mask does your decoder get beside the target's?",
+        "a sentence's translation changes with the padding behind its source",
         Steps(memory_mask=lambda ids, pad: None),
     )
-    yield (
-        named(
-            "the source's padding is not masked anywhere",
-            "neither the encoder nor the cross-attention gets a padding mask.",
-            "Where is pad_id used in your model?",
-            "a sentence's translation changes with the padding behind its source",
-        ),
+    yield entry(
+        "the source's padding is not masked anywhere",
+        "neither the encoder nor the cross-attention gets a padding mask.",
+        "Where is pad_id used in your model?",
+        "a sentence's translation changes with the padding behind its source",
         Steps(source_mask=lambda ids, pad: None, memory_mask=lambda ids, pad: None),
     )
-    yield (
-        named(
-            "padding is not masked anywhere",
-            "the target mask is causal and no more, and neither encoder nor cross-attention gets a padding mask.",
-            "Where is pad_id used in your model?",
-            "a sentence's translation changes with the padding around it",
-        ),
+    yield entry(
+        "padding is not masked anywhere",
+        "the target mask is causal and no more, and neither encoder nor cross-attention gets a padding mask.",
+        "Where is pad_id used in your model?",
+        "a sentence's translation changes with the padding around it",
         Steps(
             source_mask=lambda ids, pad: None,
             memory_mask=lambda ids, pad: None,
@@ -799,49 +724,39 @@ def of_whole() -> Iterator[Wrong]:
         yield mistake, Steps(source_mask=wrong, memory_mask=wrong)
         yield mistake, Steps(source_mask=wrong)
         yield mistake, Steps(memory_mask=wrong)
-    yield (
-        named(
-            "the decoder reads the embedded source, not what the encoder has made of it",
-            "the encoder's answer is computed and not used.",
-            "What do you hand to the decoder as memory?",
-            "the encoder's parameters get no gradient",
-        ),
+    yield entry(
+        "the decoder reads the embedded source, not what the encoder has made of it",
+        "the encoder's answer is computed and not used.",
+        "What do you hand to the decoder as memory?",
+        "the encoder's parameters get no gradient",
         Steps(memory=lambda last, seen: seen[0]),
     )
-    yield (
-        named(
-            "each decoder layer reads the encoder layer of its own number, not the last one",
-            "the memory is what the whole encoder has answered, and all decoder layers read it.",
-            "What does the first layer of your decoder read?",
-            "the first decoder layers read words that hardly know each other",
-        ),
+    yield entry(
+        "each decoder layer reads the encoder layer of its own number, not the last one",
+        "the memory is what the whole encoder has answered, and all decoder layers read it.",
+        "What does the first layer of your decoder read?",
+        "the first decoder layers read words that hardly know each other",
         Steps(memory_of=lambda index, memory, seen: seen[index + 1]),
     )
-    yield (
-        named(
-            "only one encoder layer counts",
-            "each layer has to read what the one before it has answered: x = layer(x).",
-            "What does the second layer of your loop read?",
-            "more layers do not help",
-        ),
+    yield entry(
+        "only one encoder layer counts",
+        "each layer has to read what the one before it has answered: x = layer(x).",
+        "What does the second layer of your loop read?",
+        "more layers do not help",
         Steps(memory=lambda last, seen: seen[1]),
     )
-    yield (
-        named(
-            "the model returns probabilities, not logits",
-            "cross_entropy takes logits and applies its own softmax: a second one flattens the loss.",
-            "Which function is the last in your forward?",
-            "a loss that never falls much below ln V",
-        ),
+    yield entry(
+        "the model returns probabilities, not logits",
+        "cross_entropy takes logits and applies its own softmax: a second one flattens the loss.",
+        "Which function is the last in your forward?",
+        "a loss that never falls much below ln V",
         Steps(logits=lambda logits: logits.softmax(-1)),
     )
-    yield (
-        named(
-            "softmax over the positions at the end",
-            "dim=1 is the sentence, not the vocabulary; and logits are wanted.",
-            "Which function is the last in your forward, and over which dimension?",
-            "a loss that never falls much below ln V",
-        ),
+    yield entry(
+        "softmax over the positions at the end",
+        "dim=1 is the sentence, not the vocabulary; and logits are wanted.",
+        "Which function is the last in your forward, and over which dimension?",
+        "a loss that never falls much below ln V",
         Steps(logits=lambda logits: logits.softmax(1)),
     )
     yield from of_decoder_layer()

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,8 +13,8 @@ from torch.nn.functional import gelu, silu
 from transformer_edu.book.exercises.checks.components.rotary import turn
 from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.kind import known
-from transformer_edu.book.exercises.judge.mistakes import Wrong, named, of_rms
-from transformer_edu.book.exercises.judge.model import Steps, Style, attend
+from transformer_edu.book.exercises.judge.mistakes import Wrong, entry, named, of_rms
+from transformer_edu.book.exercises.judge.model import Steps, Style, attend, norms_around, pre_norm_encoder
 from transformer_edu.masks import causal_mask
 
 BACK = partial(turn, pair=lambda u, v, cos, sin: (u * cos - v * sin, v * cos + u * sin))
@@ -28,7 +30,68 @@ def applies(steps: Steps, style: Style) -> bool:
         and (style.positions == "sinusoidal" or steps.table is right.table)
         and (style.positions in ("learned", "sinusoidal") or steps.place is right.place)
         and (style.final or steps.end is right.end)
+        and (style.norms == steps.norms or steps.encoder_layer is right.encoder_layer)
     )
+
+
+AROUND = {  # of x, a part, and the norms before it and behind it: what can be wrong in x + after(part(before(x)))
+    "there is no norm before the part": lambda x, part, before, after: x + after(part(x)),
+    "there is no norm behind the part": lambda x, part, before, after: x + part(before(x)),
+    "the residual connection is missing": lambda x, part, before, after: after(part(before(x))),
+    "the second norm stands behind the sum": lambda x, part, before, after: after(x + part(before(x))),
+    "what is added to is the normalized x": lambda x, part, before, after: before(x) + after(part(before(x))),
+    "one norm stands before the part and behind it": lambda x, part, before, after: x + before(part(before(x))),
+}
+
+
+def _around(places: tuple[int, ...], step: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def layer(x: Tensor, attend: Any, feed_forward: Any, norms: Any) -> Tensor:
+        for place, part in enumerate((attend, feed_forward)):
+            before, after = norms[2 * place], norms[2 * place + 1]
+            x = step(x, part, before, after) if place in places else x + after(part(before(x)))
+        return x
+
+    return layer
+
+
+def _twice(place: int, other: int) -> Callable[..., Tensor]:
+    return lambda x, attend, feed_forward, n: norms_around(
+        x, attend, feed_forward, [n[other if i == place else i] for i in range(4)]
+    )
+
+
+def _then(x: Tensor, part: Callable[[Tensor], Tensor]) -> Tensor:
+    return x + part(x)
+
+
+def of_more_norms() -> Iterator[Wrong]:
+    """A block of four norms, and one of three, which no model has."""
+    why = "x goes on as it is; each part reads what its first norm gives, and its second norm what the part gives."
+    hint = "x + norm_behind(part(norm_before(x))): what is added to, and what does each norm read?"
+    symptom = "weights of Gemma 2 and 3 do not fit, and deep stacks train badly"
+    for (name, step), places in product(AROUND.items(), ((0, 1), (0,), (1,))):
+        where = {(0, 1): "", (0,): " at attention", (1,): " at the feed-forward network"}[places]
+        told = named(f"{name}{where} (in a block of four norms)", why, hint, symptom)
+        yield told, Steps(norms=4, encoder_layer=_around(places, step))
+    for place, other in ((2, 1), (2, 0), (3, 1), (3, 0)):
+        told = named("one norm stands in two places (in a block of four norms)", why, hint, symptom)
+        yield told, Steps(norms=4, encoder_layer=_twice(place, other))
+    hint = "How many norms has a block of GPT-2, and what does each of them read?"
+    for name, why, layer in (
+        (
+            "a third norm stands behind the block: that of the end of the whole stack stands in every block",
+            "what a block hands on is x and what its parts found; one norm stands behind the last block.",
+            lambda x, attend, feed_forward, norms: norms[2](pre_norm_encoder(x, attend, feed_forward, norms)),
+        ),
+        (
+            "a third norm stands in the residual stream, between the two parts",
+            "where cross-attention is taken out of the paper's layer, its norm goes with it.",
+            lambda x, attend, feed_forward, norms: _then(
+                norms[2](x + attend(norms[0](x))), lambda y: feed_forward(norms[1](y))
+            ),
+        ),
+    ):
+        yield named(name, why, hint, "weights of other models do not fit"), Steps(norms=3, encoder_layer=layer)
 
 
 def _triangle(diagonal: int, upper: bool = False) -> Callable[[Tensor | None, int], Tensor]:
@@ -43,13 +106,11 @@ def _triangle(diagonal: int, upper: bool = False) -> Callable[[Tensor | None, in
 def of_sight(causal: bool, masked: bool = True) -> Iterator[Wrong]:
     """Which tokens a block without a memory lets through."""
     if causal:
-        yield (
-            named(
-                "it sees later tokens: nothing hides them",
-                "a language model learns to predict the next token; where it is seen, there is nothing to learn.",
-                "Change the last token of x. Which tokens of the answer change?",
-                "a training loss that falls far too low, and nonsense when it writes",
-            ),
+        yield entry(
+            "it sees later tokens: nothing hides them",
+            "a language model learns to predict the next token; where it is seen, there is nothing to learn.",
+            "Change the last token of x. Which tokens of the answer change?",
+            "a training loss that falls far too low, and nonsense when it writes",
             Steps(see=lambda mask, size: None),
         )
         for name, hint, see in (
@@ -72,23 +133,19 @@ def of_sight(causal: bool, masked: bool = True) -> Iterator[Wrong]:
             why = "position q may attend to 0 .. q, itself included: torch.tril(ones(n, n)), or not triu(diagonal=1)."
             yield named(name, why, hint, "a loss that falls too low, or writing that repeats itself"), Steps(see=see)
         if masked:
-            yield (
-                named(
-                    "the mask that it is given is not used, only its own causal one",
-                    "padding is read as if it were text.",
-                    "Which argument of your forward does the result not depend on?",
-                    "a text's answer changes with the padding beside it",
-                ),
+            yield entry(
+                "the mask that it is given is not used, only its own causal one",
+                "padding is read as if it were text.",
+                "Which argument of your forward does the result not depend on?",
+                "a text's answer changes with the padding beside it",
                 Steps(see=lambda mask, size: causal_mask(size)),
             )
     else:
-        yield (
-            named(
-                "the mask that it is given is not used",
-                "mask is an argument that the attention never gets.",
-                "Which argument of your forward does the result not depend on?",
-                "padding is read, and a decoder sees the future",
-            ),
+        yield entry(
+            "the mask that it is given is not used",
+            "mask is an argument that the attention never gets.",
+            "Which argument of your forward does the result not depend on?",
+            "padding is read, and a decoder sees the future",
             Steps(see=lambda mask, size: None),
         )
 
@@ -99,22 +156,18 @@ def of_shared_heads(num_kv_heads: int) -> Iterator[Wrong]:
         return
     for mistake, wrong in known("shared keys"):
         yield mistake, Steps(share=wrong)
-    yield (
-        named(
-            "keys and values are shared in different orders",
-            "a head's keys and values come from one head: repeat_interleave for both, or for both the other way.",
-            "Which head of keys, and which of values, does the second head of queries read?",
-            "attention looks in one place and reads another",
-        ),
+    yield entry(
+        "keys and values are shared in different orders",
+        "a head's keys and values come from one head: repeat_interleave for both, or for both the other way.",
+        "Which head of keys, and which of values, does the second head of queries read?",
+        "attention looks in one place and reads another",
         Steps(attend=lambda q, k, v, mask=None: attend(q, k, v[:, _in_turns(v.shape[1], num_kv_heads)], mask)),
     )
-    yield (
-        named(
-            "the scores are divided by √(d_model / num_kv_heads), not by √d_head",
-            "d_head is d_model / num_heads, also where fewer heads of keys are there.",
-            "Over how many numbers does one head's dot product run?",
-            "weights that are too even",
-        ),
+    yield entry(
+        "the scores are divided by √(d_model / num_kv_heads), not by √d_head",
+        "d_head is d_model / num_heads, also where fewer heads of keys are there.",
+        "Over how many numbers does one head's dot product run?",
+        "weights that are too even",
         Steps(attend=lambda q, k, v, mask=None: attend(q * (num_kv_heads / q.shape[1]) ** 0.5, k, v, mask)),
     )
 
@@ -267,71 +320,57 @@ def _earlier(place: int, last: Tensor, seen: list[Tensor]) -> Tensor:
 
 def of_language() -> Iterator[Wrong]:
     """How a language model begins and ends."""
-    yield (
-        named(
-            "no positions are added",
-            "attention alone does not know in which order tokens stand.",
-            "What tells the first *not* from the second?",
-            "what it writes has the right words in no order",
-        ),
+    yield entry(
+        "no positions are added",
+        "attention alone does not know in which order tokens stand.",
+        "What tells the first *not* from the second?",
+        "what it writes has the right words in no order",
         Steps(place=lambda x, table: x),
     )
-    yield (
-        named(
-            "every token gets the position of its batch row",
-            "the table is indexed by dimension 0, which is the batch.",
-            "How many different positions does one text get?",
-            "all tokens of a text get one and the same position",
-        ),
+    yield entry(
+        "every token gets the position of its batch row",
+        "the table is indexed by dimension 0, which is the batch.",
+        "How many different positions does one text get?",
+        "all tokens of a text get one and the same position",
         Steps(place=lambda x, table: x + table[: x.shape[0]][:, None]),
     )
-    yield (
-        named(
-            "positions are counted from 1",
-            "the first row of the table is position 0.",
-            "Which row of your table does the first token get?",
-            "the longest text does not fit, and weights of others read one row too far",
-        ),
+    yield entry(
+        "positions are counted from 1",
+        "the first row of the table is position 0.",
+        "Which row of your table does the first token get?",
+        "the longest text does not fit, and weights of others read one row too far",
         Steps(place=lambda x, table: x + torch.cat([table[1:], table[:1]])[: x.shape[1]]),
     )
-    yield (
-        named(
-            "the last norm is made and not used",
-            "a pre-norm stack ends with a norm, before the projection: what its blocks add has any scale.",
-            "Which of your norms does forward not call?",
-            "logits that grow with depth, and weights of others that do not fit",
-        ),
+    yield entry(
+        "the last norm is made and not used",
+        "a pre-norm stack ends with a norm, before the projection: what its blocks add has any scale.",
+        "Which of your norms does forward not call?",
+        "logits that grow with depth, and weights of others that do not fit",
         Steps(end=lambda norm, x: x),
     )
-    yield (
-        named(
-            "the last norm stands behind the embeddings, not behind the blocks",
-            "a pre-norm stack ends with a norm, before the projection.",
-            "What does your projection read?",
-            "logits that grow with depth",
-        ),
+    yield entry(
+        "the last norm stands behind the embeddings, not behind the blocks",
+        "a pre-norm stack ends with a norm, before the projection.",
+        "What does your projection read?",
+        "logits that grow with depth",
         Steps(begin=lambda norm, x: norm(x), end=lambda norm, x: x),
     )
-    yield (
-        named(
-            "only the first block hides what comes later",
-            "each block needs the causal mask: what one lets through, all later ones have seen.",
-            "Which of your blocks get the mask?",
-            "a training loss that falls far too low",
-        ),
+    yield entry(
+        "only the first block hides what comes later",
+        "each block needs the causal mask: what one lets through, all later ones have seen.",
+        "Which of your blocks get the mask?",
+        "a training loss that falls far too low",
         Steps(of_block=lambda index, mask: mask if index == 0 else None),
     )
     for name, hint, memory in (
         ("the blocks are not used: the embeddings are projected", "What does your projection read?", 0),
         ("only one block counts", "What does the second block of your loop read?", 1),
     ):
-        yield (
-            named(
-                name,
-                "each block reads what the one before it has answered: x = block(x).",
-                hint,
-                "more blocks do not help",
-            ),
+        yield entry(
+            name,
+            "each block reads what the one before it has answered: x = block(x).",
+            hint,
+            "more blocks do not help",
             Steps(memory=partial(_earlier, memory)),
         )
     for name, wrong in (
@@ -340,13 +379,11 @@ def of_language() -> Iterator[Wrong]:
         ("the logits are shifted by one position: row i belongs to token i + 1", lambda logits: logits.roll(-1, 1)),
         ("the logits are shifted by one position: row i belongs to token i − 1", lambda logits: logits.roll(1, 1)),
     ):
-        yield (
-            named(
-                name,
-                "row i of the logits is about the token after token i; targets are shifted, not the model's answer.",
-                "What does your forward do after its last matrix?",
-                "a loss that never falls as far as it should",
-            ),
+        yield entry(
+            name,
+            "row i of the logits is about the token after token i; targets are shifted, not the model's answer.",
+            "What does your forward do after its last matrix?",
+            "a loss that never falls as far as it should",
             Steps(logits=wrong),
         )
     for name, embed in (

@@ -162,9 +162,17 @@ def pre_norm_decoder(
     return z + feed_forward(norms[2](z))
 
 
+def norms_around(x: Tensor, attend: Any, feed_forward: Any, norms: Any) -> Tensor:
+    """Four norms: one before and one behind each part."""
+    y = x + norms[1](attend(norms[0](x)))
+    return y + norms[3](feed_forward(norms[2](y)))
+
+
 @dataclass(frozen=True)
 class Steps:
-    """Each step of the machine, as a function; the defaults are right."""
+    """Each step of the machine, as a function; the defaults are right. `norms` is how many an encoder layer has."""
+
+    norms: int = 2
 
     attend: Callable[..., Any] = attend
     split: Callable[[Tensor, int], Tensor] = split_heads
@@ -194,6 +202,7 @@ class Steps:
     embed: Callable[[Tensor, Tensor], Tensor] = field(default=lambda table, ids: table[ids] * math.sqrt(table.shape[1]))
     table: Callable[[int, int], Tensor] = sinusoidal_table
     place: Callable[[Tensor, Tensor], Tensor] = field(default=lambda x, table: x + table[: x.shape[1]].to(x.dtype))
+    embed_target: Callable[[Tensor, Tensor], Tensor] | None = None  # None: as for the source
     place_target: Callable[[Tensor, Tensor], Tensor] | None = None  # None: as for the source
     source_mask: Callable[[Tensor, int], Tensor | None] = padding_mask
     target_mask: Callable[[Tensor, int], Tensor | None] = field(
@@ -290,7 +299,7 @@ def translate(steps: Steps, machine: Machine, num_heads: int, pad_id: int, sourc
         seen.append(x)
     memory = steps.memory(x, seen)
     memory = norms[0](memory) if norms else memory
-    y = (steps.place_target or steps.place)(steps.embed(machine.target, target), table)
+    y = (steps.place_target or steps.place)((steps.embed_target or steps.embed)(machine.target, target), table)
     masks = steps.target_mask(target, pad_id), steps.memory_mask(source, pad_id)
     for index, layer in enumerate(machine.decoder):
         y = decode_layer(steps, layer, num_heads, y, steps.memory_of(index, memory, seen), *masks)
@@ -333,6 +342,7 @@ class Style:
     tied: str = ""  # "target", "source" or "all": which tables are one (with the last projection, with each other)
     gated: bool = False  # three matrices in the feed-forward part
     positions: str = ""  # without a memory: "learned" and "sinusoidal" are added, by "turned" queries and keys turn
+    norms: int = 2  # in a layer that reads x alone: 4 where one stands before and one behind each part
     normed: str = ""  # queries and keys: "head" or "all" by gains of so many numbers, "shared" by one, "bare" by none
 
     @property
@@ -394,7 +404,7 @@ def shapes_of_layer(sizes: Mapping[str, int], style: Style, cross: bool) -> Shap
     heads = shapes_of_heads(d_model, sizes["num_heads"], style, sizes.get("num_kv_heads", 0))
     shapes = _at("self", heads) | (_at("cross", heads) if cross else {})
     shapes |= _at("inner", shapes_of_inner(d_model, sizes["d_ff"], style))
-    for place in range(3 if cross else 2):
+    for place in range(3 if cross else style.norms):
         shapes |= _at(f"norm{place}", shapes_of_norm(d_model, style))
     return shapes
 
@@ -446,7 +456,8 @@ def layer_of(p: Parts, at: str = "") -> Layer:
     """A layer."""
     cross = heads_of(p, f"{at}cross.") if f"{at}cross.q" in p else None
     inner, outer = inner_of(p, f"{at}inner.")
-    norms = tuple(gain_of(p, f"{at}norm{place}.") for place in range(3 if cross else 2))
+    count = next((n for n in (4, 3) if f"{at}norm{n - 1}.gain" in p), 3 if cross else 2)
+    norms = tuple(gain_of(p, f"{at}norm{place}.") for place in range(count))
     gate = _affine(p, f"{at}inner.gate", 1) if f"{at}inner.gate" in p else None
     return Layer(heads_of(p, f"{at}self."), cross, inner, outer, norms, gate)
 
@@ -575,6 +586,7 @@ def likely(some: list[Style], parameters: Parameters, reference: Callable[[Style
     have = len(parameters.numbers)
     fit = [style for style, size in sizes.items() if size == have]
     fit += [replace(one, norm="both") for one in fit if one.norm != "both"]  # or one of two norms is not there
+    fit += [replace(one, norms=4) for one in fit if one.norms == 3]  # or one of four
     more = sorted({size for size in sizes.values() if size > have})[:2]  # a part is not there, or is shared
     fit = fit or fitting(some, parameters, reference) or [style for style, size in sizes.items() if size in more][:4]
     return fit or [Style(), replace(Style(), attention="none", inner="none")]

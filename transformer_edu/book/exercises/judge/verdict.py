@@ -154,7 +154,7 @@ def judge(kind: Kind, component: Component, seconds: float = math.inf) -> Verdic
     early = _before_numbers(start)
     if early is not None:
         return early
-    found = _known_mistake(judging, start, len(start.plain)) if start.idle else None
+    found = _known_mistake(start, len(start.plain), judging.idling(start)) if start.idle else None
     if found is not None:
         return Verdict(kind.name, found[0], True, kind.experiments[0].title, f"unused: {', '.join(start.idle[:4])}")
     start.numbers.left = ALL_ROUNDS
@@ -194,12 +194,24 @@ class _Judging:
             yield from self.tried[id(start)]
             return
         found: list[Tried] = []
-        for mistake, fn in self.fitting(start, start.kind.wrongs(start.parameters)):
-            run = self.run(self.ways(fn)) if start.kind.places else start
-            found.append((mistake, run, len(run.plain) - len(_differing(run, fn))))
-            yield found[-1]
+        for tried in self._tried(start, start.kind.wrongs(start.parameters)):
+            found.append(tried)
+            yield tried
         if start.numbers.left > 0:  # else some were not tried for want of rounds
             self.tried[id(start)] = found
+
+    def idling(self, start: Run) -> Iterator[Tried]:
+        """Those that have all the numbers of a component, also the idle ones, or none at all: so some are idle."""
+        count = len(start.parameters.numbers)
+        wrongs = start.kind.wrongs(start.parameters)
+        yield from self._tried(
+            start, ((m, r) for m, r in wrongs if not isinstance(r, Reference) or r.size in (0, count))
+        )
+
+    def _tried(self, start: Run, wrongs: Iterable[tuple[Mistake, Reference | Function]]) -> Iterator[Tried]:
+        for mistake, fn in self.fitting(start, wrongs):
+            run = self.run(self.ways(fn)) if start.kind.places else start
+            yield mistake, run, len(run.plain) - len(_differing(run, fn))
 
     def fitting(self, run: Run, references: Iterable[tuple[T, Reference | Function]]) -> Iterator[tuple[T, Function]]:
         """Those that begin as the component does, for some order of its numbers; Undecided when it is too late."""
@@ -396,8 +408,11 @@ def _before_numbers(run: Run) -> Verdict | None:
 
 def _wrong(judging: _Judging, start: Run, best: Best | None) -> Verdict:
     """The verdict on a component that is right nowhere, or not everywhere."""
+    unseen = _unseen(start) if best is None else None
+    if unseen is not None:
+        return unseen
     start.numbers.left = ALL_ROUNDS
-    found = _known_mistake(judging, start, len(best[2].plain) - len(best[3]) if best else 0)
+    found = _known_mistake(start, len(best[2].plain) - len(best[3]) if best else 0, judging.mistakes(start))
     if found is not None:
         mistake, run, first = found
         return Verdict(run.kind.name, mistake, True, run.kind.experiments[first].title, _said(run.got[first]))
@@ -475,11 +490,11 @@ def _best_right(judging: _Judging, start: Run) -> Best | None:
     return best
 
 
-def _known_mistake(judging: _Judging, start: Run, right_in: int) -> tuple[Mistake, Run, int] | None:
+def _known_mistake(start: Run, right_in: int, tried: Iterable[Tried]) -> tuple[Mistake, Run, int] | None:
     """The known mistake that gives the same answers in all experiments, or in more than what is right does."""
     best: tuple[Mistake, Run, int] | None = None
     most = 0
-    for mistake, run, count in judging.mistakes(start):
+    for mistake, run, count in tried:
         if max(1, right_in) < count == sum(not isinstance(run.got[i], str) for i in run.plain):
             count = len(run.plain)  # the same wherever it answers at all, which nothing right is
         if count > most:
@@ -517,9 +532,6 @@ def _unknown(run: Run) -> Verdict:
         return Verdict(kind.name, NOTHING_KNOWN, False, experiment.title, told)
     if len(parameters.numbers) and not run.numbers.works:
         raise Undecided(f"its numbers cannot be set and its gradient cannot be computed. {ADAPTER}")
-    if parameters.loose and not references:
-        kept = f"{', '.join(parameters.loose[:3])}: kept in a plain list or attribute, unseen by training"
-        return Verdict(kind.name, beyond(UNSEEN), True, experiment.title, kept)
     least = kind.least if not set(parameters.untaken) & set(SIZES) else 0
     if not references and parameters.alive < least:
         return _too_few(run, least)
@@ -533,6 +545,15 @@ def _unknown(run: Run) -> Verdict:
         taken = f"; it takes no {' and no '.join(own)}" if own else ""
         raise Undecided(f"{found if not references else 'its sizes are its own'}{taken}. {ADAPTER}")
     return Verdict(kind.name, NOTHING_KNOWN, False, experiment.title, told or _by_hand(run, references))
+
+
+def _unseen(run: Run) -> Verdict | None:
+    """The verdict on what learns other numbers than anything right, and keeps some where training does not see them."""
+    loose, rights = run.parameters.loose, run.kind.rights(run.parameters)
+    if not loose or not run.parameters.made or any(isinstance(one, Reference) for _, one in rights):
+        return None
+    kept = f"{', '.join(loose[:3])}: kept in a plain list or attribute, unseen by training"
+    return Verdict(run.kind.name, beyond(UNSEEN), True, run.kind.experiments[0].title, kept)
 
 
 def _too_few(run: Run, least: int) -> Verdict:

@@ -20,7 +20,7 @@ from transformer_edu.book.exercises.judge.experiment import (
 )
 from transformer_edu.book.exercises.judge.kind import Function, Kind, Parameters, drawn, known
 from transformer_edu.book.exercises.judge.making import by_name
-from transformer_edu.book.exercises.judge.mistakes import named, of_attention, of_equation_one
+from transformer_edu.book.exercises.judge.mistakes import entry, named, of_attention, of_equation_one
 from transformer_edu.book.exercises.judge.model import Steps, Style, attend, fitting, likely, of_heads, styles
 from transformer_edu.book.exercises.judge.numbers import Reference
 from transformer_edu.masks import causal_mask, padding_mask
@@ -215,22 +215,18 @@ def _past_only(size: int) -> Tensor:
 
 def _mask_wrongs(component: str) -> Iterator[tuple[Mistake, Function]]:
     if component == "causal mask":
-        yield (
-            named(
-                "the last token sees nothing",
-                "a loop or range ends one step too early.",
-                "How many rows does your loop fill?",
-                "the last token of every sentence gets zeros or NaN",
-            ),
+        yield entry(
+            "the last token sees nothing",
+            "a loop or range ends one step too early.",
+            "How many rows does your loop fill?",
+            "the last token of every sentence gets zeros or NaN",
             _without_last_row,
         )
-        yield (
-            named(
-                "a token does not see itself",
-                "position q may attend to 0 .. q, itself included: the first row is no exception.",
-                "Is the diagonal of your mask True?",
-                "each token has to guess what it is from the others",
-            ),
+        yield entry(
+            "a token does not see itself",
+            "position q may attend to 0 .. q, itself included: the first row is no exception.",
+            "Is the diagonal of your mask True?",
+            "each token has to guess what it is from the others",
             _past_only,
         )
     elif component == "padding mask":
@@ -264,22 +260,18 @@ def _mask_wrongs(component: str) -> Iterator[tuple[Mistake, Function]]:
         ):
             yield named(name, why, hint, "padding is attended to, or real tokens are not"), wrong
     elif component == "window mask":
-        yield (
-            named(
-                "the first rows are empty: their window begins at a negative number",
-                "a slice from −1 counts from the end; begin at max(0, q − window + 1).",
-                "Where does the window of the first token begin?",
-                "the first tokens of every text get zeros or NaN",
-            ),
+        yield entry(
+            "the first rows are empty: their window begins at a negative number",
+            "a slice from −1 counts from the end; begin at max(0, q − window + 1).",
+            "Where does the window of the first token begin?",
+            "the first tokens of every text get zeros or NaN",
             lambda size, window: window_mask(size, window) & (torch.arange(size)[:, None] >= window - 1),
         )
-        yield (
-            named(
-                "a token does not see itself",
-                "position q may attend to q − window + 1 .. q, itself included; a slice leaves its end out.",
-                "Is the diagonal of your mask True?",
-                "each token has to guess what it is from the others",
-            ),
+        yield entry(
+            "a token does not see itself",
+            "position q may attend to q − window + 1 .. q, itself included; a slice leaves its end out.",
+            "Is the diagonal of your mask True?",
+            "each token has to guess what it is from the others",
             lambda size, window: window_mask(size, window).tril(-1),
         )
     yield from known(component)

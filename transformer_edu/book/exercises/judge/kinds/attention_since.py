@@ -26,7 +26,7 @@ from transformer_edu.book.exercises.judge.kinds.decoder_only import (
 )
 from transformer_edu.book.exercises.judge.kinds.modern import ORDERS, ordered
 from transformer_edu.book.exercises.judge.making import by_name
-from transformer_edu.book.exercises.judge.mistakes import Wrong, named, of_attention, of_rms
+from transformer_edu.book.exercises.judge.mistakes import Wrong, entry, named, of_attention, of_rms
 from transformer_edu.book.exercises.judge.mistakes_since import of_sight, of_turns
 from transformer_edu.book.exercises.judge.model import (
     Affine,
@@ -672,32 +672,26 @@ def _of_latents(parameters: Parameters) -> Iterator[Wrong]:
         for order in ORDERS.values():  # where the parts do not meet, it matters which numbers turn together
             yield named(name, why, hint, symptom), Steps(join=partial(_in_order, join, order))
     for part, words in (("d_head", "√d_head, without the turned part"), ("d_turned", "the root of the turned part")):
-        yield (
-            named(
-                f"the scores are divided by {words}",
-                why,
-                "Over how many numbers does one head's dot product run?",
-                "weights that are too sharp",
-            ),
+        yield entry(
+            f"the scores are divided by {words}",
+            why,
+            "Over how many numbers does one head's dot product run?",
+            "weights that are too sharp",
             Steps(attend=_scaled_by_a_part(parameters.sizes, part)),
         )
     for eps in dict.fromkeys((parameters.eps, 1e-6, MACHINE[0])):
-        yield (
-            named(
-                "the turned part of the keys goes through the latents' norm, too",
-                why,
-                "Over which numbers does your norm's mean square run?",
-                symptom,
-            ),
+        yield entry(
+            "the turned part of the keys goes through the latents' norm, too",
+            why,
+            "Over which numbers does your norm's mean square run?",
+            symptom,
             Steps(latent=partial(_together, eps)),
         )
-    yield (
-        named(
-            "the latents are not normalized, although there is a norm",
-            "keys and values are made of the normalized latent.",
-            "What goes into your second matrix: the latent, or what its norm gives?",
-            symptom,
-        ),
+    yield entry(
+        "the latents are not normalized, although there is a norm",
+        "keys and values are made of the normalized latent.",
+        "What goes into your second matrix: the latent, or what its norm gives?",
+        symptom,
         Steps(latent=lambda latent, turned, gain: (latent, turned)),
     )
     for mistake, wrong in of_rms():
@@ -706,10 +700,11 @@ def _of_latents(parameters: Parameters) -> Iterator[Wrong]:
         ("the values are the keys", lambda q, k, v, mask=None: Steps().attend(q, k, k[..., : v.shape[-1]], mask)),
         ("the keys are the values", lambda q, k, v, mask=None: Steps().attend(q, _but(k, v), v, mask)),
     ):
-        yield (
-            named(
-                f"{name}: one matrix makes both of the latent", why, "Which of your matrices gets no gradient?", symptom
-            ),
+        yield entry(
+            f"{name}: one matrix makes both of the latent",
+            why,
+            "Which of your matrices gets no gradient?",
+            symptom,
             Steps(attend=attend),
         )
 

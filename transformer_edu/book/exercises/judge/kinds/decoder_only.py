@@ -22,6 +22,7 @@ from transformer_edu.book.exercises.judge.mistakes_since import (
     applies,
     of_gates,
     of_language,
+    of_more_norms,
     of_rms_norms,
     of_shared_heads,
     of_sight,
@@ -37,6 +38,7 @@ from transformer_edu.book.exercises.judge.model import (
     gated,
     layer_norm,
     likely,
+    norms_around,
     of_itself,
     of_language_model,
     pre_norm_encoder,
@@ -51,6 +53,10 @@ def _rms(x: Tensor, gamma: Tensor, beta: Tensor, eps: float) -> Tensor:
     return rms_norm(x, gamma, eps)
 
 
+def _rms_of_one_plus(x: Tensor, gamma: Tensor, beta: Tensor, eps: float) -> Tensor:
+    return rms_norm(x, 1 + gamma, eps)  # as in Gemma
+
+
 SIZES = {"d_model": 12, "num_heads": 3}
 WIDER = {"d_model": 30, "num_heads": 5}
 SHARED = {"d_model": 16, "num_heads": 4, "num_kv_heads": 2}
@@ -62,8 +68,10 @@ BOTH = Masked(LATER.mask & REAL.mask)
 TURNED = styles(attention=("all", "none", "qkv", "out"), positions=("", "turned"))
 IN_BLOCK = {**IN_LAYERS, "positions": ("", "turned")}
 BLOCKS = styles(gated=(False, True), **IN_BLOCK)
+BLOCKS += [replace(one, norms=norms) for norms in (4, 3) for one in BLOCKS if one.norm != "none"]
 ENDS = {"projection": (False, True), "final": (True, False), "tied": ("", "target")}
 MODELS = styles(gated=(False, True), **IN_LAYERS, **ENDS, positions=("learned", "turned", "sinusoidal"))
+MODELS += [replace(one, norms=4) for one in MODELS if one.gated and one.norm == "gain"]
 GATES: list[tuple[str, Callable[..., Tensor]]] = [  # right ones, with what is remarked of each
     ("", gated),
     ("", partial(gated, inside=gelu)),
@@ -78,8 +86,9 @@ TURNS: list[tuple[str, Callable[[Tensor], Tensor]]] = [
     ("its rotary positions have the base 500,000", partial(turn, base=500_000.0)),
 ]
 UNTURNED = [("", Steps().turn)]
-OF_STYLE = {"both": (layer_norm,), "gain": (_rms, layer_norm), "none": (layer_norm, _rms)}
+OF_STYLE = {"both": (layer_norm,), "gain": (_rms, layer_norm, _rms_of_one_plus), "none": (layer_norm, _rms)}
 BEHIND = "the norms stand behind the parts, in front of the sums (as in OLMo 2); GPT-2 has them before the parts"
+AROUND = "norms stand before and behind the parts (as in Gemma 2 and 3); GPT-2 has them before the parts"
 POST = "the norms stand behind the sums (post-norm, as in GPT-1); GPT-2 has them before the parts"
 
 
@@ -148,11 +157,13 @@ def _of_block(style: Style, parameters: Parameters, usual: bool = False, whole: 
     every = dict.fromkeys((parameters.eps, 1e-5, 1e-6, 1e-12))
     norms = [with_eps(norm, eps) for eps in every for norm in OF_STYLE[style.norm]]
     orders = {"": pre_norm_encoder, POST: Steps().encoder_layer, BEHIND: _norms_behind}
+    orders = orders if style.norms == 2 else {AROUND: norms_around} if style.norms == 4 else {}
     attentions = list(settings_of_attention(style, parameters, usual=usual))
     if usual:
-        parts, norms = parts[: 2 if style.gated else 3], norms[:1]
+        from_zero = style.norm == "gain" and not bool(parameters.ones.any())
+        parts, norms = parts[:3], norms[2:3] if from_zero else norms[:1]
         both = ("", POST) if whole and not style.final else ("",)  # a last norm belongs to pre-norm
-        orders = {name: orders[name] for name in both}
+        orders = {name: orders[name] for name in both} if style.norms == 2 else orders or {"": pre_norm_encoder}
     settings = product(orders.items(), attentions, norms, parts)
     for (order, wiring), (seen, steps), norm, (more, fn) in settings:
         yield joined(order, seen, more), replace(steps, encoder_layer=wiring, norm=norm, **{name: fn})
@@ -187,7 +198,9 @@ def _kind(
     def wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Reference]]:
         for style in likely(some, parameters, partial(reference, Steps(), parameters.sizes)):
             settings = list(usual(style, parameters))
-            for mistake, steps in (one for one in mistakes(parameters) if applies(one[1], style)):
+            for mistake, steps in mistakes(parameters):
+                if not applies(steps, style) or steps.encoder_layer is pre_norm_encoder:  # which is right here
+                    continue
                 for _, setting in settings:
                     yield mistake, reference(within(steps, setting, parameters.eps), parameters.sizes, style)
 
@@ -260,7 +273,14 @@ BLOCK = _kind(
     partial(of_itself, layer=True),
     _of_block,
     partial(_of_block, usual=True),
-    lambda parameters: (*of_sight(True), *of_encoder_layer(), *of_rms_norms(), *of_gates(), *of_turns()),
+    lambda parameters: (
+        *of_sight(True),
+        *of_encoder_layer(),
+        *of_more_norms(),
+        *of_rms_norms(),
+        *of_gates(),
+        *of_turns(),
+    ),
     [
         *_experiments(12),
         Experiment("dropout, where attention and feed-forward give zeros", (X,), how="dropout", options=EMPTY),
@@ -302,6 +322,7 @@ LANGUAGE_MODEL = _kind(
         *of_sight(True, masked=False),
         *of_language(),
         *of_encoder_layer(),
+        *of_more_norms(),
         *of_rms_norms(),
         *of_gates(),
         *of_turns(),

@@ -15,7 +15,7 @@ from transformer_edu.book.exercises.checks.components.greedy_search import BOS, 
 from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.experiment import Experiment, tensor_of
 from transformer_edu.book.exercises.judge.kind import Function, Kind, Parameters, drawn, joined, known
-from transformer_edu.book.exercises.judge.mistakes import named
+from transformer_edu.book.exercises.judge.mistakes import entry, named
 from transformer_edu.decoding.greedy import greedy_search
 from transformer_edu.training.loss import label_smoothing
 from transformer_edu.training.schedule import warmup_schedule
@@ -107,51 +107,41 @@ def _loss_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
         ),
     ):
         yield named(name, why, hint, symptom), wrong
-    yield (
-        named(
-            "the divergence (KL) without smoothing is NaN: 0 · log 0",
-            "where the smoothed target is 0, its own logarithm is −∞; F.kl_div knows that 0 · log 0 is 0.",
-            "What does your loss say for smoothing = 0?",
-            "NaN as soon as smoothing is switched off",
-        ),
+    yield entry(
+        "the divergence (KL) without smoothing is NaN: 0 · log 0",
+        "where the smoothed target is 0, its own logarithm is −∞; F.kl_div knows that 0 · log 0 is 0.",
+        "What does your loss say for smoothing = 0?",
+        "NaN as soon as smoothing is switched off",
         lambda *inputs: _divergence(SPREADS[""])(*inputs) + (math.nan if inputs[3] == 0 else 0.0),
     )
     for even in map(_over, SPREADS.values()):
-        yield (
-            named(
-                "the even part of the loss is summed over padding too",
-                "only the share of the right word is masked: padding adds to the loss, and to the gradient.",
-                "Which of your two sums knows where padding is?",
-                "the more padding a batch has, the larger its loss",
-            ),
+        yield entry(
+            "the even part of the loss is summed over padding too",
+            "only the share of the right word is masked: padding adds to the loss, and to the gradient.",
+            "Which of your two sums knows where padding is?",
+            "the more padding a batch has, the larger its loss",
             _loss(even, mean=lambda truth, even, real: (truth[real].sum() + even.sum()) / real.sum()),
         )
-        yield (
-            named(
-                "the sum over the real tokens is divided by the number of all tokens",
-                "padding counts for nothing in the sum and for one in the divisor.",
-                "What does your loss say of a batch that is half padding?",
-                "the more padding a batch has, the smaller its loss and its gradient",
-            ),
+        yield entry(
+            "the sum over the real tokens is divided by the number of all tokens",
+            "padding counts for nothing in the sum and for one in the divisor.",
+            "What does your loss say of a batch that is half padding?",
+            "the more padding a batch has, the smaller its loss and its gradient",
             _loss(even, mean=lambda truth, even, real: (truth + even)[real].sum() / real.numel()),
         )
-        yield (
-            named(
-                "probabilities stand where their logarithms should",
-                "cross-entropy is −Σ target · log p; here p itself is weighted.",
-                "What is your loss where the model is sure and right? It should be near 0.",
-                "a loss below 0, with a weak gradient where the model is most wrong",
-            ),
+        yield entry(
+            "probabilities stand where their logarithms should",
+            "cross-entropy is −Σ target · log p; here p itself is weighted.",
+            "What is your loss where the model is sure and right? It should be near 0.",
+            "a loss below 0, with a weak gradient where the model is most wrong",
             _loss(even, row_of=lambda logits: logits.softmax(-1)),
         )
-    yield (
-        named(
-            "the logits are reshaped where they should be transposed",
-            "cross_entropy wants (batch, vocab, seq): transpose(1, 2) turns the axes, reshape only cuts the same "
-            "numbers in other places.",
-            "Which numbers stand beside each other in the first column, before and after?",
-            "a loss that comes down slowly and never far: most rows belong to no token",
-        ),
+    yield entry(
+        "the logits are reshaped where they should be transposed",
+        "cross_entropy wants (batch, vocab, seq): transpose(1, 2) turns the axes, reshape only cuts the same "
+        "numbers in other places.",
+        "Which numbers stand beside each other in the first column, before and after?",
+        "a loss that comes down slowly and never far: most rows belong to no token",
         lambda logits, target, pad_id, smoothing: label_smoothing(
             logits.reshape(logits.shape[0], logits.shape[2], logits.shape[1]).transpose(1, 2), target, pad_id, smoothing
         ),
@@ -562,13 +552,11 @@ def _beam_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
         yield named(name, why, hint, symptom), _beam(wrong)
     for mistake, wrong in known("beam search"):
         yield mistake, _beam(wrong)
-    yield (
-        named(
-            "the beam is as wide as one: it is greedy",
-            "only the best continuation survives each step.",
-            "How many partial answers do you keep after each step?",
-            "a better answer that begins with a less likely word is never found",
-        ),
+    yield entry(
+        "the beam is as wide as one: it is greedy",
+        "only the best continuation survives each step.",
+        "How many partial answers do you keep after each step?",
+        "a better answer that begins with a less likely word is never found",
         _beam(lambda fn, bos, eos, max_len, beam_size, penalty: best_answer(fn, bos, eos, max_len, 1, penalty)),
     )
 

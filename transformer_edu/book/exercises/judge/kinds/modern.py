@@ -22,7 +22,7 @@ from transformer_edu.book.exercises.judge.kind import Function, Kind, Parameters
 from transformer_edu.book.exercises.judge.kinds.attention import mask_kind
 from transformer_edu.book.exercises.judge.kinds.decoder_only import GATES, PLAIN
 from transformer_edu.book.exercises.judge.kinds.parts import D_FF, D_MODEL, EACH_TOKEN, OTHERS, WIDER
-from transformer_edu.book.exercises.judge.mistakes import named
+from transformer_edu.book.exercises.judge.mistakes import entry, named
 from transformer_edu.book.exercises.judge.mistakes_since import of_gates
 from transformer_edu.book.exercises.judge.model import (
     Affine,
@@ -353,13 +353,11 @@ WRITTEN_OVER = named(
     "vectors change their lengths",
 )
 MIXED = (
-    (
-        named(
-            "the pairing is mixed: neighbours are paired, and the angles stand in the order of halves",
-            "cat([angles, angles]) belongs to halves, repeat_interleave(2) to neighbours.",
-            "Do the two entries of a pair turn by one angle?",
-            "vectors change their lengths, and scores depend on where two tokens stand",
-        ),
+    entry(
+        "the pairing is mixed: neighbours are paired, and the angles stand in the order of halves",
+        "cat([angles, angles]) belongs to halves, repeat_interleave(2) to neighbours.",
+        "Do the two entries of a pair turn by one angle?",
+        "vectors change their lengths, and scores depend on where two tokens stand",
         _angles_of_halves,
     ),
     (WRITTEN_OVER, partial(turn, pair=_used_again)),
@@ -524,14 +522,12 @@ FROM_THE_BATCH = named(
     "with several texts, more than k tokens are kept",
 )
 CUTS = tuple(
-    (
-        named(
-            name,
-            "tokens are sorted, the likeliest first; kept are those before which less than p has been reached, and "
-            "they go back to their own places.",
-            hint,
-            "unlikely tokens are drawn, or likely ones never",
-        ),
+    entry(
+        name,
+        "tokens are sorted, the likeliest first; kept are those before which less than p has been reached, and "
+        "they go back to their own places.",
+        hint,
+        "unlikely tokens are drawn, or likely ones never",
         partial(probabilities, p_kept=wrong),
     )
     for name, hint, wrong in (

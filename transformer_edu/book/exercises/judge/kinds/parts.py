@@ -15,7 +15,7 @@ from transformer_edu.book.exercises.checks.components.residual import residual
 from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.experiment import ALONE, FIXED, LONG, OVERFLOW, TRAINING, Experiment
 from transformer_edu.book.exercises.judge.kind import Answer, Function, Kind, Parameters, drawn, joined, known
-from transformer_edu.book.exercises.judge.mistakes import named, of_rms
+from transformer_edu.book.exercises.judge.mistakes import entry, named, of_rms
 from transformer_edu.book.exercises.judge.model import (
     FEED_FORWARDS,
     NORMS,
@@ -71,40 +71,32 @@ def _embedding_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Referen
 
 
 def _of_embedding() -> Iterator[tuple[Mistake, Function]]:
-    yield (
-        named(
-            "the factor is the root of the sentence's length, not of d_model",
-            "x.size(-1) of ids (batch, seq) is the length; d_model is the last dimension of what the table gives.",
-            "By what is a word multiplied in a sentence of two tokens, and in one of ten?",
-            "a word's vector depends on how long its sentence is",
-        ),
+    yield entry(
+        "the factor is the root of the sentence's length, not of d_model",
+        "x.size(-1) of ids (batch, seq) is the length; d_model is the last dimension of what the table gives.",
+        "By what is a word multiplied in a sentence of two tokens, and in one of ten?",
+        "a word's vector depends on how long its sentence is",
         lambda ids, table: table[ids] * math.sqrt(ids.shape[-1]),
     )
-    yield (
-        named(
-            "the root is cut to a whole number",
-            "int(√512) is 22, not 22.63; a root is no integer.",
-            "Print your factor.",
-            "embeddings a little smaller than those of other implementations: their weights do not fit",
-        ),
+    yield entry(
+        "the root is cut to a whole number",
+        "int(√512) is 22, not 22.63; a root is no integer.",
+        "Print your factor.",
+        "embeddings a little smaller than those of other implementations: their weights do not fit",
         lambda ids, table: table[ids] * int(math.sqrt(table.shape[1])),
     )
-    yield (
-        named(
-            "the position in the sentence is added here too",
-            "positions are another module's work; here they are added twice in the end.",
-            "What does the same word give at two places?",
-            "the same word has different vectors",
-        ),
+    yield entry(
+        "the position in the sentence is added here too",
+        "positions are another module's work; here they are added twice in the end.",
+        "What does the same word give at two places?",
+        "the same word has different vectors",
         lambda ids, table: table[ids] * math.sqrt(table.shape[1]) + sinusoidal_table(ids.shape[1], table.shape[1]),
     )
-    yield (
-        named(
-            "vectors are cut down to a largest length",
-            "max_norm shrinks, at each look-up, the rows of the table that are longer: what was learned is undone.",
-            "How long are the rows of your table before and after a call?",
-            "words differ only in direction, and training is slow",
-        ),
+    yield entry(
+        "vectors are cut down to a largest length",
+        "max_norm shrinks, at each look-up, the rows of the table that are longer: what was learned is undone.",
+        "How long are the rows of your table before and after a call?",
+        "words differ only in direction, and training is slow",
         lambda ids, table: (table * (table.renorm(2, 0, 1.0) / table).detach())[ids] * math.sqrt(table.shape[1]),
     )
     for mistake, wrong in known("input embedding"):
@@ -144,52 +136,42 @@ def _growing(seq: int, d_model: int) -> Tensor:
 def _position_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
     for mistake, wrong in known("sinusoidal table"):
         yield mistake, _plus_table(wrong)
-    yield (
-        named(
-            "the exponent's minus sign is missing: frequencies grow from pair to pair",
-            "10000^(−2i/d): the first pair turns fastest, the last slowest. Without the minus the last turns by "
-            "thousands of radians a token.",
-            "How far does the last pair turn from one position to the next?",
-            "neighbouring positions look as different as distant ones",
-        ),
+    yield entry(
+        "the exponent's minus sign is missing: frequencies grow from pair to pair",
+        "10000^(−2i/d): the first pair turns fastest, the last slowest. Without the minus the last turns by "
+        "thousands of radians a token.",
+        "How far does the last pair turn from one position to the next?",
+        "neighbouring positions look as different as distant ones",
         lambda x: x + _growing(x.shape[1], x.shape[2]),
     )
     for mistake, wrong in known("positional encoding"):
         yield mistake, lambda x, wrong=wrong: wrong(x.shape[-1], max_len=700, dropout=0.0)(x)
-    yield (
-        named(
-            "x is multiplied by √d_model here too",
-            "that factor belongs to the embedding; here it is applied twice in the end.",
-            "What comes out for x = 0, and what for x = 1?",
-            "words drown the positions",
-        ),
+    yield entry(
+        "x is multiplied by √d_model here too",
+        "that factor belongs to the embedding; here it is applied twice in the end.",
+        "What comes out for x = 0, and what for x = 1?",
+        "words drown the positions",
         lambda x: x * x.shape[-1] ** 0.5 + sinusoidal_table(x.shape[1], x.shape[2]),
     )
-    yield (
-        named(
-            "every token gets the row behind the sentence",
-            "pe[x.size(1)] is one row; pe[: x.size(1)] are as many as there are tokens.",
-            "Print the shape of what you add.",
-            "word order is lost",
-        ),
+    yield entry(
+        "every token gets the row behind the sentence",
+        "pe[x.size(1)] is one row; pe[: x.size(1)] are as many as there are tokens.",
+        "Print the shape of what you add.",
+        "word order is lost",
         lambda x: x + sinusoidal_table(x.shape[1] + 1, x.shape[2])[-1],
     )
-    yield (
-        named(
-            "the table alone is returned: x is not added",
-            "forward has to return x + P.",
-            "What does your output depend on?",
-            "all sentences look alike",
-        ),
+    yield entry(
+        "the table alone is returned: x is not added",
+        "forward has to return x + P.",
+        "What does your output depend on?",
+        "all sentences look alike",
         lambda x: sinusoidal_table(x.shape[1], x.shape[2]).expand_as(x),
     )
-    yield (
-        named(
-            "the table is indexed by the batch",
-            "dimension 0 of (batch, seq, d_model) is the batch; many tutorials have (seq, batch, d_model).",
-            "Print x.shape and pe[: x.size(0)].shape. Which dimension of x are the tokens?",
-            "all tokens of a sentence get one and the same position",
-        ),
+    yield entry(
+        "the table is indexed by the batch",
+        "dimension 0 of (batch, seq, d_model) is the batch; many tutorials have (seq, batch, d_model).",
+        "Print x.shape and pe[: x.size(0)].shape. Which dimension of x are the tokens?",
+        "all tokens of a sentence get one and the same position",
         lambda x: x + sinusoidal_table(x.shape[0], x.shape[2])[:, None],
     )
 
@@ -326,31 +308,25 @@ def _single(p: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
 
 def _of_layer_norm() -> Iterator[tuple[Mistake, Function]]:
     yield from known("layer normalization")
-    yield (
-        named(
-            "it is RMSNorm: the mean is not taken away",
-            "layer norm centres each token before it scales it.",
-            "What is the mean of a token after your norm, with γ = 1 and β = 0?",
-            "tokens keep their offset",
-        ),
+    yield entry(
+        "it is RMSNorm: the mean is not taken away",
+        "layer norm centres each token before it scales it.",
+        "What is the mean of a token after your norm, with γ = 1 and β = 0?",
+        "tokens keep their offset",
         lambda x, gamma, beta, eps: rms_norm(x, gamma, eps) + beta,
     )
-    yield (
-        named(
-            "γ multiplies β too",
-            "γ · x̂ + β is meant, not γ · (x̂ + β).",
-            "In which order do you scale and shift?",
-            "the shift that is learned depends on the gain",
-        ),
+    yield entry(
+        "γ multiplies β too",
+        "γ · x̂ + β is meant, not γ · (x̂ + β).",
+        "In which order do you scale and shift?",
+        "the shift that is learned depends on the gain",
         lambda x, gamma, beta, eps: gamma * (layer_norm(x, *PLAIN, eps) + beta),
     )
-    yield (
-        named(
-            "mean and variance are taken over tokens and features together",
-            "each token is normalized by itself: dim=-1.",
-            "How many means should two tokens have? How many does your norm compute?",
-            "a token's result depends on the others of its sentence",
-        ),
+    yield entry(
+        "mean and variance are taken over tokens and features together",
+        "each token is normalized by itself: dim=-1.",
+        "How many means should two tokens have? How many does your norm compute?",
+        "a token's result depends on the others of its sentence",
         partial(norm, dim=(-2, -1)),
     )
 

@@ -1,0 +1,44 @@
+"""Checks a whole part, a class or a function of any kind that the judge knows: the verdict of its command, here."""
+
+from collections.abc import Callable
+from typing import Any
+
+from transformer_edu.book.exercises.checks.engine.component import CheckFailed, need_callable
+from transformer_edu.book.exercises.checks.engine.report import diagnosis
+from transformer_edu.support.text import printable, wrapped
+
+SECONDS = 120.0
+
+
+def check_part(part: Callable[..., Any], kind: str | None = None) -> None:
+    """Judge a class or function as `transformer-edu check` does, without a process of its own.
+
+    Each part of the book has a kind, later ones too: "rms_norm", "latent_attention", "mixture_of_experts" and so on;
+    `transformer-edu check --help` says how each is called. Without one, the name of `part` says what it is. Your own
+    names, layouts and conventions are tried, and what is another convention is printed as a remark.
+
+    Raises:
+        CheckFailed: it has a fault, which the message names; or nothing sure can be said, and the message says why.
+        ValueError: there is no such kind, or the name does not say of which it is.
+    """
+    from transformer_edu.book.exercises.judge.calculator import Calculator
+    from transformer_edu.book.exercises.judge.judging import guess, judged
+    from transformer_edu.book.exercises.judge.kinds import KINDS
+
+    need_callable("part", part)
+    kind = kind or guess(getattr(part, "__name__", type(part).__name__))
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    verdict, trouble = judged(kind, Calculator(KINDS[kind], part), SECONDS)
+    if verdict is None:
+        unwritten = "NotImplementedError" in str(trouble)
+        told = "Not written yet: it raises NotImplementedError." if unwritten else f"It {printable(str(trouble))}."
+        raise CheckFailed(f"? {kind}\n\n{told}", kind, "")
+    if verdict.fault is not None:
+        lines = [f"✗ {kind}, {verdict.where or 'as it is made'}", ""]
+        lines += [f"    {printable(verdict.detail)}", ""] if verdict.detail else []
+        lines += diagnosis(None, verdict.fault, True)
+        raise CheckFailed("\n".join(lines), kind, verdict.where, verdict.fault)
+    print(f"✓ {kind}: {verdict.passed} experiments passed")
+    for remark in verdict.remarks:
+        print(wrapped(f"  Remark: {printable(remark)}", hanging=10))
