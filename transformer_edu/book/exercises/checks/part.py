@@ -7,8 +7,6 @@ from transformer_edu.book.exercises.checks.engine.component import CheckFailed, 
 from transformer_edu.book.exercises.checks.engine.report import diagnosis
 from transformer_edu.support.text import printable, wrapped
 
-SECONDS = 120.0
-
 
 def check_part(part: Callable[..., Any], kind: str | None = None) -> None:
     """Judge a class or function as `transformer-edu check` does, without a process of its own.
@@ -29,16 +27,14 @@ def check_part(part: Callable[..., Any], kind: str | None = None) -> None:
     kind = kind or guess(getattr(part, "__name__", type(part).__name__))
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    verdict, trouble = judged(kind, Calculator(KINDS[kind], part), SECONDS)
+    verdict, trouble = judged(kind, Calculator(KINDS[kind], part), seconds=120)
     if verdict is None:
         unwritten = "NotImplementedError" in str(trouble)
         told = "Not written yet: it raises NotImplementedError." if unwritten else f"It {printable(str(trouble))}."
         raise CheckFailed(f"? {kind}\n\n{told}", kind, "")
     if verdict.fault is not None:
-        lines = [f"✗ {kind}, {verdict.where or 'as it is made'}", ""]
-        lines += [f"    {printable(verdict.detail)}", ""] if verdict.detail else []
-        lines += diagnosis(None, verdict.fault, True)
+        shown = [f"    {printable(verdict.detail)}", ""] if verdict.detail else []
+        lines = [f"✗ {kind}, {verdict.where or 'as it is made'}", "", *shown, *diagnosis(None, verdict.fault, True)]
         raise CheckFailed("\n".join(lines), kind, verdict.where, verdict.fault)
-    print(f"✓ {kind}: {verdict.passed} experiments passed")
-    for remark in verdict.remarks:
-        print(wrapped(f"  Remark: {printable(remark)}", hanging=10))
+    remarks = [wrapped(f"  Remark: {printable(remark)}", hanging=10) for remark in verdict.remarks]
+    print(f"✓ {kind}: {verdict.passed} experiments passed", *remarks, sep="\n")

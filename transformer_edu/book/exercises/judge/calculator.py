@@ -289,7 +289,8 @@ def _parameters(module: nn.Module, named: dict[str, nn.Parameter]) -> Parameters
     found = [
         one for part in module.modules() for name, one in vars(part).items() if "eps" in name and type(one) is float
     ]
-    return Parameters(numbers, tuple(named), lengths, loose, True, buffers, eps=(found or [1e-5])[0])
+    eps = (found or [1e-5])[0]
+    return Parameters(numbers, tuple(named), lengths, loose, True, buffers, eps=eps, says_eps=bool(found))
 
 
 def _is_kept(one: Any) -> bool:

@@ -30,7 +30,8 @@ class Parameters:
     taken: tuple[str, ...] = ()  # and those that it does
     sizes: Mapping[str, Any] = field(default_factory=dict)  # the options of the kind at which they were made
     ones: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.bool))  # which were 1 when it was made
-    eps: float = 1e-5  # of its norms, where they say so
+    eps: float = 1e-5  # of its norms
+    says_eps: bool = False  # whether they say so
     alive: int = 0  # how many of the numbers change the answer
 
 

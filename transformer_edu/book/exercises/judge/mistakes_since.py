@@ -182,6 +182,10 @@ def of_rms_norms() -> Iterator[Wrong]:
         yield mistake, Steps(norm=lambda x, gamma, beta, eps=1e-5, wrong=wrong: wrong(x, gamma, eps))
 
 
+def _turned_along(x: Tensor, place: int) -> Tensor:
+    return turn(x.transpose(place, 2)).transpose(place, 2)
+
+
 def of_turns() -> Iterator[Wrong]:
     """Rotary positions."""
 
@@ -189,39 +193,26 @@ def of_turns() -> Iterator[Wrong]:
         why = "queries and keys are turned, each by the angle of its own place in the text, and nothing else is."
         return named(name, why, hint, "what a score says of the distance between two tokens is wrong, or changes")
 
-    yield (
-        told("values are turned too", "Which of Q, K and V go through your rotation?"),
-        Steps(attend=lambda q, k, v, mask=None: attend(q, k, turn(v), mask)),
-    )
-    hint = "Which of Q, K and V go through your rotation?"
-    yield (
-        told("only the queries are turned, not the keys", hint),
-        Steps(attend=lambda q, k, v, mask=None: attend(q, BACK(k), v, mask)),
-    )
-    yield (
-        told("only the keys are turned, not the queries", hint),
-        Steps(attend=lambda q, k, v, mask=None: attend(BACK(q), k, v, mask)),
-    )
-    yield (
-        told("queries and keys are turned in opposite directions", "Does a score stay as it is when the text moves?"),
-        Steps(attend=lambda q, k, v, mask=None: attend(q, BACK(BACK(k)), v, mask)),
-    )
-    yield (
-        told(
-            "positions are counted along the heads, not along the text", "Which dimension has the length of the text?"
+    which = "Which of Q, K and V go through your rotation?"
+    looks: tuple[tuple[str, str, Callable[..., Tensor]], ...] = (
+        ("values are turned too", which, lambda q, k, v, mask=None: attend(q, k, turn(v), mask)),
+        ("only the queries are turned, not the keys", which, lambda q, k, v, mask=None: attend(q, BACK(k), v, mask)),
+        ("only the keys are turned, not the queries", which, lambda q, k, v, mask=None: attend(BACK(q), k, v, mask)),
+        (
+            "queries and keys are turned in opposite directions",
+            "Does a score stay as it is when the text moves?",
+            lambda q, k, v, mask=None: attend(q, BACK(BACK(k)), v, mask),
         ),
-        Steps(turn=lambda x: turn(x.transpose(1, 2)).transpose(1, 2)),
     )
-    yield (
-        told(
-            "positions are counted along the batch, not along the text", "Which dimension has the length of the text?"
-        ),
-        Steps(turn=lambda x: turn(x.transpose(0, 2)).transpose(0, 2)),
+    for name, hint, look in looks:
+        yield told(name, hint), Steps(attend=look)
+    for place, counted in ((1, "heads"), (0, "batch")):
+        name = f"positions are counted along the {counted}, not along the text"
+        yield told(name, "Which dimension has the length of the text?"), Steps(turn=partial(_turned_along, place=place))
+    whole = told(
+        "the whole vector is turned before it is split into heads", "Over how many entries do your speeds run?"
     )
-    yield (
-        told("the whole vector is turned before it is split into heads", "Over how many entries do your speeds run?"),
-        Steps(turn=lambda x: turn(x.transpose(1, 2).flatten(2)).unflatten(2, (x.shape[1], -1)).transpose(1, 2)),
-    )
+    yield whole, Steps(turn=lambda x: turn(x.transpose(1, 2).flatten(2)).unflatten(2, (x.shape[1], -1)).transpose(1, 2))
     for mistake, wrong in known("rotary positions"):
         yield mistake, Steps(turn=wrong)
 

@@ -582,11 +582,14 @@ def fitting(some: list[Style], parameters: Parameters, reference: Callable[[Styl
 
 def likely(some: list[Style], parameters: Parameters, reference: Callable[[Style], Reference]) -> list[Style]:
     """The styles in which a wrong component may be written: with as many numbers, or as few more as can be."""
-    sizes = {style: reference(style).size for style in some}
-    have = len(parameters.numbers)
-    fit = [style for style, size in sizes.items() if size == have]
-    fit += [replace(one, norm="both") for one in fit if one.norm != "both"]  # or one of two norms is not there
+    references = {style: reference(style) for style in some}
+    have, ones = len(parameters.numbers), int(parameters.ones.sum())
+    fit = [style for style, one in references.items() if one.size == have]
+    as_made = [style for style in fit if ones and int(references[style].gains.sum()) == ones]
+    # gains start as 1, so that those styles will do in which as many numbers are gains; else one norm may not be there
+    fit = as_made or fit + [replace(one, norm="both") for one in fit if one.norm != "both"]
     fit += [replace(one, norms=4) for one in fit if one.norms == 3]  # or one of four
-    more = sorted({size for size in sizes.values() if size > have})[:2]  # a part is not there, or is shared
-    fit = fit or fitting(some, parameters, reference) or [style for style, size in sizes.items() if size in more][:4]
+    more = sorted({one.size for one in references.values() if one.size > have})[:2]  # a part is not there, or is shared
+    larger = [style for style, one in references.items() if one.size in more][:4]
+    fit = fit or fitting(some, parameters, reference) or larger
     return fit or [Style(), replace(Style(), attention="none", inner="none")]

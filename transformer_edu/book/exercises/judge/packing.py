@@ -41,6 +41,7 @@ def pack_seen(seen: list[Seen], parameters: Parameters) -> bytes:
         "made": parameters.made,
         "lengths": list(parameters.lengths),
         "eps": parameters.eps,
+        "says_eps": parameters.says_eps,
         **{name: list(getattr(parameters, name)) for name in ROWS},
     }
     return pack(words, tensors | {"numbers": parameters.numbers, "ones": parameters.ones})
@@ -56,7 +57,7 @@ def unpack_seen(words: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[list
         rows = {name: tuple(str(one) for one in words[name]) for name in ROWS}
         numbers, ones = tensors["numbers"].float().reshape(-1), tensors["ones"].bool().reshape(-1)
         plain = Parameters(numbers, made=bool(words["made"]), ones=ones[: len(numbers)], eps=float(words["eps"]))
-        return seen, replace(plain, lengths=tuple(map(int, words["lengths"])), **rows)  # type: ignore[arg-type]
+        return seen, replace(plain, lengths=tuple(map(int, words["lengths"])), says_eps=bool(words["says_eps"]), **rows)  # type: ignore[arg-type]
     except Exception as error:
         raise ValueError(f"the answer of the process that ran the code cannot be read: {error}") from None
 

@@ -411,7 +411,7 @@ def _wrong(judging: _Judging, start: Run, best: Best | None) -> Verdict:
     unseen = _unseen(start) if best is None else None
     if unseen is not None:
         return unseen
-    start.numbers.left = ALL_ROUNDS
+    start.numbers.left, start.numbers.told = ALL_ROUNDS, True
     found = _known_mistake(start, len(best[2].plain) - len(best[3]) if best else 0, judging.mistakes(start))
     if found is not None:
         mistake, run, first = found
@@ -601,7 +601,7 @@ NOTHING_KNOWN = named(
 def _by_hand(run: Run, references: list[Reference]) -> str:
     """What can be worked out by hand: one value for all numbers, and the first number of the answer."""
     right: dict[str, None] = {}
-    for one in references:
+    for one in references[:SHOWN]:
         try:
             numbers = torch.full((one.size,), EVEN, dtype=torch.float64)
             right[f"{float(one.look(run.numbers.inputs, numbers, False)[0].flatten()[0]):.4f}"] = None
@@ -612,6 +612,7 @@ def _by_hand(run: Run, references: list[Reference]) -> str:
     return "" if mine in right else f"with all its numbers {EVEN} its first answer is {mine}, and should be {wanted}"
 
 
+SHOWN = 60  # right answers, of which the first that differ are told
 MASKED = "the mask has not the effect that it should have"
 SQUEEZED = "a dimension of size one is lost: squeeze() takes the batch away where it holds one sentence"
 MASKS: dict[str, Callable[[Tensor, int], Tensor]] = {  # of the mask (batch, 1, q_len, k_len) and the number of heads

@@ -196,13 +196,14 @@ def _kind(
                 yield remark, reference(steps, parameters.sizes, style)
 
     def wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Reference]]:
-        for style in likely(some, parameters, partial(reference, Steps(), parameters.sizes)):
-            settings = list(usual(style, parameters))
+        styles = likely(some, parameters, partial(reference, Steps(), parameters.sizes))
+        for style, eps in product(styles, (parameters.eps,) if parameters.says_eps else (1e-5, 1e-6)):
+            settings = list(usual(style, replace(parameters, eps=eps)))
             for mistake, steps in mistakes(parameters):
                 if not applies(steps, style) or steps.encoder_layer is pre_norm_encoder:  # which is right here
                     continue
                 for _, setting in settings:
-                    yield mistake, reference(within(steps, setting, parameters.eps), parameters.sizes, style)
+                    yield mistake, reference(within(steps, setting, eps), parameters.sizes, style)
 
     return Kind(name, is_called, experiments, rights, wrongs, **more)
 
