@@ -18,7 +18,8 @@ COMPONENTS = Path(__file__).parent / "components"
 GAPS = json.loads((COMPONENTS / "gaps.json").read_text(encoding="utf-8"))
 WRONG = tomllib.loads((COMPONENTS / "wrong.toml").read_text(encoding="utf-8"))
 # Of the kinds that take long, one wrong component is judged each time, the others once a week.
-LARGE = {"attention", "multi_head_attention", "encoder_layer", "decoder_layer", "transformer", "language_model"}
+LARGE = {"attention", "multi_head_attention", "encoder_layer", "decoder_layer", "transformer"}
+LARGE |= {"decoder_only_block", "language_model"}
 PARTS = [
     pytest.param(kind, some, marks=mark, id=f"{kind}-{name}")
     for kind in KINDS

@@ -134,6 +134,13 @@ def of_sight(causal: bool, masked: bool = True) -> Iterator[Wrong]:
             yield named(name, why, hint, "a loss that falls too low, or writing that repeats itself"), Steps(see=see)
         if masked:
             yield entry(
+                "a mask that it is given takes the place of its own causal one",
+                "what may be seen is what both allow: a mask of padding says nothing of what comes later.",
+                "Hand over a mask that blocks nothing. Does the first token's answer change?",
+                "a training loss that falls far too low wherever texts are padded",
+                Steps(see=lambda mask, size: causal_mask(size) if mask is None else mask),
+            )
+            yield entry(
                 "the mask that it is given is not used, only its own causal one",
                 "padding is read as if it were text.",
                 "Which argument of your forward does the result not depend on?",

@@ -134,6 +134,7 @@ class Numbers:
     left: int = ALL_ROUNDS
     closest: float = math.inf  # how near an answer came where all numbers are the same
     told: bool = False  # whether all that is right has been tried: what comes less near has another epsilon
+    held: bool = False  # whether a function at first is told by numbers that differ between tensors of another size
     remembered: dict[bytes, tuple[Tensor, Tensor]] = field(default_factory=dict)
 
     @cached_property
@@ -226,11 +227,13 @@ class Numbers:
         return found
 
     def _search(self, reference: Reference, look: Look) -> Tensor | None:
-        gains = self.ones, reference.gains
-        if len(self.values) == reference.size and gains[0].sum() == gains[1].sum():
+        gains, whole = (self.ones, reference.gains), len(self.values) == reference.size
+        sizes = alike(self.lengths, reference.sizes) if whole else (self.ones * 0, reference.gains * 0)
+        if whole and gains[0].sum() == gains[1].sum():
             # most that are another function are told in a few rounds
             quick = _Search((self.known, look), reference, FINE, self.most, ROUNDS)
-            if not quick.agrees(1 + gains[0].long(), 1 + gains[1].long(), QUICK) and not quick.near:
+            start = [(1 + one.long()) * (1 + self.held * size) for one, size in zip(gains, sizes, strict=True)]
+            if not quick.agrees(start[0], start[1], QUICK) and not quick.near:
                 return None
         matter = alive(look, reference.size)
         if int(matter.sum()) != self.matter:
@@ -241,11 +244,10 @@ class Numbers:
         if gains[0].sum() != gains[1].sum():  # not all gains start as 1, nor is all that does a gain
             gains = gains[0] & False, gains[1] & False
         # what changes nothing has the colour 0
-        mine, theirs = (one.long() + (one & some) for one, some in zip((self.alive, matter), gains, strict=True))
-        if reference.faint and len(self.values) == reference.size:
-            mine, theirs = (
-                one * (1 + size) for one, size in zip((mine, theirs), alike(self.lengths, reference.sizes), strict=True)
-            )
+        mine, theirs = (
+            (one.long() + (one & some)) * (1 + reference.faint * size)
+            for one, some, size in zip((self.alive, matter), gains, sizes, strict=True)
+        )
         for tolerance in TOLERANCES[: 2 if self.most == NEAR else 3]:
             search = _Search((self.look, look), reference, tolerance, self.most, min(ROUNDS, self.left))
             found = search.find(mine, theirs)

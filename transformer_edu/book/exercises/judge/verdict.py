@@ -154,10 +154,11 @@ def judge(kind: Kind, component: Component, seconds: float = math.inf) -> Verdic
     early = _before_numbers(start)
     if early is not None:
         return early
+    start.numbers.held = bool(start.idle)
     found = _known_mistake(start, len(start.plain), judging.idling(start)) if start.idle else None
     if found is not None:
         return Verdict(kind.name, found[0], True, kind.experiments[0].title, f"unused: {', '.join(start.idle[:4])}")
-    start.numbers.left = ALL_ROUNDS
+    start.numbers.left, start.numbers.held = ALL_ROUNDS, False
     best = _best_right(judging, start)
     if best is not None and not best[3]:
         remark, right, run, _ = best
@@ -411,7 +412,8 @@ def _wrong(judging: _Judging, start: Run, best: Best | None) -> Verdict:
     unseen = _unseen(start) if best is None else None
     if unseen is not None:
         return unseen
-    start.numbers.left, start.numbers.told = ALL_ROUNDS, True
+    start.numbers.left = ALL_ROUNDS
+    start.numbers.told = start.numbers.held = True
     found = _known_mistake(start, len(best[2].plain) - len(best[3]) if best else 0, judging.mistakes(start))
     if found is not None:
         mistake, run, first = found

@@ -172,7 +172,7 @@ def _of_block(style: Style, parameters: Parameters, usual: bool = False, whole: 
 def _of_model(style: Style, parameters: Parameters, usual: bool = False) -> Settings:
     """The right ways of a whole model."""
     plain, scaled = ("", lambda table, ids: table[ids]), ("its embeddings are scaled by √d_model", Steps().embed)
-    for more, embed in (plain, scaled)[: 1 if usual and style.positions != "sinusoidal" else 2]:
+    for more, embed in (plain, scaled)[: 1 if usual and style.positions == "turned" else 2]:
         for remark, steps in _of_block(style, parameters, usual, whole=True):
             yield joined(remark, more), replace(steps, embed=embed)
 

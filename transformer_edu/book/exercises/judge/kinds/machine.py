@@ -105,11 +105,13 @@ def _likely(parameters: Parameters, cross: bool) -> list[Style]:
 
 
 def _both(mistakes: Iterator[Wrong], parameters: Parameters) -> Iterator[Wrong]:
-    """Mistakes in a post-norm and in a pre-norm machine, whose norms have the component's ε."""
+    """Mistakes in a post-norm and in a pre-norm machine with the component's ε, with ReLU and with GELU."""
     for mistake, steps in mistakes:
         written = replace(steps, norm=with_eps(steps.norm, parameters.eps))
-        yield mistake, written
-        yield mistake, _pre(written)
+        for _, think in FEED_FORWARDS if steps.feed_forward is Steps().feed_forward else FEED_FORWARDS[:1]:
+            one = replace(written, feed_forward=think) if think is not Steps().feed_forward else written
+            yield mistake, one
+            yield mistake, _pre(one)
 
 
 def _encoder_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Reference]]:
@@ -142,10 +144,7 @@ def _decoder_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Reference
             reference = partial(of_layer, steps, parameters.sizes, style, True)
             yield ONE_ATTENTION, reference(lambda layer: replace(layer, cross=layer.self_attention))
             for places in ((0, 0, 2), (0, 1, 1), (0, 1, 0), (0, 0, 0)):
-                yield (
-                    ONE_NORM,
-                    reference(partial(_with_norms, places)),
-                )
+                yield ONE_NORM, reference(partial(_with_norms, places))
         for mistake, steps in _both(of_decoder_layer(), parameters):
             yield mistake, of_layer(steps, parameters.sizes, style, True)
 

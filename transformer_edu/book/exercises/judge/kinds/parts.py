@@ -349,10 +349,7 @@ def _rms_rights(parameters: Parameters) -> Iterator[tuple[str, Answer]]:
         for eps, remark in {EPS: "", **OTHER_EPS}.items():
             yield joined(told, remark), _normed(rms_norm, parameters, 1, eps, Style(norm=learned))
     for eps in (EPS, *OTHER_EPS):
-        yield (
-            ADDED,
-            _normed(lambda x, more, eps: rms_norm(x, more + 1, eps), parameters, 1, eps, Style(norm="gain")),
-        )
+        yield ADDED, _normed(lambda x, more, eps: rms_norm(x, more + 1, eps), parameters, 1, eps, Style(norm="gain"))
 
 
 def _rms_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Answer]]:
