@@ -13,7 +13,7 @@ from transformer_edu.book.exercises.checks.components.decoder_layer import decod
 from transformer_edu.book.exercises.checks.components.layer_norm import norm
 from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.kind import known
-from transformer_edu.book.exercises.judge.model import Heads, Steps, attend, pre_norm_decoder
+from transformer_edu.book.exercises.judge.model import Heads, Steps, attend, merge_heads, pre_norm_decoder
 
 Wrong = tuple[Mistake, Steps]
 
@@ -117,6 +117,12 @@ def of_equation_one() -> Iterator[tuple[Mistake, Callable[..., Tensor]]]:
     )
 
 
+def _one_as_view(place: int, *heads: Any) -> Tensor:
+    """Attention whose queries, keys or values were cut without the transpose."""
+    turned = [merge_heads(x).view(x.shape) if i == place else x for i, x in enumerate(heads[:3])]
+    return attend(*turned, *heads[3:])
+
+
 def of_attention() -> Iterator[Wrong]:
     """The steps of equation 1, the split into heads, and the projections."""
     yield from _of_projections()
@@ -126,6 +132,14 @@ def of_attention() -> Iterator[Wrong]:
         yield mistake, Steps(split=split, merge=merge)
         yield mistake, replace(Steps(), split=split)
         yield mistake, replace(Steps(), merge=merge)
+    for place, which in enumerate(("queries", "keys", "values")):
+        yield entry(
+            f"the {which} are cut into heads without the transpose, the others with it",
+            "a view of (batch, seq, d_model) as (batch, heads, seq, d_head) mixes the numbers of different tokens.",
+            "Which three lines of your code should look alike, and do they?",
+            "shapes are right, and early outputs depend on later tokens",
+            Steps(attend=partial(_one_as_view, place)),
+        )
     yield entry(
         "heads are cut and joined by reshape alone: numbers of different tokens mix",
         "(batch, seq, d_model) becomes (batch, seq, heads, d_head) by a view, and heads and tokens change places "
@@ -481,6 +495,23 @@ PARTS = "attention", "the feed-forward network"
 PARTS_OF_DECODER = "self-attention", "cross-attention", "the feed-forward network"
 
 
+PRE_NORM: dict[str, Callable[..., Tensor]] = {  # of a place, x, the layer's input, the part there, and all norms
+    "what is added is the normalized x, not x itself": lambda i, x, start, part, n: n[i](x) + part(n[i](x)),
+    "the residual connection is missing": lambda i, x, start, part, n: part(n[i](x)),
+    "there is no norm": lambda i, x, start, part, n: x + part(x),
+    "a norm stands before the part and another on what it gives": lambda i, x, start, part, n: x + n[i](part(n[i](x))),
+    "the norm stands behind the part, before the sum": lambda i, x, start, part, n: x + n[i](part(x)),
+}
+PRE_NORM_LATER: dict[str, Callable[..., Tensor]] = {
+    "what is added is the layer's input, not what the part before gave,": lambda i, x, start, part, n: (
+        start + part(n[i](x))
+    ),
+    "the part reads the layer's input": lambda i, x, start, part, n: x + part(n[i](start)),
+    "one norm stands in two places": lambda i, x, start, part, n: x + part(n[i - 1](x)),
+}
+LEFT_OUT: dict[str, Callable[..., Tensor]] = {"a part is left out: nothing happens": lambda i, x, *more: x}
+
+
 def _pre_norm_wirings(parts_of: Callable[..., list[Any]], names: tuple[str, ...]) -> Iterator[tuple[Mistake, Any]]:
     """What can be wrong in x + part(norm(x)), for each part of a layer."""
     everywhere = range(len(names))
@@ -501,39 +532,14 @@ def _pre_norm_wirings(parts_of: Callable[..., list[Any]], names: tuple[str, ...]
         return layer(lambda place, *given: (step if place in places else usual)(place, *given))
 
     for places in (everywhere, *((place,) for place in everywhere)):
-        where = "" if len(places) > 1 else f" at {names[places[0]]}"
-        yield (
-            _pre(f"what is added is the normalized x, not x itself{where}"),
-            wrong(places, lambda i, x, start, part, n: n[i](x) + part(n[i](x))),
-        )
-        yield (
-            _pre(f"the residual connection is missing{where}"),
-            wrong(places, lambda i, x, start, part, n: part(n[i](x))),
-        )
-        yield _pre(f"there is no norm{where}"), wrong(places, lambda i, x, start, part, n: x + part(x))
-        yield (
-            _pre(f"a norm stands before the part and another on what it gives{where}"),
-            wrong(places, lambda i, x, start, part, n: x + n[i](part(n[i](x)))),
-        )
-        yield (
-            _pre(f"the norm stands behind the part, before the sum{where}"),
-            wrong(places, lambda i, x, start, part, n: x + n[i](part(x))),
-        )
-        if where and places[0]:
-            yield (
-                _pre(f"what is added is the layer's input, not what the part before gave,{where}"),
-                wrong(places, lambda i, x, start, part, n: start + part(n[i](x))),
-            )
-            yield (
-                _pre(f"the part reads the layer's input{where}"),
-                wrong(places, lambda i, x, start, part, n: x + part(n[i](start))),
-            )
-            yield (
-                _pre(f"one norm stands in two places{where}"),
-                wrong(places, lambda i, x, start, part, n: x + part(n[i - 1](x))),
-            )
-        if where:
-            yield _pre(f"a part is left out: nothing happens{where}"), wrong(places, lambda i, x, start, part, n: x)
+        one = len(places) == 1
+        where = f" at {names[places[0]]}" if one else ""
+        for name, step in {
+            **PRE_NORM,
+            **(PRE_NORM_LATER if one and places[0] else {}),
+            **(LEFT_OUT if one else {}),
+        }.items():
+            yield _pre(f"{name}{where}"), wrong(places, step)
     yield (
         _pre("only the query is normalized; keys and values are x as it is"),
         layer(lambda i, x, start, part, n: usual(i, x, start, part, n) if i else x + part(n[0](x), x)),

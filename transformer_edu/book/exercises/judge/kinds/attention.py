@@ -351,35 +351,25 @@ def _steps_of_cache(make_cache: Any, inputs: tuple[Any, ...]) -> Tensor:
 class _Cache:
     """The right one, or one with another way to join, to begin or to hand out."""
 
-    def __init__(
-        self,
-        dim: int = -2,
-        swap: bool = False,
-        last: bool = False,
-        front: bool = False,
-        same: bool = False,
-        mixed: bool = False,
-        replace: bool = False,
-        alone: bool = False,
-    ) -> None:
-        self.ways = dim, swap, last, front, same, mixed, replace, alone
+    def __init__(self, way: str = "", dim: int = -2) -> None:
+        self.way, self.dim = way, dim
         self.key: Tensor | None = None
         self.value: Tensor | None = None
 
     def update(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """All keys and values so far."""
-        dim, swap, last, front, same, mixed, replace, alone = self.ways
-        key, value = (key[:1], value[:1]) if alone else (key, value)
-        value = key if same else value
-        if self.key is None or self.value is None or replace:
+        key, value = (key[:1], value[:1]) if self.way == "alone" else (key, value)
+        value = key if self.way == "same" else value
+        if self.key is None or self.value is None or self.way == "replace":
             self.key, self.value = key, value
         else:
-            value = key if mixed else value
-            pairs = [(key, self.key), (value, self.value)] if front else [(self.key, key), (self.value, value)]
-            self.key, self.value = (torch.cat(pair, dim) for pair in pairs)
-        if last:
+            value, was = key if self.way == "mixed" else value, self.key if self.way == "onto" else self.value
+            pairs = [(self.key, key), (was, value)]
+            pairs = [pair[::-1] for pair in pairs] if self.way == "front" else pairs
+            self.key, self.value = (torch.cat(pair, self.dim) for pair in pairs)
+        if self.way == "last":
             return key, value
-        return (self.value, self.key) if swap else (self.key, self.value)
+        return (self.value, self.key) if self.way == "swap" else (self.key, self.value)
 
 
 class _OneStep(_Cache):
@@ -397,17 +387,14 @@ class _OneStep(_Cache):
 
 def _cache_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
     for name, why, ways in (
-        ("new keys replace the old ones", "what was kept is overwritten, not extended", {"replace": True}),
-        ("only the new keys are handed out", "update has to return all keys so far", {"last": True}),
-        ("new keys go in front of the old ones", "order is time: the new token is the last", {"front": True}),
-        ("keys and values are returned in the wrong order", "the contract is (keys, values)", {"swap": True}),
-        ("keys are kept as values", "one tensor is stored in both places", {"same": True}),
-        ("the values are joined from keys", "the new key is appended to the values", {"mixed": True}),
-        (
-            "only the first sentence is kept",
-            "the buffer has room for one sentence, whatever the batch",
-            {"alone": True},
-        ),
+        ("new keys replace the old ones", "what was kept is overwritten, not extended", {"way": "replace"}),
+        ("only the new keys are handed out", "update has to return all keys so far", {"way": "last"}),
+        ("new keys go in front of the old ones", "order is time: the new token is the last", {"way": "front"}),
+        ("keys and values are returned in the wrong order", "the contract is (keys, values)", {"way": "swap"}),
+        ("keys are kept as values", "one tensor is stored in both places", {"way": "same"}),
+        ("the values are joined from keys", "the new key is appended to the values", {"way": "mixed"}),
+        ("new values are appended to the old keys", "two lists are kept, and one is read twice", {"way": "onto"}),
+        ("only the first sentence is kept", "there is room for one sentence, whatever the batch", {"way": "alone"}),
         ("tokens are joined along the heads", "dimension 1 holds the heads", {"dim": 1}),
         ("tokens are joined along the batch", "dimension 0 holds the sentences", {"dim": 0}),
         ("tokens are joined along the features", "dimension -1 holds the features of a head", {"dim": -1}),

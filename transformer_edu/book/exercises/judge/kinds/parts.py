@@ -137,6 +137,13 @@ def _position_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function
     for mistake, wrong in known("sinusoidal table"):
         yield mistake, _plus_table(wrong)
     yield entry(
+        "all frequencies are 1: a division drops the fraction",
+        "2i // d_model is 0 for every pair; `/` is meant.",
+        "Print your exponents.",
+        "positions 6 apart look almost alike, in every pair",
+        _plus_table(lambda length, d_model: sinusoidal_table(length, 2).repeat(1, d_model // 2)),
+    )
+    yield entry(
         "the exponent's minus sign is missing: frequencies grow from pair to pair",
         "10000^(−2i/d): the first pair turns fastest, the last slowest. Without the minus the last turns by "
         "thousands of radians a token.",
@@ -314,6 +321,13 @@ def _of_layer_norm() -> Iterator[tuple[Mistake, Function]]:
         "What is the mean of a token after your norm, with γ = 1 and β = 0?",
         "tokens keep their offset",
         lambda x, gamma, beta, eps: rms_norm(x, gamma, eps) + beta,
+    )
+    yield entry(
+        "the variance is the mean of the squares of x, before its mean is taken away",
+        "x is centred above the fraction bar and not below it.",
+        "How large is the standard deviation of a token after your norm, with γ = 1 and β = 0?",
+        "tokens with an offset come out too small",
+        lambda x, gamma, beta, eps: gamma * (x - x.mean(-1, True)) / ((x**2).mean(-1, True) + eps).sqrt() + beta,
     )
     yield entry(
         "γ multiplies β too",
