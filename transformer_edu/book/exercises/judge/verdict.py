@@ -594,7 +594,7 @@ TOO_FEW = "it learns fewer numbers than there are to learn: something is missing
 UNSEEN = "training does not see all that it should learn"
 NOTHING_KNOWN = named(
     "it gives other numbers than it should, by none of the known mistakes",
-    "none of the known mistakes gives these answers.",
+    "none of the known mistakes alone gives these answers; there may be more than one.",
     "Work the smallest experiment through by hand, step by step: where does yours first differ?",
     "wrong answers",
 )
