@@ -228,7 +228,8 @@ class Numbers:
 
     def _search(self, reference: Reference, look: Look) -> Tensor | None:
         gains, whole = (self.ones, reference.gains), len(self.values) == reference.size
-        sizes = alike(self.lengths, reference.sizes) if whole else (self.ones * 0, reference.gains * 0)
+        known = whole and len(self.lengths) > 0
+        sizes = alike(self.lengths, reference.sizes) if known else (self.ones * 0, reference.gains * 0)
         if whole and gains[0].sum() == gains[1].sum():
             # most that are another function are told in a few rounds
             quick = _Search((self.known, look), reference, FINE, self.most, ROUNDS)
