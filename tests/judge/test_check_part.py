@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from transformer_edu import checks
+from transformer_edu.feedforward import PositionwiseFeedForward
 from transformer_edu.parts.rms_norm import RMSNorm
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
@@ -49,6 +50,28 @@ def test_what_is_right_is_told_in_a_line(part, kind, capsys):
 def test_another_convention_is_a_remark(capsys):
     checks.check_part(lambda size: ~torch.ones(size, size, dtype=torch.bool).tril(), "causal_mask")
     assert "Remark: " in capsys.readouterr().out
+
+
+class FourTimesAsWide(nn.Module):
+    """It takes any option, and uses none of those that it does not name."""
+
+    def __init__(self, d_model, **options):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(d_model, 4 * d_model), nn.ReLU(), nn.Linear(4 * d_model, d_model))
+
+    def forward(self, x):
+        return self.net(x)
+
+
+def built(d_model, **options):
+    """It hands its options on, and refuses those that it does not know."""
+    return PositionwiseFeedForward(d_model, **options)
+
+
+@pytest.mark.parametrize(("part", "remark"), [(FourTimesAsWide, "it takes no dropout"), (built, "")])
+def test_options_behind_two_stars_are_taken_only_where_others_are_refused(part, remark, capsys):
+    checks.check_part(part, "feed_forward")
+    assert capsys.readouterr().out.partition("Remark: ")[2].strip() == remark
 
 
 def test_a_fault_is_named_with_why_and_a_hint():

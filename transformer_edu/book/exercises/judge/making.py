@@ -2,14 +2,15 @@
 
 import inspect
 import re
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 
+NONSENSE = "no_part_has_this"  # an option, by which those are found that take any
 TAKES_MASK = "mask"  # said of what takes a mask beside x
 TARGETS = re.compile("target|label|^y$")
 SAID = {  # names that leave no doubt
@@ -116,10 +117,25 @@ def make(target: Any, values: Mapping[str, Any]) -> tuple[Any, set[str]]:
     given, taken = _given(parameters, values)
     positional = [given.pop(one.name) for one in parameters if one.kind is one.POSITIONAL_ONLY]
     if any(one.kind is one.VAR_KEYWORD for one in inspect.signature(target).parameters.values()):
-        more = {name: value for name, value in values.items() if name not in taken and "vocab" not in name}
-        with suppress(TypeError, ValueError):  # what it does not say that it takes, by the names of the contract
-            return target(*positional, **(more | given)), taken | set(more)
+        left = {name: value for name, value in values.items() if name not in taken and "vocab" not in name}
+        more = _passed_on(partial(target, *positional, **given), {NONSENSE: None} | left)
+        taken |= set() if NONSENSE in more else set(more)  # what takes any name need not use one
+        given = {name: value for name, value in more.items() if name != NONSENSE} | given
     return target(*positional, **given), taken
+
+
+def _passed_on(target: Callable[..., Any], more: dict[str, Any]) -> dict[str, Any]:
+    """Those of these values that `target` takes by **, found by trying."""
+    while True:
+        try:
+            target(**more)
+        except (TypeError, ValueError, LookupError) as error:
+            name = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+            if name is None or name[1] not in more:
+                return {}
+            del more[name[1]]
+        else:
+            return more
 
 
 def _given(parameters: list[inspect.Parameter], values: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
