@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from transformer_edu.book.exercises.checks.engine.compare import Raised
 from transformer_edu.book.exercises.checks.engine.component import CheckFailed, need_callable
 from transformer_edu.book.exercises.checks.engine.report import diagnosis
 from transformer_edu.support.text import printable, wrapped
@@ -20,17 +21,15 @@ def check_part(part: Callable[..., Any], kind: str | None = None) -> None:
         ValueError: there is no such kind, or the name does not say of which it is.
     """
     from transformer_edu.book.exercises.judge.calculator import Calculator
-    from transformer_edu.book.exercises.judge.judging import guess, judged
-    from transformer_edu.book.exercises.judge.kinds import KINDS
+    from transformer_edu.book.exercises.judge.judging import guess, judged, kind_named
 
     need_callable("part", part)
     kind = kind or guess(getattr(part, "__name__", type(part).__name__))
-    if kind not in KINDS:
-        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    verdict, trouble = judged(kind, Calculator(KINDS[kind], part), seconds=120)
+    verdict, trouble = judged(kind, Calculator(kind_named(kind), part), seconds=120)
     if verdict is None:
-        unwritten = "NotImplementedError" in str(trouble)
-        told = "Not written yet: it raises NotImplementedError." if unwritten else f"It {printable(str(trouble))}."
+        told = f"It {printable(str(trouble))}."
+        if "NotImplementedError" in told:
+            [told] = diagnosis(Raised(NotImplementedError()), None, False)
         raise CheckFailed(f"? {kind}\n\n{told}", kind, "")
     if verdict.fault is not None:
         shown = [f"    {printable(verdict.detail)}", ""] if verdict.detail else []

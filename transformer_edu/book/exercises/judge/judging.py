@@ -11,7 +11,7 @@ from torch import Tensor
 
 from transformer_edu.book.exercises.checks.engine.laboratory import laboratory
 from transformer_edu.book.exercises.judge.experiment import Seen
-from transformer_edu.book.exercises.judge.kind import Parameters
+from transformer_edu.book.exercises.judge.kind import Kind, Parameters
 from transformer_edu.book.exercises.judge.kinds import KINDS
 from transformer_edu.book.exercises.judge.masks import Way, Ways
 from transformer_edu.book.exercises.judge.packing import pack, unpack, unpack_look, unpack_seen
@@ -88,6 +88,13 @@ def guess(name: str) -> str:
     raise ValueError(f"the name {name!r} does not say what it is: name its kind (--as), one of {', '.join(KINDS)}")
 
 
+def kind_named(kind: str) -> Kind:
+    """The kind of this name; ValueError if there is none."""
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    return KINDS[kind]
+
+
 def judge_file(
     path: Path, name: str, kind: str, adapter: tuple[Path, str] | None = None, limits: Limits | None = None
 ) -> Judgement:
@@ -103,8 +110,7 @@ def judge_file(
     Raises:
         ValueError: there is no such kind, or no such file.
     """
-    if kind not in KINDS:
-        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    kind_named(kind)
     for file in [path, *([adapter[0]] if adapter else [])]:
         if not file.is_file():
             raise ValueError(f"FILE must be a Python file, got {str(file)!r}, which is none")

@@ -13,7 +13,7 @@ from transformer_edu.book.exercises.checks.components.decoder_layer import decod
 from transformer_edu.book.exercises.checks.components.layer_norm import norm
 from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.kind import known
-from transformer_edu.book.exercises.judge.model import Heads, Steps, attend, merge_heads, pre_norm_decoder
+from transformer_edu.book.exercises.judge.model import Heads, Steps, attend, look_up, merge_heads, pre_norm_decoder
 
 Wrong = tuple[Mistake, Steps]
 
@@ -612,10 +612,6 @@ def of_decoder_layer() -> Iterator[Wrong]:
     yield from of_attention()
 
 
-def _rows(table: Tensor, ids: Tensor) -> Tensor:
-    return table[ids]
-
-
 def of_whole() -> Iterator[Wrong]:
     """Embeddings, positions, masks, how the stacks are joined, and all that the layers can do wrong."""
     yield entry(
@@ -632,7 +628,7 @@ def of_whole() -> Iterator[Wrong]:
         "positions drown the words",
         Steps(embed=lambda table, ids: table[ids] / table.shape[1] ** 0.5),
     )
-    once = Steps(embed=_rows, embed_target=Steps().embed), Steps(embed_target=_rows)
+    once = Steps(embed=look_up, embed_target=Steps().embed), Steps(embed_target=look_up)
     for side, steps in zip(("source", "target"), once, strict=True):
         yield entry(
             f"the {side}'s embeddings are not multiplied by √d_model, and the other ones are",
@@ -679,7 +675,7 @@ def of_whole() -> Iterator[Wrong]:
         "In which order do you add and multiply?",
         "words and positions stand in the wrong proportion",
         Steps(
-            embed=lambda table, ids: table[ids],
+            embed=look_up,
             place=lambda x, table: (x + table[: x.shape[1]]) * x.shape[-1] ** 0.5,
         ),
     )

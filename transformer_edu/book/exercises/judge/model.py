@@ -108,6 +108,11 @@ FEED_FORWARDS: list[tuple[str, Callable[..., Tensor]]] = [  # right ones, with w
 ]
 
 
+def look_up(table: Tensor, ids: Tensor) -> Tensor:
+    """Embeddings that are not scaled."""
+    return table[ids]
+
+
 def with_eps(norm: Callable[..., Tensor], eps: float) -> Callable[..., Tensor]:
     """A norm (x, gamma, beta, eps) with its epsilon."""
     return lambda x, gamma, beta: norm(x, gamma, beta, eps)
@@ -173,7 +178,6 @@ class Steps:
     """Each step of the machine, as a function; the defaults are right. `norms` is how many an encoder layer has."""
 
     norms: int = 2
-
     attend: Callable[..., Any] = attend
     split: Callable[[Tensor, int], Tensor] = split_heads
     merge: Callable[[Tensor], Tensor] = merge_heads

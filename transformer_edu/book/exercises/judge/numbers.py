@@ -228,8 +228,8 @@ class Numbers:
 
     def _search(self, reference: Reference, look: Look) -> Tensor | None:
         gains, whole = (self.ones, reference.gains), len(self.values) == reference.size
-        known = whole and len(self.lengths) > 0
-        sizes = alike(self.lengths, reference.sizes) if known else (self.ones * 0, reference.gains * 0)
+        apart_by_size = whole and (self.held or reference.faint)
+        sizes = alike(self.lengths, reference.sizes) if apart_by_size else (self.ones * 0, reference.gains * 0)
         if whole and gains[0].sum() == gains[1].sum():
             # most that are another function are told in a few rounds
             quick = _Search((self.known, look), reference, FINE, self.most, ROUNDS)

@@ -22,6 +22,7 @@ from transformer_edu.book.exercises.judge.kinds.decoder_only import (
     SIZES,
     WIDER,
     attention_kind,
+    kind_of,
     settings_of_attention,
 )
 from transformer_edu.book.exercises.judge.kinds.modern import ORDERS, ordered
@@ -477,17 +478,20 @@ def _of_norms(eps: float) -> Iterator[Wrong]:
 
 
 NORMED_ATTENTION = attention_kind(
-    "qk_norm_attention",
-    "cls(d_model, num_heads, dropout=0.0); forward(x, mask=None), sees nothing later, RMS norms of each head's Q and K",
-    NORMED,
-    _normed,
-    _of_normed,
-    partial(_of_normed, usual=True),
-    lambda parameters: (
-        *of_sight(True),
-        *chain.from_iterable(map(_of_norms, dict.fromkeys((parameters.eps, 1e-6, MACHINE[0])))),
-        *of_turns(),
-        *of_attention(),
+    kind_of(
+        "qk_norm_attention",
+        "cls(d_model, num_heads, dropout=0.0); forward(x, mask=None), sees nothing later, "
+        "RMS norms of each head's Q and K",
+        NORMED,
+        _normed,
+        _of_normed,
+        partial(_of_normed, usual=True),
+        lambda parameters: (
+            *of_sight(True),
+            *chain.from_iterable(map(_of_norms, dict.fromkeys((parameters.eps, 1e-6, MACHINE[0])))),
+            *of_turns(),
+            *of_attention(),
+        ),
     ),
     SIZES,
     WIDER,
@@ -727,13 +731,15 @@ def _least_of_latent(sizes: Mapping[str, int]) -> int:
 
 
 LATENT_ATTENTION = attention_kind(
-    "latent_attention",
-    "cls(d_model, num_heads, rank, d_rope=0); forward(x, mask=None), sees nothing later; K and V of latents (rank)",
-    LATENTS,
-    _latent,
-    _of_latent,
-    partial(_of_latent, usual=True),
-    lambda parameters: (*of_sight(True), *_of_latents(parameters), *_of_attention_steps()),
+    kind_of(
+        "latent_attention",
+        "cls(d_model, num_heads, rank, d_rope=0); forward(x, mask=None), sees nothing later; K and V of latents (rank)",
+        LATENTS,
+        _latent,
+        _of_latent,
+        partial(_of_latent, usual=True),
+        lambda parameters: (*of_sight(True), *_of_latents(parameters), *_of_attention_steps()),
+    ),
     {**SIZES, "rank": 8, "d_turned": 6},
     {**WIDER, "rank": 14, "d_turned": 4},
     _least_of_latent,

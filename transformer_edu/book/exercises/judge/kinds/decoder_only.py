@@ -1,6 +1,6 @@
 """Attention, blocks and whole models of one half: they read x alone, and see nothing that comes later."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from itertools import product
@@ -38,6 +38,7 @@ from transformer_edu.book.exercises.judge.model import (
     gated,
     layer_norm,
     likely,
+    look_up,
     norms_around,
     of_itself,
     of_language_model,
@@ -171,13 +172,13 @@ def _of_block(style: Style, parameters: Parameters, usual: bool = False, whole: 
 
 def _of_model(style: Style, parameters: Parameters, usual: bool = False) -> Settings:
     """The right ways of a whole model."""
-    plain, scaled = ("", lambda table, ids: table[ids]), ("its embeddings are scaled by √d_model", Steps().embed)
+    plain, scaled = ("", look_up), ("its embeddings are scaled by √d_model", Steps().embed)
     for more, embed in (plain, scaled)[: 1 if usual and style.positions == "turned" else 2]:
         for remark, steps in _of_block(style, parameters, usual, whole=True):
             yield joined(remark, more), replace(steps, embed=embed)
 
 
-def _kind(
+def kind_of(
     name: str,
     is_called: str,
     some: list[Style],
@@ -185,7 +186,7 @@ def _kind(
     settings: Callable[..., Settings],
     usual: Callable[..., Settings],
     mistakes: Callable[[Parameters], Iterable[Wrong]],
-    experiments: list[Experiment],
+    experiments: Sequence[Experiment] = (),
     **more: Any,
 ) -> Kind:
     """A kind whose right answers are a reference in several styles and settings, and its mistakes the same."""
@@ -205,27 +206,17 @@ def _kind(
                 for _, setting in settings:
                     yield mistake, reference(within(steps, setting, eps), parameters.sizes, style)
 
-    return Kind(name, is_called, experiments, rights, wrongs, **more)
+    return Kind(name, is_called, list(experiments), rights, wrongs, **more)
 
 
 def attention_kind(
-    name: str,
-    is_called: str,
-    some: list[Style],
-    reference: Callable[[Steps, Any, Style], Reference],
-    settings: Callable[..., Settings],
-    usual: Callable[..., Settings],
-    mistakes: Callable[[Parameters], Iterable[Wrong]],
-    sizes: dict[str, int],
-    wider: dict[str, int],
-    least: Callable[[dict[str, int]], int],
+    kind: Kind, sizes: dict[str, int], wider: dict[str, int], least: Callable[[dict[str, int]], int]
 ) -> Kind:
-    """A kind of attention that reads x alone, at two sizes at which it learns `least(sizes)` numbers."""
+    """This kind as one of attention that reads x alone, at two sizes at which it learns `least(sizes)` numbers."""
     options = {**sizes, "dropout": 0.0, "max_len": MAX_LEN}
     experiments = _experiments(sizes["d_model"])
-    more: dict[str, Any] = {"options": options, "unbiased": True, "call": of_x, "least": least(sizes)}
-    kind = _kind(name, is_called, some, reference, settings, usual, mistakes, experiments, **more)
-    return kind.at(_elsewhere(wider["d_model"]), least(wider), **wider)
+    made = replace(kind, experiments=experiments, options=options, unbiased=True, call=of_x, least=least(sizes))
+    return made.at(_elsewhere(wider["d_model"]), least(wider), **wider)
 
 
 def _of_shared(sizes: dict[str, int]) -> int:
@@ -243,7 +234,8 @@ def _plain_attention(name: str, is_called: str, causal: bool, sizes: dict[str, i
         yield from of_attention()
 
     reference = partial(of_itself, layer=False)
-    return attention_kind(name, is_called, TURNED, reference, settings, settings, mistakes, sizes, wider, _of_shared)
+    kind = kind_of(name, is_called, TURNED, reference, settings, settings, mistakes)
+    return attention_kind(kind, sizes, wider, _of_shared)
 
 
 CAUSAL = _plain_attention(
@@ -267,7 +259,7 @@ GROUPED = _plain_attention(
     SHARED,
     WIDER_SHARED,
 )
-BLOCK = _kind(
+BLOCK = kind_of(
     "decoder_only_block",
     "cls(d_model, num_heads, d_ff, dropout=0.0); forward(x, mask=None): norms before the parts, sees nothing later",
     BLOCKS,
@@ -312,7 +304,7 @@ def _call_model(model: Any, inputs: tuple[Any, ...]) -> Any:
     return logits
 
 
-LANGUAGE_MODEL = _kind(
+LANGUAGE_MODEL = kind_of(
     "language_model",
     "cls(config) or cls(vocab_size, d_model, ...); forward(ids) -> logits (batch, seq, vocab_size), sees nothing later",
     MODELS,

@@ -23,6 +23,7 @@ from transformer_edu.book.exercises.judge.model import (
     Style,
     fitting,
     likely,
+    look_up,
     of_layer,
     of_machine,
     pre_norm_decoder,
@@ -107,9 +108,9 @@ def _likely(parameters: Parameters, cross: bool) -> list[Style]:
 def _both(mistakes: Iterator[Wrong], parameters: Parameters) -> Iterator[Wrong]:
     """Mistakes in a post-norm and in a pre-norm machine with the component's ε, with ReLU and with GELU."""
     for mistake, steps in mistakes:
-        written = replace(steps, norm=with_eps(steps.norm, parameters.eps))
-        for _, think in FEED_FORWARDS if steps.feed_forward is Steps().feed_forward else FEED_FORWARDS[:1]:
-            one = replace(written, feed_forward=think) if think is not Steps().feed_forward else written
+        usual = steps.feed_forward is Steps().feed_forward
+        for think in [one for _, one in FEED_FORWARDS] if usual else [steps.feed_forward]:
+            one = replace(steps, norm=with_eps(steps.norm, parameters.eps), feed_forward=think)
             yield mistake, one
             yield mistake, _pre(one)
 
@@ -245,7 +246,7 @@ def _machine_rights(parameters: Parameters) -> Iterator[tuple[str, Reference]]:
             ends = (NO_END if is_pre else "") if not style.final else ("" if is_pre else AN_END)
             for told, one in (
                 ("", steps),
-                (UNSCALED, replace(steps, embed=lambda table, ids: table[ids])),
+                (UNSCALED, replace(steps, embed=look_up)),
                 ("it returns logarithms of probabilities, not logits", replace(steps, logits=_log)),
             ):
                 for mask in (one.target_mask, causal_only):
