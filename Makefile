@@ -1,12 +1,15 @@
 # The two commands: `make book` and `make test`. Everything runs in .venv, which is made on first use.
 PYTHON ?= python3
 TORCH  ?= torch==2.13.0
+UV     ?= uv==0.13.9
 JOBS   ?= 2
+TURNS  ?= 8
 VENV   := .venv
 STAMP  := $(VENV)/.stamp
 # `make test-gpu PY=python3` uses an interpreter that already has everything, and leaves .venv alone.
 PY     ?= $(VENV)/bin/python
 ENV    := $(if $(filter $(VENV)/bin/python,$(PY)),$(STAMP))
+PIP    := $(VENV)/bin/python -m pip install --quiet --no-compile
 PYTEST := $(PY) -m pytest
 
 # Many processes import the same modules: compiled by the first of them, not by each.
@@ -31,10 +34,12 @@ help:
 venv: $(STAMP)
 
 # torch first: with the CPU build already there, nothing pulls in the CUDA packages. Not compiled: most is never imported.
+# uv takes a tenth of pip's time for all else; where it cannot be had, pip does it.
 $(STAMP): requirements.txt pyproject.toml
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --no-compile $(TORCH)
-	$(VENV)/bin/python -m pip install --quiet --no-compile -r requirements.txt
+	$(PIP) $(TORCH)
+	{ $(PIP) $(UV) && $(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python -r requirements.txt; } || \
+		$(PIP) -r requirements.txt
 	@touch $@
 
 # What a page loads of each figure: joined by esbuild when a source has changed. `pip install` does it, too.
@@ -67,10 +72,12 @@ serve: book
 
 # Every chapter and tests/ share the processes, the long ones first (tests/conftest.py), so that none waits at the end.
 # One thread each: what runs side by side would wait for each other's.
-test: WHICH := -m "not weekly"
+# The chapters and all that is short; of the long tests, and of tables of alike cases, those whose turn it is.
+test: WHICH := -m "not weekly" --turns $(TURNS)
+test-all: WHICH := --cov=transformer_edu --cov-report=term
 test test-all: book
 	OMP_NUM_THREADS=1 $(PYTEST) tests notebooks --nbval --nbval-current-env --continue-on-collection-errors $(WHICH) \
-		--cov=transformer_edu --cov-report=term -n $(JOBS) --dist loadfile --no-loadscope-reorder
+		-n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 # Side by side, so that no core waits while another loads the package or looks at types.
 check: bundles

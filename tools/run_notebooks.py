@@ -21,6 +21,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
+import light_nbformat  # noqa: F401  before nbformat
 import nbformat
 from agreement import settle
 from dark_pictures import remove_orphans, take_twins, write_twins

@@ -17,6 +17,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+import light_nbformat  # noqa: F401  before nbformat
 import nbformat
 from bs4 import BeautifulSoup
 from nbformat import NotebookNode
