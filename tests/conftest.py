@@ -1,11 +1,8 @@
 """What all tests share: shape and type checks switched on in the package, one thread for torch, folders, markers."""
 
 import os
-import subprocess
 from contextlib import contextmanager
-from itertools import groupby
 from pathlib import Path
-from zlib import crc32
 
 import jaxtyping
 import pytest
@@ -29,9 +26,9 @@ import javascript  # noqa: E402  tools/javascript.py
 import light_nbformat  # noqa: E402, F401  before anything that loads nbformat
 import torch  # noqa: E402
 
+from tests.turns import turn_of_this_commit, whose_turn  # noqa: E402
+
 FOLDER_MARKERS = {"book": "book", "browser": "browser"}
-LONG = ("long", "slow", "weekly", "browser", "book")
-SHORT_TABLE = 3
 UNCOUNTED = {"notebooks", "book", "browser", "properties", "parity"}
 torch.set_num_threads(1)
 
@@ -52,35 +49,6 @@ def pytest_addoption(parser):
     parser.addoption("--turns", type=int, default=1, help="of long tests and alike cases, run every N-th (default all)")
 
 
-def turn_of_this_commit():
-    """The number of commits: each takes the next turn, so that as many commits as turns try all there is."""
-    counted = subprocess.run(["git", "rev-list", "--count", "HEAD"], cwd=ROOT, capture_output=True, check=False)
-    return int(counted.stdout or 0)
-
-
-def is_long(item):
-    """Whether `make check` leaves a test out."""
-    return any(item.get_closest_marker(name) for name in LONG)
-
-
-def whose_turn(items, turns, turn):
-    """What runs when it is `turn`'s turn: short tests and short tables whole, of all else one in `turns`.
-
-    A table is a test with its cases. Each table begins elsewhere, so that a turn does not take the first case of all.
-    """
-    chosen = []
-    for name, same in groupby(items, lambda item: item.nodeid.partition("[")[0]):
-        cases, begin = list(same), crc32(name.encode()) + turn
-        short = not any(map(is_long, cases))
-        if short and len(cases) <= SHORT_TABLE:
-            chosen += cases
-        elif len(cases) > 1:
-            chosen += cases[begin % min(turns, len(cases)) :: turns]
-        elif begin % turns == 0:
-            chosen += cases
-    return chosen
-
-
 def pytest_collection_modifyitems(config, items):
     """Mark tests by what they need, leave out what waits for its turn, and put the chapters first, then slow files.
 
@@ -93,9 +61,8 @@ def pytest_collection_modifyitems(config, items):
         if folder in UNCOUNTED or item.get_closest_marker("slow") or item.get_closest_marker("weekly"):
             item.add_marker("no_cover")
     if config.option.turns > 1:
-        chapters = [item for item in items if item.path.suffix == ".ipynb"]
-        others = [item for item in items if item.path.suffix != ".ipynb"]
-        kept = {*chapters, *whose_turn(others, config.option.turns, turn_of_this_commit())}
+        waiting = [item for item in items if not item.get_closest_marker("weekly")]
+        kept = set(whose_turn(waiting, config.option.turns, turn_of_this_commit(ROOT)))
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = [item for item in items if item in kept]
     uncounted = {item.path for item in items if item.get_closest_marker("no_cover")}

@@ -37,6 +37,7 @@ def points(drawn, seen):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", KEYS)
 def test_solution_gets_all_points_the_blank_none_and_each_mistake_what_its_rubric_says(source, key):
     for drawn in draw(source.problems, key):
@@ -47,6 +48,7 @@ def test_solution_gets_all_points_the_blank_none_and_each_mistake_what_its_rubri
             assert points(drawn, seen) == drawn.problem.kept(mistake), (drawn.name, mistake.name)
 
 
+@pytest.mark.long
 def test_almost_every_mistake_is_named(sources):
     unnamed, tried = [], 0
     for source in sources:
@@ -82,6 +84,7 @@ def test_a_softmax_that_is_there_already_gets_no_point_and_is_named(sources, spe
     assert all("which is there already" in one["error"] for cases in seen.values() for one in cases)
 
 
+@pytest.mark.long
 def test_another_terms_solution_is_wrong_where_it_asks_for_something_else(source):
     """What somebody handed in last term does not get this term's points."""
     terms = [draw(source.problems, f"term {number}".encode()) for number in range(6)]
@@ -148,6 +151,7 @@ def test_the_handout_holds_no_solution(source):
             assert one.fill(mistake.why) not in text
 
 
+@pytest.mark.long
 def test_the_practice_notebooks_are_those_of_the_sources(sources, root):
     for file, content in practice(sources).items():
         fresh, stored = nbformat.reads(content.decode(), 4), nbformat.read(file, 4)

@@ -214,6 +214,7 @@ def test_the_usual_mistakes_are_refused(name):
             model(source, TARGET.to(DEVICE))
 
 
+@pytest.mark.long
 def test_nobody_asks_for_a_number_but_a_search_at_the_end_of_each_step():
     with pretended() as asked:
         model, source, target = model_of().to(DEVICE), SOURCE.to(DEVICE), TARGET.to(DEVICE)

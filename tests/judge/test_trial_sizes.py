@@ -61,6 +61,7 @@ def test_every_part_that_learns_is_tried_at_two_sizes_of_which_none_agree(name):
     assert len(set(first) | set(second)) == len(first) + len(second)
 
 
+@pytest.mark.long
 def test_parts_without_sizes_see_several():
     assert {name for name, kind in KINDS.items() if kind.least or kind.learns} <= set(LEARNING)
     for name in set(KINDS) - set(LEARNING):

@@ -122,6 +122,7 @@ def test_a_table_that_is_moved_is_made_of_the_same_formula_again():
     torch.testing.assert_close(rotary.to_empty(device="cpu").table, table)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("heads", [1, 4, 6, 8, 12])
 def test_linear_biases_are_those_of_transformers_bloom(heads):
     from transformers.models.bloom.modeling_bloom import build_alibi_tensor
@@ -297,6 +298,7 @@ def test_a_balancing_loss_is_one_where_all_experts_are_used_alike():
     torch.testing.assert_close(bias, torch.tensor([-0.1, 0.1, 0.1]))
 
 
+@pytest.mark.long
 def test_without_balance_experts_starve_and_the_bias_alone_feeds_them():
     shares = {}
     for way in ("none", "bias"):

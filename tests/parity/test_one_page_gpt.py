@@ -59,6 +59,7 @@ def test_with_a_cache_it_computes_the_same(both):
     assert_equal(torch.cat(steps, dim=1), ours(ids), "logits")
 
 
+@pytest.mark.long
 def test_it_writes_beyond_its_context_and_the_same_again(both, page):
     texts = []
     for _ in range(2):
@@ -98,6 +99,7 @@ def test_it_learns_its_stories_and_writes_them(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_it_learns_any_file_of_text(tmp_path, page, monkeypatch, capsys):
     (tmp_path / "text.txt").write_text("ä b c d e f g. " * 40, encoding="utf-8")
     monkeypatch.setattr(sys, "argv", ["one_page_gpt.py", str(tmp_path / "text.txt")])

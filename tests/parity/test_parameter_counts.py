@@ -39,6 +39,7 @@ def test_tying_saves_whole_tables(config, tie, tables):
     assert count(**config, tie_embeddings=tie) == expected
 
 
+@pytest.mark.long
 def test_final_norms_add_two_norms():
     assert count(**BASE, final_norm=True) == count(**BASE) + 2 * 2 * 512
     assert count(**BASE, norm="pre") == count(**BASE, final_norm=True)

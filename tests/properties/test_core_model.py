@@ -59,6 +59,7 @@ def test_greedy_with_cache_equals_greedy_by_hand(seed, norm):
     must.greedy_equals_greedy_by_hand(seed=seed, norm=norm)
 
 
+@pytest.mark.long
 def test_the_greedy_comparison_meets_lively_sentences_of_different_lengths():
     found = [greedy_search(lively_model(seed, "pre"), SOURCE, BOS, EOS, max_len=12) for seed in range(6)]
     rows = [row.tolist() for ids in found for row in ids]

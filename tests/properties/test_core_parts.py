@@ -34,6 +34,7 @@ OF_ATTENTION = {
 over_shapes = settings(max_examples=40, derandomize=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", OF_ATTENTION)
 @over_shapes
 @given(shape=SHAPES)
@@ -52,6 +53,7 @@ def test_blocked_query_of_a_head_is_zero_before_the_projection(recorded):
     must.blocked_query_of_a_head_is_zero_before_the_projection(recorded=recorded)
 
 
+@pytest.mark.long
 def test_dropout_spares_the_returned_weights():
     must.dropout_spares_the_returned_weights()
 

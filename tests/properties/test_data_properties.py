@@ -23,6 +23,7 @@ def test_vocabulary_decodes_what_it_encoded(words):
     assert max(ids) < len(vocabulary)
 
 
+@pytest.mark.long
 @given(PAIRS)
 def test_padding_adds_nothing_and_loses_nothing(pairs):
     batch = make_batch(pairs)

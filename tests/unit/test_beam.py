@@ -76,6 +76,7 @@ def test_log_probabilities_are_those_of_one_pass_over_the_whole_answer(beam_size
             assert one.score == pytest.approx(one.log_prob / ((5 + len(one.ids) - 1) / 6) ** 0.6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("max_len", [None, 9])
 def test_a_sentence_gets_the_answer_it_gets_among_others(max_len):
     model = lively_model(1, "pre")

@@ -2,6 +2,7 @@
 
 import base64
 
+import pytest
 import torch
 
 from transformer_edu import build_transformer
@@ -95,6 +96,7 @@ def test_the_keys_are_what_the_projection_puts_out():
     torch.testing.assert_close(torch.tensor(cached_rows(opened)["kept"][1]), seen[0][:, :4], atol=2e-5, rtol=0)
 
 
+@pytest.mark.long
 def test_a_model_of_ones_own_stops_after_sixteen_steps():
     figure, kept = tiny(), tiny().recorded["kept"]
     assert (len(kept), len(kept[0]), len(kept[0][0]), figure.step, figure.token) == (1, 16, 4, 16, 2)

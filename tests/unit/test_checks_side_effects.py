@@ -78,6 +78,7 @@ class DeafToItsMemory(te.Transformer):
         return super().encode(source).detach()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "candidate", "words"),
     [
@@ -144,6 +145,7 @@ def turned_complex(value, imaginary):
     return complex(value, imaginary) if isinstance(value, bool | int | float) else value
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("imaginary", [0.5, 0.0])
 @pytest.mark.parametrize("name", [name for name in OWN if name != "byte-pair merges"])
 def test_complex_numbers_are_not_taken_for_real_ones(name, imaginary):

@@ -374,6 +374,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "mistake", "candidate"), WRONG)
 def test_a_mistake_as_readers_write_it_is_named(name, mistake, candidate):
     assert diagnosis(name, candidate).startswith(mistake)

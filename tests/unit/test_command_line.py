@@ -119,6 +119,7 @@ def test_an_answer_is_one_line_whatever_the_model_writes(command, model, monkeyp
     assert "".join(answers).splitlines() == ["".join(answers)]
 
 
+@pytest.mark.long
 def test_more_lines_than_a_chunk_keep_their_places(command, model, monkeypatch):
     monkeypatch.setattr("transformer_edu.translate.commands.translate.CHUNK", 3)
     words = [b"cat", b"dog", b"", b"Hund", LONG.encode(), b"small", b"the", b"a"]

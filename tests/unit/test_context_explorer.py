@@ -47,6 +47,7 @@ def numbers():
     return {"opened": ContextExplorer().state(), "file": file, "vectors": vectors, "planes": planes}
 
 
+@pytest.mark.long
 def test_a_word_can_be_named_or_placed():
     longest = SENTENCES[5]
     assert ContextExplorer(other=longest, word="small").pair == [1, 4]

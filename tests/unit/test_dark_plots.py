@@ -43,6 +43,7 @@ def test_a_dark_picture_has_no_colour_of_the_light_theme_and_the_light_one_keeps
     assert [str(now) for _, now, _ in changes(figure)] == light
 
 
+@pytest.mark.long
 def test_a_dark_picture_is_dark_and_all_else_stands_where_it_does_in_the_light_one():
     figure = plots.plot_attention(HEADS[0], queries=SOURCE, keys=SOURCE)  # a colour bar, and words in the margin
     bundle = dark.both_pngs(figure)
@@ -75,6 +76,7 @@ def test_the_dark_theme_of_plots_is_that_of_the_figures(root):
     assert tuple(heads) == dark.DARK_HEADS
 
 
+@pytest.mark.long
 def test_a_notebook_shows_each_picture_light_and_dark():
     from IPython.testing.globalipapp import start_ipython
 

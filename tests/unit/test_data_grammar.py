@@ -150,6 +150,7 @@ def test_every_held_out_sentence_contains_a_held_out_combination_and_is_new(as_r
     assert len(set(pairs)) == len(pairs) == 1000
 
 
+@pytest.mark.long
 def test_running_sentence_is_held_out_and_its_words_are_not():
     assert held_out_pairs(1) == [(RUNNING_SENTENCE, RUNNING_TRANSLATION)]
     assert translate(RUNNING_SENTENCE) == RUNNING_TRANSLATION == "le petit chat noir ne dort pas"

@@ -108,6 +108,7 @@ def test_experts_are_idle_early_and_never_from_step_100_on():
     assert {run["idle"] for run in STORED["runs"]} == {0}
 
 
+@pytest.mark.long
 def test_busiest_experts_in_the_end_and_the_price_of_balance():
     for run in STORED["runs"]:
         low, high = (2.1, 3) if run["balancing"] == "none" else (1.1, 1.5)

@@ -154,6 +154,7 @@ def test_the_class_of_an_image_is_the_quadrant_of_its_brightest_pixel():
     assert set(quadrant.tolist()) == {0, 1, 2, 3}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("positions", [False, True])
 def test_without_positions_patches_may_change_places(positions):
     model = families.train_vit(steps=1, positions=positions).model

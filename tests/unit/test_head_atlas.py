@@ -58,6 +58,7 @@ def grammar():
     return read_page_file(shipped_file("grammar"))
 
 
+@pytest.mark.long
 def test_effects_of_single_heads_are_those_of_head_effects(grammar):
     model, vocabularies = grammar
     found = atlas(model, vocabularies, SENTENCE.split(), {})
@@ -69,6 +70,7 @@ def test_effects_of_single_heads_are_those_of_head_effects(grammar):
     assert not any(found["breaks"])
 
 
+@pytest.mark.long
 def test_either_of_two_heads_can_go_but_not_both(grammar):
     def broken(heads):
         found = atlas(*grammar, SENTENCE.split(), heads)

@@ -20,6 +20,7 @@ def numbers_for(name):
     return {"rows": rows.tolist(), "weights": rows.softmax(dim=-1).tolist(), "product": (rows @ rows.T).tolist()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(OWN))
 def test_what_a_page_computes_is_what_torch_computes(name, tmp_path, monkeypatch):
     path = tmp_path / "numbers.json"

@@ -56,6 +56,7 @@ def test_all_blocks_read_the_same_batches_and_a_seed_repeats(ids):
     assert losses[0] == losses[1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("block", [mb.PAPER, mb.TODAY], ids=["2017", "today"])
 def test_both_ends_learn_what_can_be_learnt(block):
     ids = torch.arange(40).repeat(50)
@@ -67,6 +68,7 @@ def test_both_ends_learn_what_can_be_learnt(block):
     assert after.mean() < 1.0 < before
 
 
+@pytest.mark.long
 def test_balancing_moves_the_bias_alone_and_only_where_it_is_asked_for(ids):
     block = replace(mb.TODAY, feed_forward="experts")
     biases = {}
@@ -110,6 +112,7 @@ def test_a_run_gives_what_the_recording_holds(monkeypatch, tmp_path, ids):
     assert frequencies_alone({"train": ids, "valid": ids[:600]}, 40) == pytest.approx(3.69, abs=0.05)
 
 
+@pytest.mark.long
 def test_the_recording_has_every_variant_and_five_seeds_of_each():
     data = recordings.load("modern-block")["data"]
     assert [(row["base"], row["field"], row["value"]) for row in data["variants"]] == EVERY

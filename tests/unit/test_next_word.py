@@ -72,6 +72,7 @@ def content():
     return page_file(stories.model, stories.tokenizer, bits=8)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "settings", [Settings(), Settings(temperature=1.5, top_k=7, seed=3), Settings(temperature=2.0, top_p=1.0, seed=5)]
 )
@@ -103,6 +104,7 @@ def test_padding_and_the_begin_token_never_come(content):
     assert logits[[PAD_ID, BOS_ID]].tolist() == [-torch.inf] * 2
 
 
+@pytest.mark.long
 def test_another_seed_is_another_story(content):
     texts = {str(recorded_text(content, "Once upon a time", Settings(temperature=2.0, seed=one))["written"])
              for one in range(3)}  # fmt: skip

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import pytest
 import torch
 
 from transformer_edu import Transformer, TransformerConfig, pretrained
@@ -92,6 +93,7 @@ def numbers():
     return [{"config": fields, "counts": model_counts(TransformerConfig(**fields))} for fields in (base, *others)]
 
 
+@pytest.mark.long
 def test_each_group_holds_what_the_model_has():
     for found in numbers():
         counts, config = found["counts"], TransformerConfig(**found["config"])

@@ -85,6 +85,7 @@ def numbers():
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dilated", [False, True])
 def test_each_layer_needs_as_many_steps_as_brute_force_finds(dilated):
     for n in range(4, 65):

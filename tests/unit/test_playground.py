@@ -87,6 +87,7 @@ def test_what_it_opens_with_is_what_the_pages_weights_compute():
     )
 
 
+@pytest.mark.long
 def test_behind_the_door_is_the_translator_of_any_german_sentence_which_makes_no_still_old():
     html = Playground().html()
     assert 'data-model="grammar multi30k-de-en" data-opens="sentence-translator"' in html

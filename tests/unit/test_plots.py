@@ -258,6 +258,7 @@ def test_matrices_that_are_too_wide_for_one_line_go_to_the_next():
     assert tops == sorted(tops, reverse=True)
 
 
+@pytest.mark.long
 def test_attention_has_queries_down_from_the_top_and_keys_across_on_one_scale():
     figure = plots.plot_attention(HEADS[0, :3, :4], HOSTILE[:3], HOSTILE)
     axes = figure.axes[0]
@@ -285,6 +286,7 @@ def test_rotation_names_its_angle_and_ends_its_arc_at_the_second_hand():
     assert f"{ANGLE:.3f} rad = {math.degrees(ANGLE):.1f}°" in axes.get_title()
 
 
+@pytest.mark.long
 def test_curves_differ_in_colour_dash_and_marker_and_their_names_do_not_touch():
     axes = plots.plot_lines([0, 1], {name: [0, 1 + i / 1000] for i, name in enumerate("abcd")}, "x", "y").axes[0]
     curves = [line for line in axes.lines if line.get_gid() == "curve"]

@@ -13,6 +13,7 @@ LOGITS = torch.tensor([2.0, 1.0, 0.0, -1.0])
 PLAIN = torch.softmax(LOGITS, dim=-1)
 
 
+@pytest.mark.long
 def test_tokens_are_drawn_as_often_as_they_are_probable():
     model = force_scores(small_model(), {6: 3.0, 5: 2.0, EOS: 1.0})
     with torch.no_grad():

@@ -138,6 +138,7 @@ def tree_of(model, **options):
     return SearchTree.from_model(model, [4, 5, 6], BOS_ID, EOS_ID, TOKENS, MAX_LEN, **options).recorded
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0, 2, 3])
 def test_every_setting_finds_what_beam_search_finds_and_not_all_find_the_same(seed):
     model = small_model(seed)

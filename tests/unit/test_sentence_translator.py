@@ -49,6 +49,7 @@ def numbers():
     return {"opened": SentenceTranslator().state(), "own": own, "answers": answers, "file": file}
 
 
+@pytest.mark.long
 def test_answers_are_those_of_the_pages_weights():
     languages = languages_of(shipped_file("multi30k-de-en"))
     source = torch.tensor([languages.encode(DOG)])
@@ -65,6 +66,7 @@ def test_answers_are_those_of_the_pages_weights():
         assert all(sum(step["weights"]) == pytest.approx(1, abs=1e-3) for step in answer["steps"])
 
 
+@pytest.mark.long
 def test_weights_are_the_alignment_that_python_tells():
     translator = load_translator()
     best = translator.translate_all([RAIN], beam_size=1)[0][0]
@@ -75,6 +77,7 @@ def test_weights_are_the_alignment_that_python_tells():
         assert max(step["weights"]) == pytest.approx(weight, abs=0.02)  # of weights with eight bits
 
 
+@pytest.mark.long
 def test_a_forced_beginning_is_gone_on_from_greedily():
     languages = languages_of(shipped_file("multi30k-de-en"))
     begun = [step["id"] for step in answered(languages, RAIN)["steps"][:7]] + languages.encode("in")
@@ -84,6 +87,7 @@ def test_a_forced_beginning_is_gone_on_from_greedily():
     assert forced in SentenceTranslator().recorded
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("vocabularies", ["words", "pieces"])
 def test_a_model_of_ones_own_brings_its_words_and_its_weights(vocabularies):
     torch.manual_seed(0)

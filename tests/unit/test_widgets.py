@@ -68,6 +68,7 @@ def test_html_holds_the_whole_state_and_is_the_same_every_time(name):
     assert " id=" not in first.html()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("as_readers_run_it")
 @pytest.mark.parametrize("name", NAMES)
 def test_state_makes_the_same_figure_again(name):
@@ -86,6 +87,7 @@ def test_bad_input_is_named(name, case):
         make_figure(name, **arguments)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("as_readers_run_it")
 @pytest.mark.parametrize(("name", "argument"), [(name, argument) for name in NAMES for argument in arguments(name)])
 def test_every_argument_is_checked_and_its_error_names_it(name, argument):
