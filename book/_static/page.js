@@ -37,7 +37,7 @@
     for (const box of formulas) box.classList.remove("wide");
     const wide = formulas.filter((box) => {
       const block = box.closest("p, li, dd, td, th, figcaption, h1, h2, h3, div:not(.math)");
-      return block !== null && box.getBoundingClientRect().width > block.clientWidth;
+      return block !== null && box.getBoundingClientRect().width > block.clientWidth + 1; // no box for less than a pixel
     });
     for (const box of wide) box.classList.add("wide");
   }
