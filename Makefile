@@ -72,12 +72,13 @@ serve: book
 
 # Every chapter and tests/ share the processes, the long ones first (tests/conftest.py), so that none waits at the end.
 # One thread each: what runs side by side would wait for each other's.
-# The chapters and all that is short; of the long tests, and of tables of alike cases, those whose turn it is.
-test: WHICH := -m "not weekly" --turns $(TURNS)
+# The chapters, parity, properties and all that is short; of the long tests, and of tables of alike cases, those whose
+# turn it is.
+test: WHICH := -m "not weekly" --turns $(TURNS) --whole parity properties
 test-all: WHICH := --cov=transformer_edu --cov-report=term
 test test-all: book
-	OMP_NUM_THREADS=1 $(PYTEST) tests notebooks --nbval --nbval-current-env --continue-on-collection-errors $(WHICH) \
-		-n $(JOBS) --dist loadfile --no-loadscope-reorder
+	OMP_NUM_THREADS=1 $(PYTEST) tests notebooks --nbval --nbval-current-env --continue-on-collection-errors -n $(JOBS) \
+		--dist loadfile --no-loadscope-reorder $(WHICH)
 
 # Side by side, so that no core waits while another loads the package or looks at types.
 check: bundles

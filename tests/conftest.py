@@ -47,6 +47,7 @@ settings.load_profile("any machine")
 def pytest_addoption(parser):
     """`--turns 8`: of the long tests and of each table of alike cases, only those whose turn it is."""
     parser.addoption("--turns", type=int, default=1, help="of long tests and alike cases, run every N-th (default all)")
+    parser.addoption("--whole", nargs="*", default=(), help="folders of tests/ that take no turns")
 
 
 def pytest_collection_modifyitems(config, items):
@@ -62,7 +63,7 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker("no_cover")
     if config.option.turns > 1:
         waiting = [item for item in items if not item.get_closest_marker("weekly")]
-        kept = set(whose_turn(waiting, config.option.turns, turn_of_this_commit(ROOT)))
+        kept = set(whose_turn(waiting, config.option.turns, turn_of_this_commit(ROOT), config.option.whole))
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = [item for item in items if item in kept]
     uncounted = {item.path for item in items if item.get_closest_marker("no_cover")}

@@ -44,7 +44,8 @@ class Sources:
         self.moved = lazily_imported(self.trees[PACKAGE])
         found = ((root / PACKAGE).rglob(f"*{suffix}") for suffix in DATA_SUFFIXES)
         self.data = [path for paths in found for path in paths if FRONT_END.isdisjoint(path.relative_to(root).parts)]
-        # what a module uses, names and means is the same for every chapter: found out once
+        # what a module consists of, uses, names and means is the same for every chapter: found out once
+        self.nodes = cache(lambda tree: list(ast.walk(tree)))
         self.uses = cache(lambda name: self.modules_of(self.trees[name], name))
         self.data_of = cache(self.find_data_of)
         self.meaning = cache(lambda name: repr(structure(self.trees[name])).encode())
@@ -72,7 +73,7 @@ class Sources:
     def modules_of(self, tree: ast.AST, module: str) -> set[str]:
         """Return the package's modules that one piece of source uses: its imports, and attributes of imported ones."""
         found, aliases = set[str](), dict[str, str]()
-        for node in nodes(tree):
+        for node in self.nodes(tree):
             if isinstance(node, ast.Import):
                 for item in node.names:
                     if item.name.split(".")[0] == PACKAGE:
@@ -93,11 +94,11 @@ class Sources:
     def through_aliases(self, tree: ast.AST, aliases: dict[str, str]) -> set[str]:
         """Resolve `alias.name` for modules bound to a name; a module passed about whole counts with all it exports."""
         found, attributes = set[str](), set[int]()
-        for node in nodes(tree):
+        for node in self.nodes(tree):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in aliases:
                 attributes.add(id(node.value))
                 found |= self.resolve(aliases[node.value.id], node.attr)
-        for node in nodes(tree):
+        for node in self.nodes(tree):
             if isinstance(node, ast.Name) and node.id in aliases and id(node) not in attributes:
                 found.add(aliases[node.id])
         return found
@@ -161,7 +162,7 @@ class Sources:
 
         A recording may be named without its suffix, and a folder that holds nothing but data stands for all of it.
         """
-        words = {n.value for n in nodes(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+        words = {n.value for n in self.nodes(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
         found = set[Path]()
         for path in self.data:
             recorded = path.parent.name == "recordings"
@@ -170,12 +171,6 @@ class Sources:
                 of_folder = path.parent.name in words and not (path.parent / "__init__.py").exists()
                 found |= {path} if named or of_folder else set()
         return found
-
-
-@cache
-def nodes(tree: ast.AST) -> list[ast.AST]:
-    """All nodes of a syntax tree that changes no more: looking for them takes longer than looking at them."""
-    return list(ast.walk(tree))
 
 
 def without_docstrings(tree: ast.Module) -> ast.Module:

@@ -76,7 +76,7 @@ def main() -> None:
     subprocess.run(command, cwd=ROOT, check=True)
     version = versions(ROOT)["pyproject.toml"]
     print(f"build/ holds the wheel and {make_zip().name}. What remains:")
-    print(f"  make test; git tag v{version}; git push --tags; attach both files to the release")
+    print(f"  make test-all; git tag v{version}; git push --tags; attach both files to the release")
 
 
 if __name__ == "__main__":
