@@ -49,13 +49,13 @@ test("batch norm shares a feature of all words, the others their own word's feat
 
 test("a bar goes from zero to its number, with a tick where it ended in the first batch", () => {
   const { input, output } = derive(opened.state).tables[1];
-  const { style, title } = input[1][1].more; // from −4.5 to 13.5, with a 6 that is 12 now
-  close([style["--cube-zero"], style["--cube-was"], style["--cube-to"]], [4.5 / 18, 10.5 / 18, 16.5 / 18]);
-  assert.equal(title, "12, in the outlined set, was 6");
+  const { bar } = input[1][1]; // from −4.5 to 13.5, with a 6 that is 12 now
+  close([bar.zero, bar.was, bar.to], [4.5 / 18, 10.5 / 18, 16.5 / 18]);
+  assert.equal(input[1][1].more.title, "12, in the outlined set, was 6");
   assert.equal(output[1][1].more["data-note"], "+0.10");
   assert.match(output[1][1].label, /2\.20, moved by \+0\.10$/);
-  const { more } = derive({ ...opened.state, edits: [[1, 1, 1, 50]] }).tables[1].input[1][1];
-  assert.deepEqual([more["data-beyond"], more.style["--cube-to"]], ["right", 1]);
+  const beyond = derive({ ...opened.state, edits: [[1, 1, 1, 50]] }).tables[1].input[1][1];
+  assert.deepEqual([beyond.more["data-beyond"], beyond.bar.to], ["right", 1]);
 });
 
 test("what an action changed stays marked until the next, and dragging on is one", () => {

@@ -192,9 +192,9 @@ function withBar(cell, { low, high }, { isFixed, kind, old, by = null, note, spo
     ...cell,
     isFixed,
     label: [cell.label, ...told].join(", "),
-    kind: `${isFixed ? " te-cube-pad" : ""}${kind}${old === null ? "" : " te-cube-ticked"}`,
+    kind: `${isFixed ? " te-cube-pad" : ""}${kind}`,
+    bar: { zero: at(0), to: at(value), was: old === null ? null : at(old) },
     more: {
-      style: { "--cube-zero": at(0), "--cube-to": at(value), "--cube-was": at(old ?? value) },
       title: [cell.text, was !== null && `was ${was}`, ...told].filter(Boolean).join(", "),
       "data-note": note || undefined,
       "data-by": by ?? undefined,

@@ -14,12 +14,26 @@ const Caption = ({ of, note }) => (
 
 const asked = (text) => <span class="te-cube-asked">{text}</span>;
 
+const share = (part) => `${100 * part}%`;
+
+/** Of a cell: a bar from zero to its number, and a tick where it ended in the first batch. */
+const bar = ({ bar: { zero, to, was } }) => (
+  <>
+    <i
+      class={`te-cube-bar${to < zero ? " te-cube-negative" : ""}`}
+      style={{ left: share(Math.min(zero, to)), right: share(1 - Math.max(zero, to)) }}
+    />
+    {was !== null && <i class="te-cube-tick" style={{ left: share(was) }} />}
+  </>
+);
+
 /** Input and output of one sentence. */
 function Sentence({ b, now, choose, edit }) {
   const { tokens, input, output } = now.tables[b];
   const shared = {
     rows: tokens,
     columns: now.columns,
+    under: bar,
     marks: now.selected[0] === b ? { cell: now.selected.slice(1) } : {},
     onSelect: (p, f) => choose([b, p, f]),
   };

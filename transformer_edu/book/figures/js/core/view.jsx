@@ -185,9 +185,19 @@ export function Choice({ label, kind = "", style = undefined, panel = undefined,
     const next = event.ctrlKey || event.metaKey || event.altKey ? null : nextIndex(event.key, i, options.length);
     if (next === null) return;
     event.preventDefault();
+    const button = box.current.children[next];
+    stopAt(next); // first, and the focus: between other changes both make the browser lay out the figure
+    button.focus();
     onChange(options[next].value);
-    box.current.children[next].focus();
+    if (!button.isConnected) box.current.children[next].focus();
   }
+  function stopAt(index) {
+    [...box.current.children].forEach((button, i) => {
+      const stop = i === index ? "0" : "-1";
+      if (button.getAttribute("tabindex") !== stop) button.setAttribute("tabindex", stop);
+    });
+  }
+  useLayoutEffect(() => stopAt(Math.max(0, at)));
   return (
     <div {...group} class={`te-choices ${kind}`} style={style} ref={box}>
       {options.map((option, i) => (
@@ -198,7 +208,6 @@ export function Choice({ label, kind = "", style = undefined, panel = undefined,
           class={`te-choice ${option.kind ?? ""}`}
           {...KEYS}
           aria-label={option.label}
-          tabindex={i === Math.max(0, at) ? 0 : -1}
           data-value={option.value}
           {...option.more}
           onClick={() => onChange(option.value)}
@@ -426,9 +435,10 @@ function NumberField({ value, label, isFixed, onEdit }) {
 
 /**
  * @param {{cell: Cell, i: number, j: number, mark: string, isSelected?: boolean, rgb: RGB | null,
- *   draw: (text: string) => any, onEnter: (event: any) => void, onEdit?: (i: number, j: number, value: number) => void}} props
+ *   draw: (text: string) => any, under?: (cell: Cell) => any, onEnter: (event: any) => void,
+ *   onEdit?: (i: number, j: number, value: number) => void}} props
  */
-const MatrixCell = ({ cell, i, j, mark, isSelected, rgb, draw, onEnter, onEdit }) => {
+const MatrixCell = ({ cell, i, j, mark, isSelected, rgb, draw, under, onEnter, onEdit }) => {
   const { value, text, label, isHatched, isFixed, was = null, kind = "", more } = cell;
   const own = onEdit ? {} : { ...KEYS, tabindex: -1, "aria-label": label };
   return (
@@ -444,6 +454,7 @@ const MatrixCell = ({ cell, i, j, mark, isSelected, rgb, draw, onEnter, onEdit }
       style={rgb ? { background: css(rgb), color: inkOn(rgb) } : {}}
       {...more}
       onPointerEnter={onEnter}>
+      {under?.(cell)}
       {onEdit ? (
         <NumberField {...{ value, label, isFixed }} onEdit={(typed) => onEdit(i, j, typed)} />
       ) : isHatched ? (
@@ -456,7 +467,7 @@ const MatrixCell = ({ cell, i, j, mark, isSelected, rgb, draw, onEnter, onEdit }
 };
 
 /** A row of a matrix, drawn again only where something of it is another. `isCell`: one cell of the table is selected. */
-function MatrixRow({ i, word, header, line, isMarked, column, selected, isCell, colour, draw, onHover, onEdit }) {
+function MatrixRow({ i, word, header, line, isMarked, column, selected, isCell, colour, draw, under, onHover, onEdit }) {
   const markOf = (j) =>
     `${isMarked ? " te-in-row" : ""}${j === column ? " te-in-column" : ""}${j === selected ? " te-selected" : ""}`;
   const row = () => (
@@ -472,7 +483,7 @@ function MatrixRow({ i, word, header, line, isMarked, column, selected, isCell, 
       {line.map((cell, j) => (
         <MatrixCell
           key={j}
-          {...{ cell, i, j, draw, onEdit }}
+          {...{ cell, i, j, draw, under, onEdit }}
           mark={markOf(j)}
           isSelected={isCell ? j === selected : undefined}
           rgb={cell.isHatched || !colour ? null : colour(cell.value)}
@@ -481,7 +492,7 @@ function MatrixRow({ i, word, header, line, isMarked, column, selected, isCell, 
       ))}
     </div>
   );
-  const parts = [i, word, header, line, isMarked, column, selected, isCell, colour, draw, onHover, onEdit];
+  const parts = [i, word, header, line, isMarked, column, selected, isCell, colour, draw, under, onHover, onEdit];
   return useMemo(row, parts);
 }
 
@@ -531,15 +542,15 @@ export function useWalking({ rows, columns, row, column = null, onSelect }) {
  * @param {{name: string, label: string, kind?: string, rows: string[], columns: string[], cells: Cell[][],
  *   showRows?: boolean, showColumns?: boolean, colour?: (value: number) => RGB, row?: number | null,
  *   column?: number | null, marks?: Marks, corner?: string, headers?: {kind?: string, more?: any}[],
- *   draw?: (text: string) => any, onSelect?: (row: number, column: number) => void,
+ *   draw?: (text: string) => any, under?: (cell: any) => any, onSelect?: (row: number, column: number) => void,
  *   onHover?: (row: number | null) => void, onEdit?: (row: number, column: number, value: number) => void}} props
  *   `rows`, `columns`: tokens, printed unless told otherwise; `row`: the marked one, or with `column` the selected cell's;
- *   `marks`: several of them; `headers`, classes and attributes of the rows'; `draw`, a cell's text; `onSelect`: a cell was
- *   clicked or reached by key; `onEdit`: cells are fields for numbers
+ *   `marks`: several of them; `headers`, classes and attributes of the rows'; `draw`, a cell's text; `under`, what lies
+ *   beneath it; `onSelect`: a cell was clicked or reached by key; `onEdit`: cells are fields for numbers
  */
 export function Matrix({ name, label, kind = "", rows, columns, cells, row = null, column = null, ...more }) {
   const { showRows = true, showColumns = true, colour, corner = "", headers = [], onSelect, onHover, onEdit } = more;
-  const { draw = plainly, marks = column === null ? { row } : { cell: [row, column] } } = more;
+  const { draw = plainly, under, marks = column === null ? { row } : { cell: [row, column] } } = more;
   const at = { row: marks.cell?.[0] ?? marks.row ?? null, column: marks.cell?.[1] ?? marks.column ?? null };
   const walking = useWalking({ rows: rows.length, columns: columns.length, ...at, onSelect });
   const hasChanged = cells.some((line) => line.some(({ was = null }) => was !== null));
@@ -574,7 +585,7 @@ export function Matrix({ name, label, kind = "", rows, columns, cells, row = nul
       {cells.map((line, i) => (
         <MatrixRow
           key={i}
-          {...{ i, line, colour, draw, onHover, onEdit }}
+          {...{ i, line, colour, draw, under, onHover, onEdit }}
           word={showRows ? rows[i] : null}
           header={headers[i]}
           isMarked={i === marks.row}
