@@ -2,7 +2,7 @@ import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import * as engine from "../../engine/js/engine.js";
 import { derive, isKnown, readTrace, traceOf } from "./architecture-map.derive.js";
 import { cividis, css, diverging } from "./core/colour.js";
-import { cut, div, KEYS, reducedMotion } from "./core/dom.js";
+import { cut, div, reducedMotion } from "./core/dom.js";
 import { format } from "./core/format.js";
 import { modelOf } from "./core/loading.js";
 import { clamp } from "./core/math.js";
@@ -106,7 +106,6 @@ function Machine({ now, choose, walk }) {
           type="button"
           role="radio"
           class={`te-am-block te-am-${BOXES[i].part}`}
-          {...KEYS}
           style={BOXES[i].style}
           data-block={block}
           aria-checked={isOpen}

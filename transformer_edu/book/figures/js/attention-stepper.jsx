@@ -5,7 +5,7 @@ import { div } from "./core/dom.js";
 import { mapMatrix } from "./core/math.js";
 import { appear, fly, player } from "./core/motion.js";
 import { snapshot } from "./core/state.js";
-import { Button, Choice, classes, figure, Kept, Matrix, Said, Select, Toggle, Word } from "./core/view.jsx";
+import { Button, Choice, classes, figure, Kept, Matrix, Said, Select, Toggle, useRest, Word } from "./core/view.jsx";
 import { asToken, sub } from "./core/words.js";
 
 const TRAITS = ["tokens", ...INPUTS, "step", "part", "query", "key", "column", "scale", "mask"];
@@ -164,7 +164,7 @@ function Stage({ now, state, root, panel, select, edits }) {
     was.current = here;
   });
   const set = (name) => (value) => state.set({ [name]: value });
-  const isProduct = Boolean(now.scene.top);
+  const [isProduct, said] = [Boolean(now.scene.top), useRest(now)];
   return (
     <>
       <div class="te-head">
@@ -184,7 +184,7 @@ function Stage({ now, state, root, panel, select, edits }) {
           ))}
           {isProduct && <Corner of={now.scene} state={state} onPart={set("part")} />}
         </div>
-        <Panel now={now} state={state} set={set} />
+        <Panel now={said} state={state} set={set} />
       </div>
     </>
   );

@@ -1,7 +1,7 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import * as engine from "../../engine/js/engine.js";
 import { diverging } from "./core/colour.js";
-import { div, KEYS } from "./core/dom.js";
+import { div } from "./core/dom.js";
 import { modelOf } from "./core/loading.js";
 import { appear, fly, player } from "./core/motion.js";
 import { sentenceLine } from "./core/sentence.js";
@@ -91,7 +91,7 @@ const Cross = ({ cross }) => (
 );
 
 /** @type {any} */
-const PLAIN = { type: "text", autocomplete: "off", autocapitalize: "none", spellcheck: false, maxlength: 40, ...KEYS };
+const PLAIN = { type: "text", autocomplete: "off", autocapitalize: "none", spellcheck: false, maxlength: 40 };
 const OTHER = { class: "te-dec-input", placeholder: "another word", "aria-label": "another next word, then Enter" };
 
 /** Buttons for the next words, the same ones at every step, so that the focus stays where it is; and any other word. */
@@ -106,7 +106,6 @@ const Next = ({ now: { next, hint, was }, typed, onWrite, onType }) => (
         <button
           key={i}
           type="button"
-          {...KEYS}
           {...valued(one, "te-dec-option", null)}
           aria-label={one.label}
           aria-disabled={one.isOff}

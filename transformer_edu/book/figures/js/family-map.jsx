@@ -1,5 +1,5 @@
 import { useLayoutEffect, useMemo } from "preact/hooks";
-import { cut, KEYS } from "./core/dom.js";
+import { cut } from "./core/dom.js";
 import { afterFrame, appear, fly } from "./core/motion.js";
 import { sentenceLine } from "./core/sentence.js";
 import { snapshot } from "./core/state.js";
@@ -67,7 +67,6 @@ const Cell = ({ cell, label, isAsked, i, j }) =>
           cell.isWallRight && "te-wall-right",
           cell.isWallBelow && "te-wall-below",
         )}
-        {...KEYS}
         tabindex={-1}
         data-row={i}
         data-column={j}

@@ -2,7 +2,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import * as engine from "../../engine/js/engine.js";
 import { eachCell } from "./core/cells.js";
 import { cividis } from "./core/colour.js";
-import { cut, KEYS, reducedMotion } from "./core/dom.js";
+import { cut, reducedMotion } from "./core/dom.js";
 import { matrixGrid } from "./core/grid.js";
 import { modelOf } from "./core/loading.js";
 import { afterFrame } from "./core/motion.js";
@@ -47,7 +47,6 @@ function Tile({ tile: { name, kind, map, measures, needed, ...tile }, onChoose, 
       type="button"
       role="radio"
       class="te-atlas-tile"
-      {...KEYS}
       data-head={name}
       data-kind={kind}
       data-needed={needed ? "" : undefined}

@@ -1,12 +1,12 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { cut, div, KEYS } from "./core/dom.js";
+import { cut, div } from "./core/dom.js";
 import { fly, player } from "./core/motion.js";
 import { snapshot } from "./core/state.js";
 import { Button, classes, figure, Kept, Said, Slider, useGliding } from "./core/view.jsx";
 import { derive, END, wordsIn } from "./merge-stepper.derive.js";
 
 const TRAITS = ["text", "step", "new_word"];
-const TYPED = { class: "te-bpe-input", autocomplete: "off", autocapitalize: "off", spellcheck: false, ...KEYS };
+const TYPED = { class: "te-bpe-input", autocomplete: "off", autocapitalize: "off", spellcheck: false };
 
 /** A word, cut into symbols. */
 const Pieces = ({ of: { boxes, label } }) => (

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useState } from "preact/hooks";
 import * as engine from "../../engine/js/engine.js";
-import { cut, KEYS } from "./core/dom.js";
+import { cut } from "./core/dom.js";
 import { format, plain, plural, readable, special } from "./core/format.js";
 import { modelOf } from "./core/loading.js";
 import { afterFrame } from "./core/motion.js";
@@ -43,7 +43,6 @@ function Token({ piece, i, isLater, onGo }) {
     <button
       type="button"
       class={`te-next-token ${kind}`}
-      {...KEYS}
       ref={node}
       aria-label={`${readable(piece.token)}, token ${i + 1}${piece.pale ? ", pale" : ""}`}
       onClick={() => onGo(i)}>
@@ -92,7 +91,6 @@ function Bar({ one, onTake }) {
     <button
       type="button"
       class={classes("te-next-row", !one.kept && "te-next-left-out", one.taken && "te-next-taken")}
-      {...KEYS}
       data-value={one.share}
       data-chance={one.chance}
       aria-label={`${readable(one.token)}, ${has}${more}: take it`}
@@ -211,7 +209,6 @@ const Beginning = ({ value, isOpened, onType, onAgain }) => (
       autocomplete="off"
       spellcheck={false}
       maxlength={200}
-      {...KEYS}
       value={value}
       onInput={(event) => onType(event.currentTarget.value)}
     />

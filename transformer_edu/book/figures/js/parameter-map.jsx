@@ -1,6 +1,5 @@
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { uniqueId } from "./core/controls.js";
-import { KEYS } from "./core/dom.js";
 import { whole } from "./core/format.js";
 import { gliding } from "./core/motion.js";
 import { Choice, classes, figure, Said, Select, Toggle, useRoving } from "./core/view.jsx";
@@ -8,7 +7,7 @@ import { sub } from "./core/words.js";
 import * as derived from "./parameter-map.derive.js";
 
 const { FIELDS, fieldsOf, label, NUMBERS } = derived;
-const SPINS = { autocomplete: "off", "aria-valuemin": 1, ...KEYS };
+const SPINS = { autocomplete: "off", "aria-valuemin": 1 };
 
 /** The total, and what share of it each kind has. */
 const Legend = ({ sizes: { total }, shares }) => (
@@ -40,8 +39,7 @@ const Option = ({ of: { id, kind, rows, count, text, spoken }, isSelected }) => 
     tabindex={isSelected ? 0 : -1}
     data-part={id}
     data-value={count}
-    style={kind === "table" ? { flexGrow: rows } : {}}
-    {...KEYS}>
+    style={kind === "table" ? { flexGrow: rows } : {}}>
     <span class="te-pm-letter">{text}</span>
   </div>
 );

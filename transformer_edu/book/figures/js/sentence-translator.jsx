@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import * as engine from "../../engine/js/engine.js";
-import { cut, KEYS } from "./core/dom.js";
+import { cut } from "./core/dom.js";
 import { format, plural, VISIBLE } from "./core/format.js";
 import { modelOf } from "./core/loading.js";
 import { appear } from "./core/motion.js";
@@ -82,7 +82,6 @@ const Rival = ({ of: { token, chance, isOff, isTaken, label, waits }, onClick })
   <button
     type="button"
     class={classes("te-button te-trans-rival", isTaken && "te-trans-taken", marked(waits).kind)}
-    {...KEYS}
     data-value={chance}
     {...marked(waits).more}
     aria-label={label}

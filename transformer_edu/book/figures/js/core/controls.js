@@ -1,4 +1,4 @@
-import { div, h, KEYS, span } from "./dom.js";
+import { div, h, span } from "./dom.js";
 
 /** @import { Props } from "./dom.js" */
 
@@ -16,7 +16,7 @@ export function uniqueId() {
  */
 export function slider({ label, min, max, step = 1, value, format: show = String, onInput }) {
   const id = uniqueId();
-  const input = h("input", { type: "range", id, min, max, step, class: "te-range", ...KEYS });
+  const input = h("input", { type: "range", id, min, max, step, class: "te-range" });
   const output = h("output", { for: id, class: "te-number" });
   const set = (/** @type {number} */ v) => {
     if (Number(input.value) !== v) input.value = String(v);
@@ -57,7 +57,6 @@ export function choice({ label, kind = "radiogroup", class: extra = "", controls
         "aria-label": option.label,
         "aria-controls": controls,
         dataset: { value: option.value },
-        ...KEYS,
         on: { click: () => onChange(option.value), keydown: (event) => move(event, index) },
       },
       ...option.content,
@@ -92,7 +91,7 @@ export function choice({ label, kind = "radiogroup", class: extra = "", controls
 
 /** An on/off switch. @param {{label: (Node | string)[], value: boolean, onChange: (on: boolean) => void}} options */
 export function toggle({ label, value, onChange }) {
-  const input = h("input", { type: "checkbox", ...KEYS, on: { change: () => onChange(input.checked) } });
+  const input = h("input", { type: "checkbox", on: { change: () => onChange(input.checked) } });
   input.checked = value;
   return {
     element: h("label", { class: "te-toggle" }, input, span("", ...label)),
@@ -106,5 +105,5 @@ export const setOff = (control, off) => control.setAttribute("aria-disabled", St
 
 /** A push button. @param {string} text @param {() => void} onClick @param {Props}[props] */
 export function button(text, onClick, props = {}) {
-  return h("button", { type: "button", class: "te-button", ...KEYS, ...props, on: { click: onClick } }, text);
+  return h("button", { type: "button", class: "te-button", ...props, on: { click: onClick } }, text);
 }

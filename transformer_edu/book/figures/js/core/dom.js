@@ -64,15 +64,16 @@ export const paragraph = withClass("p");
 /** @param {...Child} children */
 export const bold = (...children) => h("b", {}, ...children);
 
-/** On every control that takes keys: otherwise JupyterLab uses the arrow keys to move between cells. */
-export const KEYS = { "data-lm-suppress-shortcuts": "true" };
-
 /**
  * The figure's outermost element. The colours, fonts and light/dark variables of figures.css hang on `te-root`.
+ * What takes the focus in it takes the keys, too: JupyterLab would use arrow keys to move between its cells otherwise.
  * @param {HTMLElement} el @param {string} name @param {string} label what a screen reader calls the figure
  */
 export function mount(el, name, label) {
   const root = h("div", { class: `te-root te-${name}`, role: "group", "aria-label": label });
+  root.addEventListener("focusin", (event) => {
+    /** @type {Element} */ (event.target).setAttribute("data-lm-suppress-shortcuts", "true");
+  });
   el.append(root);
   return root;
 }

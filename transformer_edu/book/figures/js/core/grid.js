@@ -1,5 +1,5 @@
 import { css, inkOn } from "./colour.js";
-import { focusedIn, h, KEYS, span } from "./dom.js";
+import { focusedIn, h, span } from "./dom.js";
 import { decimalsFor, format, parseNumber, short } from "./format.js";
 import { clamp } from "./math.js";
 
@@ -147,7 +147,6 @@ function gridCell(options, r, c, step) {
   const target = options.editable ? numberField(options, r, c, step) : element;
   if (options.editable) element.append(target);
   else {
-    Object.entries(KEYS).forEach(([name, value]) => element.setAttribute(name, value));
     element.addEventListener("keydown", (event) => {
       if (!event.ctrlKey && !event.metaKey && !event.altKey && step(event.key)) event.preventDefault();
     });
@@ -192,7 +191,7 @@ function gridCell(options, r, c, step) {
  * @param {GridOptions} options @param {number} r @param {number} c @param {(key: string) => boolean} step
  */
 function numberField(options, r, c, step) {
-  const input = h("input", { type: "text", inputmode: "decimal", autocomplete: "off", class: "te-field", ...KEYS });
+  const input = h("input", { type: "text", inputmode: "decimal", autocomplete: "off", class: "te-field" });
   const atEdge = (key) =>
     (input.selectionStart === 0 && input.selectionEnd === input.value.length) ||
     (key === "ArrowLeft" ? input.selectionEnd === 0 : input.selectionStart === input.value.length);

@@ -1,5 +1,5 @@
 import { button, setOff } from "./controls.js";
-import { div, fill, h, KEYS } from "./dom.js";
+import { div, fill, h } from "./dom.js";
 import { listed } from "./format.js";
 import { asToken } from "./words.js";
 
@@ -94,7 +94,6 @@ export function sentenceLine(options) {
     autocapitalize: "none",
     spellcheck: "false",
     maxlength: 400,
-    ...KEYS,
     on: { input: () => onChange(input.value), keyup: offer, click: offer },
   });
   const offers = Array.from({ length: OFFERS }, (_, i) => button("", () => take(offered[i])));

@@ -1,6 +1,6 @@
 import { askKernel } from "../../../engine/js/kernel.js";
 import { button } from "./controls.js";
-import { div, h, KEYS } from "./dom.js";
+import { div, h } from "./dom.js";
 
 /**
  * What a reader can take along, folded: a link to the present state (on a published page), a picture of it.
@@ -33,7 +33,7 @@ export function shareMenu({ root, name, widget, announce }) {
       trying(() => copied(widget.address()), "The link could not be copied"),
     );
   const buttons = div("te-group", link || null, taken("png"), taken("svg"));
-  const summary = h("summary", { ...KEYS, "aria-label": "Share this figure as it stands" }, "Share");
+  const summary = h("summary", { "aria-label": "Share this figure as it stands" }, "Share");
   const menu = h("details", { class: "te-take" }, summary, div("te-take-menu", buttons, told));
   menu.addEventListener("keydown", ({ key }) => {
     if (key !== "Escape") return;

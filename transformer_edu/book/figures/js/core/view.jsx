@@ -4,7 +4,7 @@ import { render } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { css, inkOn } from "./colour.js";
 import { nextIndex, uniqueId } from "./controls.js";
-import { cut, focusedIn, KEYS, reducedMotion } from "./dom.js";
+import { cut, focusedIn, reducedMotion } from "./dom.js";
 import { format, parseNumber, plain, readable, short, special, VISIBLE } from "./format.js";
 import { frame } from "./frame.js";
 import { neighbour } from "./grid.js";
@@ -116,7 +116,6 @@ export const Button = ({ children, onClick, off = undefined, kind = "", hidden =
   <button
     type="button"
     class={`te-button${kind && ` te-${kind}`}`}
-    {...KEYS}
     hidden={hidden}
     aria-disabled={off}
     onClick={() => !off && onClick()}>
@@ -138,7 +137,6 @@ export function Slider({ label, min, max, step = 1, value, off = false, show = S
         type="range"
         id={id}
         class="te-range"
-        {...KEYS}
         min={min}
         max={max}
         step={step}
@@ -160,7 +158,7 @@ export function Slider({ label, min, max, step = 1, value, off = false, show = S
  */
 export const Toggle = ({ label, kind = "", value, more = {}, onChange }) => (
   <label class={`te-toggle${kind && ` ${kind}`}`} {...more}>
-    <input type="checkbox" {...KEYS} checked={value} onChange={(event) => onChange(event.currentTarget.checked)} />
+    <input type="checkbox" checked={value} onChange={(event) => onChange(event.currentTarget.checked)} />
     <span>{label}</span>
   </label>
 );
@@ -206,7 +204,6 @@ export function Choice({ label, kind = "", style = undefined, panel = undefined,
           type="button"
           {...roleOf(i === at)}
           class={`te-choice ${option.kind ?? ""}`}
-          {...KEYS}
           aria-label={option.label}
           data-value={option.value}
           {...option.more}
@@ -284,7 +281,7 @@ export function Select({ label, value, options, onChange }) {
   return (
     <label class="te-select">
       <span>{label}</span>
-      <select aria-label={label} {...KEYS} ref={list} onChange={(event) => onChange(event.currentTarget.value)}>
+      <select aria-label={label} ref={list} onChange={(event) => onChange(event.currentTarget.value)}>
         {options.map((option) => (
           <option key={option.value} value={option.value}>
             {option.label}
@@ -418,7 +415,6 @@ function NumberField({ value, label, isFixed, onEdit }) {
       inputmode="decimal"
       autocomplete="off"
       class="te-field"
-      {...KEYS}
       tabindex={-1}
       aria-label={label}
       readOnly={isFixed}
@@ -440,7 +436,7 @@ function NumberField({ value, label, isFixed, onEdit }) {
  */
 const MatrixCell = ({ cell, i, j, mark, isSelected, rgb, draw, under, onEnter, onEdit }) => {
   const { value, text, label, isHatched, isFixed, was = null, kind = "", more } = cell;
-  const own = onEdit ? {} : { ...KEYS, tabindex: -1, "aria-label": label };
+  const own = onEdit ? {} : { tabindex: -1, "aria-label": label };
   return (
     <div
       role="gridcell"
@@ -467,7 +463,21 @@ const MatrixCell = ({ cell, i, j, mark, isSelected, rgb, draw, under, onEnter, o
 };
 
 /** A row of a matrix, drawn again only where something of it is another. `isCell`: one cell of the table is selected. */
-function MatrixRow({ i, word, header, line, isMarked, column, selected, isCell, colour, draw, under, onHover, onEdit }) {
+function MatrixRow({
+  i,
+  word,
+  header,
+  line,
+  isMarked,
+  column,
+  selected,
+  isCell,
+  colour,
+  draw,
+  under,
+  onHover,
+  onEdit,
+}) {
   const markOf = (j) =>
     `${isMarked ? " te-in-row" : ""}${j === column ? " te-in-column" : ""}${j === selected ? " te-selected" : ""}`;
   const row = () => (
@@ -487,7 +497,7 @@ function MatrixRow({ i, word, header, line, isMarked, column, selected, isCell, 
           mark={markOf(j)}
           isSelected={isCell ? j === selected : undefined}
           rgb={cell.isHatched || !colour ? null : colour(cell.value)}
-          onEnter={(event) => event.pointerType === "mouse" && onHover?.(i)}
+          onEnter={onHover && ((event) => event.pointerType === "mouse" && onHover(i))}
         />
       ))}
     </div>
