@@ -1,14 +1,12 @@
 """Checks by the name of their component, what they find, and code that is around a candidate."""
 
-from types import ModuleType
-
 import pytest
 from torch import Tensor, nn
 
 from transformer_edu import checks
 from transformer_edu.book.exercises.checks import components as folder
 
-MODULES = {module.COMPONENT.name: module for module in vars(folder).values() if isinstance(module, ModuleType)}
+MODULES = {module.COMPONENT.name: module for module in vars(folder).values() if hasattr(module, "COMPONENT")}
 COMPONENTS = {name: MODULES[name].COMPONENT for name in checks.component_names()}
 OWN = {name: component.reference for name, component in COMPONENTS.items()}
 CHECKS = {

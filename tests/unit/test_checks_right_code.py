@@ -266,82 +266,6 @@ def decoder_layer_with_named_arguments(x, memory, self_attention, cross_attentio
     return norms[2](x + feed_forward(x))
 
 
-class BlockOfTorchsOwn(nn.Module):
-    """The encoder layer of torch.nn, whose GELU is the exact one; its masks say the opposite."""
-
-    def __init__(self, d_model, num_heads, d_ff):
-        super().__init__()
-        self.inner = nn.TransformerEncoderLayer(
-            d_model, num_heads, d_ff, activation="gelu", batch_first=True, norm_first=True
-        )
-
-    def forward(self, x, mask):
-        return self.inner(x, src_mask=~mask)
-
-
-class BlockAsInNanoGPT(nn.Module):
-    """Query, key and value in one matrix, dropout, and a norm of functions."""
-
-    def __init__(self, n_embd, n_head, d_ff, dropout=0.1):
-        super().__init__()
-        self.n_head, self.drop = n_head, nn.Dropout(dropout)
-        self.c_attn, self.c_proj = nn.Linear(n_embd, 3 * n_embd), nn.Linear(n_embd, n_embd)
-        self.mlp = nn.ModuleDict({"c_fc": nn.Linear(n_embd, d_ff), "c_proj": nn.Linear(d_ff, n_embd)})
-        self.ln_1, self.ln_2 = (nn.Parameter(torch.ones(n_embd)) for _ in range(2))
-
-    def attn(self, x, mask):
-        q, k, v = (part.unflatten(-1, (self.n_head, -1)).transpose(1, 2) for part in self.c_attn(x).chunk(3, dim=-1))
-        y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-        return self.drop(self.c_proj(y.transpose(1, 2).flatten(2)))
-
-    def forward(self, x, mask):
-        x = x + self.attn(F.layer_norm(x, x.shape[-1:], self.ln_1), mask)
-        h = F.gelu(self.mlp.c_fc(F.layer_norm(x, x.shape[-1:], self.ln_2)), approximate="tanh")
-        return x + self.drop(self.mlp.c_proj(h))
-
-
-class BlockHeadByHead(nn.Module):
-    """Three small matrices for each head, without biases; a GELU of its own."""
-
-    def __init__(self, d_model, num_heads, d_ff):
-        super().__init__()
-        self.heads = nn.ModuleList(
-            nn.ModuleList(nn.Linear(d_model, d_model // num_heads, bias=False) for _ in range(3))
-            for _ in range(num_heads)
-        )
-        self.mix, self.up, self.down = (
-            nn.Linear(*sizes) for sizes in ((d_model,) * 2, (d_model, d_ff), (d_ff, d_model))
-        )
-        self.before_ff, self.before_heads = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
-
-    def forward(self, x, mask):
-        found, h = [], self.before_heads(x)
-        for to_query, to_key, to_value in self.heads:
-            scores = to_query(h) @ to_key(h).mT * to_query.out_features**-0.5
-            found.append(scores.masked_fill(mask.logical_not(), -math.inf).softmax(-1) @ to_value(h))
-        x = x + self.mix(torch.cat(found, dim=-1))
-        z = self.up(self.before_ff(x))
-        return x + self.down(0.5 * z * (1 + torch.tanh(math.sqrt(2 / math.pi) * (z + 0.044715 * z**3))))
-
-
-class BlockOfEinsums(nn.Module):
-    """Bare matrices, of three dimensions for the heads, that stand on the right."""
-
-    def __init__(self, d_model, heads, d_ff):
-        super().__init__()
-        self.W_QKV = nn.Parameter(torch.randn(3, heads, d_model, d_model // heads))
-        self.W_O = nn.Parameter(torch.randn(heads, d_model // heads, d_model))
-        self.W_in, self.W_out = nn.Parameter(torch.randn(d_model, d_ff)), nn.Parameter(torch.randn(d_ff, d_model))
-        self.norms = nn.ModuleList(te.LayerNorm(d_model) for _ in range(2))
-
-    def forward(self, residual, mask):
-        q, k, v = torch.einsum("bsd,thde->tbhse", self.norms[0](residual), self.W_QKV)
-        scores = torch.einsum("bhqe,bhke->bhqk", q, k) / q.shape[-1] ** 0.5
-        pattern = torch.where(mask, scores, -1e9).softmax(-1)
-        residual = residual + torch.einsum("bhqk,bhke,hed->bqd", pattern, v, self.W_O)
-        return residual + F.gelu(self.norms[1](residual) @ self.W_in) @ self.W_out
-
-
 # ------------------------------------------------------------------ the whole model
 
 
@@ -661,13 +585,6 @@ RIGHT = {
         network_with_einsum,
     ],
     "future-leak test": [cuts_the_sentence, rewrites_all_that_follows],
-    "GPT block": [
-        components.gpt_block.wired(),
-        BlockOfTorchsOwn,
-        BlockAsInNanoGPT,
-        BlockHeadByHead,
-        BlockOfEinsums,
-    ],
     "greedy search": [components.greedy_search.search],
     "induction scores": [
         induction_with_a_dictionary,

@@ -228,20 +228,6 @@ def a_new_cache_each_step(model, ids, steps):
     return ids
 
 
-class LayerOfTorchs(nn.TransformerEncoderLayer):
-    def __init__(self, d_model, num_heads, d_ff, **named):
-        super().__init__(d_model, num_heads, d_ff, batch_first=True, **named)
-
-    def forward(self, x, mask):
-        return super().forward(x, ~mask)
-
-
-class OwnCausalMask(LayerOfTorchs):
-    def forward(self, x, mask):
-        causal = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
-        return nn.TransformerEncoderLayer.forward(self, x, causal, is_causal=True)
-
-
 WRONG = [
     ("attention", "blocked scores are set to 0", partial(widely_copied_attention, fill=-1e-9)),
     ("attention", "a query that may look at nothing takes the mean", widely_copied_attention),
@@ -346,9 +332,6 @@ WRONG = [
     ("induction scores", "all earlier occurrences count", every_pair_of_equal_tokens),
     ("continued text", "the text is right, but all of it is read again", without_any_cache),
     ("continued text", "the cache is left out after the prompt", a_new_cache_each_step),
-    ("GPT block", "it is a post-norm block", partial(LayerOfTorchs, activation="gelu")),
-    ("GPT block", "the activation is still ReLU", partial(LayerOfTorchs, norm_first=True)),
-    ("GPT block", "the block makes a causal mask", partial(OwnCausalMask, activation="gelu", norm_first=True)),
     ("softmax", "the maximum of the whole tensor is subtracted, and the sums", one_maximum_for_all),
     ("positional encoding", "dropout is applied to x alone", WordsAloneDropped),
     ("sinusoidal table", "the last pair has the frequency 1/10000", timescales_of_tensor2tensor),
@@ -443,10 +426,6 @@ UNFIT = {
         (None, "returned None, expected True or False"),
         ("no", "returned a str, expected True or False"),
         (torch.zeros(2) > 0, "returned a Tensor, expected True or False"),
-    ],
-    "GPT block": [
-        (None, "makes a NoneType, expected a torch.nn.Module"),
-        (nn.Linear(6, 9), "has a matrix of 6 × 9 numbers"),
     ],
     "language-model loss": [("no", "returned a str, expected one number"), (torch.ones(3), "a tensor of shape (3,)")],
     "left padding": [

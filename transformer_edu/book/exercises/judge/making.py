@@ -2,13 +2,15 @@
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import is_dataclass
 from functools import partial
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
 import torch
+from torch import Tensor
 
 NONSENSE = "no_part_has_this"  # an option, by which those are found that take any
 TAKES_MASK = "mask"  # said of what takes a mask beside x
@@ -237,12 +239,28 @@ def of_x(component: Any, inputs: tuple[Any, ...]) -> Any:
         except (TypeError, AttributeError):
             if not demanded:
                 raise
-            size = inputs[0].shape[1]  # of one that cannot do without a mask: one that hides nothing
-            every = torch.ones(1, 1, size, size, dtype=torch.bool, device=inputs[0].device)
-            return component(inputs[0], **dict.fromkeys(demanded, every))
+            return _seeing_all(component, inputs[0], demanded)
     if name is None:
         raise Untaken
     return component(inputs[0], **{name: inputs[1]})
+
+
+def _seeing_all(component: Any, x: Tensor, names: Iterable[str]) -> Any:
+    """Call one that cannot do without a mask with one that hides nothing, in the first form that it can work with."""
+    size, answers, problems = x.shape[1], [], []
+    for value, shape in product((True, False), ((1, 1, size, size), (size, size))):
+        mask = torch.full(shape, value, device=x.device)
+        try:
+            answers.append(component(x, **dict.fromkeys(names, mask)))
+        except Exception as error:
+            problems.append(error)
+            continue
+        first = answers[-1][0] if isinstance(answers[-1], tuple | list) else answers[-1]
+        if isinstance(first, Tensor) and first.shape == x.shape and bool(first.isfinite().all()):
+            return answers[-1]
+    if not answers:
+        raise problems[0]
+    return answers[0]
 
 
 def by_name(component: Any, inputs: tuple[Any, ...], slots: Mapping[str, str | tuple[str, ...]]) -> Any:

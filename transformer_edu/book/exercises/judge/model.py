@@ -144,6 +144,8 @@ def normed_heads(
     """Queries and keys (batch, heads, seq, d_head) by their gains: each head's numbers, or those of all together."""
 
     def one(x: Tensor, gamma: Tensor) -> Tensor:
+        if gamma.dim() == 2:
+            return norm(x, gamma[:, None])
         if gamma.dim() and len(gamma) != x.shape[-1]:
             return split_heads(norm(merge_heads(x), gamma), x.shape[1])
         return norm(x, gamma)
@@ -347,7 +349,7 @@ class Style:
     gated: bool = False  # three matrices in the feed-forward part
     positions: str = ""  # without a memory: "learned" and "sinusoidal" are added, by "turned" queries and keys turn
     norms: int = 2  # in a layer that reads x alone: 4 where one stands before and one behind each part
-    normed: str = ""  # queries and keys: "head" or "all" by gains of so many numbers, "shared" by one, "bare" by none
+    normed: str = ""  # queries and keys, by gains: of a "head", of "all", of "each" head its own, "shared", or "bare"
 
     @property
     def kink(self) -> bool:
@@ -379,8 +381,9 @@ def shapes_of_heads(d_model: int, num_heads: int, style: Style, num_kv_heads: in
         shapes |= {f"{name}_bias": (count, d_head) for name, count in each.items()}
     if style.attention in ("all", "out"):
         shapes["o_bias"] = (d_model,)
-    gains = {"head": ("q", "k"), "all": ("q", "k"), "shared": ("q",)}.get(style.normed, ())
-    return shapes | {f"{name}_gain": (d_model if style.normed == "all" else d_head,) for name in gains}
+    gains = {"head": ("q", "k"), "all": ("q", "k"), "each": ("q", "k"), "shared": ("q",)}.get(style.normed, ())
+    lengths = {"all": (d_model,), "each": (num_heads, d_head)}.get(style.normed, (d_head,))
+    return shapes | {f"{name}_gain": lengths for name in gains}
 
 
 def shapes_of_inner(d_model: int, d_ff: int, style: Style) -> Shapes:

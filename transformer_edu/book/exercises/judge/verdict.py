@@ -754,6 +754,10 @@ EXPLAINED = {
         "F.dropout drops unless it is told not to: its `training` argument defaults to True.",
         "What tells your dropout to stay off?",
     ),
+    KEPT: (
+        "forward writes into what outlives the call: `&=` or `+=` on a buffer, a list that grows, a mask that is kept.",
+        "Call it twice, with another input in between. Which of your attributes has changed?",
+    ),
     "an input is changed in place": (
         "`+=`, names that end in `_`, or an assigned slice write into the caller's tensor.",
         "Which line writes into an argument?",

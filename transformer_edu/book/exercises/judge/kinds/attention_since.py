@@ -363,12 +363,13 @@ SINK = _function_kind(
 # ------------------------------------------------------------------ norms of queries and keys
 
 NORMED = styles(
-    attention=("none", "all", "out", "qkv"), positions=("", "turned"), normed=("head", "all", "shared", "bare")
+    attention=("none", "all", "out", "qkv"), positions=("", "turned"), normed=("head", "all", "each", "shared", "bare")
 )
 MACHINE = [torch.finfo(one).eps for one in (torch.float32, torch.float64)]  # what torch's own norm adds unless told
 NORM_REMARKS = {
     "head": "",
     "all": "its norms run over all heads together (as in OLMo 2), not over each",
+    "each": "each head has gains of its own",
     "shared": "queries and keys share one gain",
     "bare": "its norms have no gain",
 }

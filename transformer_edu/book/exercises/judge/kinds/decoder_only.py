@@ -66,6 +66,7 @@ MAX_LEN = 140
 X = drawn(2, 5, 12, seed=1)
 GIVEN = "it sees later tokens too, unless it is handed a causal mask"
 BOTH = Masked(LATER.mask & REAL.mask)
+OWN = Masked(torch.eye(5, dtype=torch.bool).expand(2, 1, 5, 5).contiguous())
 TURNED = styles(attention=("all", "none", "qkv", "out"), positions=("", "turned"))
 IN_BLOCK = {**IN_LAYERS, "positions": ("", "turned")}
 BLOCKS = styles(gated=(False, True), **IN_BLOCK)
@@ -80,7 +81,8 @@ GATES: list[tuple[str, Callable[..., Tensor]]] = [  # right ones, with what is r
     ("the gate is a sigmoid (GLU, of 2016), not SiLU or GELU", partial(gated, inside=torch.sigmoid)),
     ("the gate is a ReLU (ReGLU), not SiLU or GELU", partial(gated, inside=torch.relu)),
 ]
-PLAIN = [("", one) for _, one in (*FEED_FORWARDS[1:], *FEED_FORWARDS[:1])]
+PLAIN = [("", one) for _, one in FEED_FORWARDS[1:]]
+PLAIN += [("ReLU stands where GPT has GELU", FEED_FORWARDS[0][1])]
 PLAIN += [("SiLU stands where GPT has GELU", partial(network, inside=silu))]
 TURNS: list[tuple[str, Callable[[Tensor], Tensor]]] = [
     ("", turn),
@@ -107,6 +109,9 @@ def _experiments(d_model: int) -> list[Experiment]:
         Experiment("dropout of one half", (x,), how="dropout"),
         Experiment("after another text", (x,), alone=KEPT, options={"before": (other,)}),
         Experiment("after another text with padding", (x, LATER), alone=KEPT, options={"before": (other, REAL)}),
+        Experiment(
+            "after a text whose tokens see themselves", (x, LATER), alone=KEPT, options={"before": (other, OWN)}
+        ),
     ]
 
 

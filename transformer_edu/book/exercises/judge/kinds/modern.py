@@ -133,7 +133,7 @@ def _mixture(gate: Gate, inside: Function, parameters: Parameters, style: Style)
 def _mixture_rights(parameters: Parameters) -> Iterator[tuple[str, Reference]]:
     for style in fitting(EXPERT_STYLES, parameters, partial(_mixture, gates, GATES[0][1], parameters)):
         for more, gate in MIXTURES:
-            for remark, inside in GATES if style.gated else PLAIN:
+            for remark, inside in GATES if style.gated else [("", one) for _, one in PLAIN]:
                 yield joined(more, remark), _mixture(gate, inside, parameters, style)
 
 
