@@ -1,9 +1,12 @@
 """A part of any kind is checked where it was written: as the command judges it, without a process of its own."""
 
+import time
+
 import pytest
 import torch
 from torch import nn
 
+import transformer_edu as te
 from transformer_edu import checks
 from transformer_edu.feedforward import PositionwiseFeedForward
 from transformer_edu.parts.rms_norm import RMSNorm
@@ -116,6 +119,18 @@ def test_undecided_is_no_pass():
 def test_bad_arguments_are_named(part, kind, error, words):
     with pytest.raises(error, match=words):
         checks.check_part(part, kind)
+
+
+@pytest.mark.long
+def test_what_would_take_minutes_is_not_tried_and_that_is_told(capsys):
+    def attention(query, key, value, mask=None):
+        time.sleep(1e-3 * query.shape[-2] * key.shape[-2])  # as loops over all pairs of tokens do
+        return te.scaled_dot_product_attention(query, key, value, mask)
+
+    start = time.monotonic()
+    checks.check_part(attention, "attention")
+    assert "300 tokens: not tried" in capsys.readouterr().out
+    assert time.monotonic() - start < 60
 
 
 def test_settings_of_the_process_stay_as_they_are():

@@ -104,7 +104,7 @@ def test_it_learns_and_translates_by_itself(tmp_path):
     done = subprocess.run(
         [sys.executable, BOOK / "one_page.py"], capture_output=True, text=True, check=True, cwd=tmp_path
     )
-    right, of = map(int, re.search(r"(\d+) of (\d+) sentences with combinations", done.stdout).groups())
+    right, of = map(int, re.search(r"(\d+) of (\d+) new combinations", done.stdout).groups())
     assert right >= 0.97 * of, done.stdout
     assert list(tmp_path.iterdir()) == []
 

@@ -1,6 +1,8 @@
 """A component as a calculator: made, given numbers and inputs, asked for answers and gradients. It judges nothing."""
 
 import inspect
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,6 +12,7 @@ from torch import Tensor, nn
 
 from transformer_edu.book.exercises.judge.experiment import (
     PASSES,
+    TOO_SLOW,
     UNASKED,
     Experiment,
     Masked,
@@ -31,6 +34,7 @@ from transformer_edu.book.exercises.judge.masks import OURS, Way, Ways, handed
 from transformer_edu.book.exercises.judge.numbers import doubled, summed
 
 NONE = torch.zeros(0, dtype=torch.bool)
+PATIENCE = 60  # seconds, for one experiment
 STEPS = {torch.float64: (1e-4, 1e-5), torch.float32: (2e-2, 1e-2)}  # by which numbers are moved to see a derivative
 
 
@@ -53,12 +57,19 @@ class Calculator:
         Its numbers are drawn; or these, where it has as many.
         """
         kind = self._of(other)
-        seen, parameters = [], Parameters()
+        seen: list[Seen] = []
+        parameters = Parameters()
+        least, small = math.inf, _size(kind.experiments[0])
         for experiment in kind.experiments:
             torch.manual_seed(0)
+            start, larger = time.perf_counter(), _size(experiment) / small
+            if experiment.alone and larger > 1 and least * larger**2 > PATIENCE:  # loops over pairs of tokens
+                seen.append({"not asked": TOO_SLOW})
+                continue
             try:
                 one, found = _observed(kind, self.target, experiment, ways, numbers)
                 parameters = found if found.made and not parameters.made else parameters
+                least = min(least, time.perf_counter() - start) if experiment.how == "plain" else least
             except Untaken:
                 one = {"not asked": "yes"}
             except RecursionError:
@@ -201,6 +212,11 @@ def _converted(kind: Kind, given: tuple[Any, ...], ways: Ways) -> tuple[Any, ...
     if any(isinstance(one, Masked) and new is None for one, new in zip(given, found, strict=True)):
         return None
     return tuple(found)
+
+
+def _size(experiment: Experiment) -> int:
+    """How many numbers go in."""
+    return sum(one.numel() for one in experiment.inputs if isinstance(one, Tensor)) or 1
 
 
 def _observed(  # noqa: C901

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 Seen = dict[str, Tensor | str]  # what an experiment shows: tensors, and errors in words
+TOO_SLOW = "not tried, for it would take minutes"
 LONG = "it is right for short sentences only"  # what several kinds can do wrong, each in an experiment of its own
 TRAINING = "it drops out although dropout is 0"
 OVERFLOW = "half precision overflows: a number beyond 65,504"

@@ -20,6 +20,7 @@ from transformer_edu.book.exercises.judge.experiment import (
     KEPT,
     LEFT_BEHIND,
     PASSES,
+    TOO_SLOW,
     UNASKED,
     Experiment,
     Masked,
@@ -170,6 +171,9 @@ def judge(kind: Kind, component: Component, seconds: float = math.inf) -> Verdic
             verdict = verdict if _differing(run, right) else _with_manners(run, remark, right)
         if run.idle:
             verdict = replace(verdict, remarks=(*verdict.remarks, f"{UNUSED}: {', '.join(run.idle[:4])}"))
+        pairs = zip(kind.experiments, run.seen, strict=True)
+        slow = tuple(f"{one.title}: {TOO_SLOW}" for one, found in pairs if found.get("not asked") == TOO_SLOW)
+        verdict = replace(verdict, remarks=(*verdict.remarks, *slow))
         return _also(judging, run, verdict) if verdict.right else verdict
     return _wrong(judging, start, best)
 

@@ -53,16 +53,17 @@ def _experiments(*shape: int) -> list[Experiment]:
     across = _three(*shape, q_len=4, k_len=6)
     long = _three(*shape, q_len=300, k_len=300)
     keyed = _three(*shape, q_len=3, k_len=150)
+    later, both = Masked(LATER.expand(2, 1, 5, 5).contiguous()), Masked(BOTH)
     return [
         Experiment("two sentences of five tokens", self_input),
         Experiment("four queries, six keys", across),
-        Experiment("a causal mask", (*self_input, Masked(LATER.expand(2, 1, 5, 5).contiguous()))),
+        Experiment("a causal mask", (*self_input, later)),
         Experiment("four queries, six keys, some of them padding", (*across, Masked(PADDED))),
-        Experiment("a causal mask and padding", (*self_input, Masked(BOTH))),
+        Experiment("a causal mask and padding", (*self_input, both)),
         Experiment("very large scores", _three(*shape, scale=3e3), alone=TOO_LARGE),
         Experiment(
             "very large scores and a causal mask",
-            (*_three(*shape, scale=3e3), Masked(LATER.expand(2, 1, 5, 5).contiguous())),
+            (*_three(*shape, scale=3e3), later),
             alone=TOO_LARGE,
         ),
         Experiment("300 tokens", long, alone=LONG),
@@ -76,7 +77,13 @@ def _experiments(*shape: int) -> list[Experiment]:
             "after a call with others and a mask",
             self_input,
             alone=KEPT,
-            options={"before": (*reversed(self_input), Masked(LATER.expand(2, 1, 5, 5).contiguous()))},
+            options={"before": (*reversed(self_input), later)},
+        ),
+        Experiment(
+            "after a call with another mask",
+            (*self_input, both),
+            alone=KEPT,
+            options={"before": (*reversed(self_input), later)},
         ),
         Experiment(
             "queries before any real token, as with padding on the left",
