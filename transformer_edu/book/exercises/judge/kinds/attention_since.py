@@ -247,8 +247,12 @@ def _below_the_line(added: Function) -> Function:
     return _weighs(weigh)
 
 
-def _one_key_further(scores: Tensor, sinks: Tensor) -> Tensor:
-    return torch.cat([sinks.expand(*scores.shape[:-1], 1), scores], -1).softmax(-1)[..., :-1]
+def _one_key_further(q: Tensor, k: Tensor, v: Tensor, sinks: Tensor, mask: Tensor | None = None) -> Tensor:
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    with_sink = torch.cat([sinks[:, None, None].expand(*scores.shape[:-1], 1), scores], -1)
+    return with_sink.softmax(-1)[..., :-1] @ v
 
 
 def _to_a_token(place: int) -> Function:
@@ -323,7 +327,7 @@ SINK_MISTAKES: list[tuple[str, str, str, Function]] = [
         "the weights are moved by one key: the sink stands in front, and what is cut off is the last key",
         "cut off the column that the sink stands in.",
         "In which column of the softmax is your sink, and which do you take away?",
-        _weighs(_one_key_further),
+        _one_key_further,
     ),
     (
         "where there is a mask, the sinks are blocked, too",
