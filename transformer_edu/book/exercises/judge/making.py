@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from transformer_edu.book.exercises.judge.experiment import tensor_of
+
 NONSENSE = "no_part_has_this"  # an option, by which those are found that take any
 TAKES_MASK = "mask"  # said of what takes a mask beside x
 TARGETS = re.compile("target|label|^y$")
@@ -252,11 +254,11 @@ def _seeing_all(component: Any, x: Tensor, names: Iterable[str]) -> Any:
         mask = torch.full(shape, value, device=x.device)
         try:
             answers.append(component(x, **dict.fromkeys(names, mask)))
+            first = tensor_of(answers[-1])
         except Exception as error:
             problems.append(error)
             continue
-        first = answers[-1][0] if isinstance(answers[-1], tuple | list) else answers[-1]
-        if isinstance(first, Tensor) and first.shape == x.shape and bool(first.isfinite().all()):
+        if first.shape == x.shape and bool(first.isfinite().all()):
             return answers[-1]
     if not answers:
         raise problems[0]

@@ -39,6 +39,13 @@ export function nextIndex(/** @type {string} */ key, /** @type {number} */ index
   return key === "End" ? count - 1 : null;
 }
 
+/** Tab stops at one of the buttons. @param {Element[]} buttons @param {number} index */
+export const stopAt = (buttons, index) =>
+  buttons.forEach((button, i) => {
+    const stop = i === index ? "0" : "-1";
+    if (button.getAttribute("tabindex") !== stop) button.setAttribute("tabindex", stop);
+  });
+
 /**
  * One choice out of a few, as buttons in a row. One Tab stop; arrow keys choose. `kind` "tablist" for the steps of a
  * figure (give `controls`, the id of the panel), "radiogroup" for anything else.
@@ -67,18 +74,13 @@ export function choice({ label, kind = "radiogroup", class: extra = "", controls
     const next = event.ctrlKey || event.metaKey || event.altKey ? null : nextIndex(event.key, index, buttons.length);
     if (next === null) return;
     event.preventDefault();
-    stopAt(next); // first, and the focus last: between other changes, both make the browser lay out the figure
+    stopAt(buttons, next); // first, and the focus last: between other changes, both make the browser lay out the figure
     onChange(options[next].value);
     buttons[next].focus();
   }
-  const stopAt = (index) =>
-    buttons.forEach((button, i) => {
-      const stop = i === index ? "0" : "-1";
-      if (button.getAttribute("tabindex") !== stop) button.setAttribute("tabindex", stop);
-    });
   const set = (current) => {
     const index = options.findIndex((option) => option.value === current);
-    stopAt(Math.max(0, index));
+    stopAt(buttons, Math.max(0, index));
     buttons.forEach((button, i) => button.setAttribute(mark, String(i === index)));
   };
   set(value);

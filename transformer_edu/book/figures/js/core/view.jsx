@@ -3,7 +3,7 @@
 import { render } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { css, inkOn } from "./colour.js";
-import { nextIndex, uniqueId } from "./controls.js";
+import { nextIndex, stopAt, uniqueId } from "./controls.js";
 import { cut, focusedIn, reducedMotion } from "./dom.js";
 import { format, parseNumber, plain, readable, short, special, VISIBLE } from "./format.js";
 import { frame } from "./frame.js";
@@ -184,18 +184,12 @@ export function Choice({ label, kind = "", style = undefined, panel = undefined,
     if (next === null) return;
     event.preventDefault();
     const button = box.current.children[next];
-    stopAt(next); // first, and the focus: between other changes both make the browser lay out the figure
+    stopAt([...box.current.children], next); // first, and the focus: between other changes both make the browser lay out the figure
     button.focus();
     onChange(options[next].value);
     if (!button.isConnected) box.current.children[next].focus();
   }
-  function stopAt(index) {
-    [...box.current.children].forEach((button, i) => {
-      const stop = i === index ? "0" : "-1";
-      if (button.getAttribute("tabindex") !== stop) button.setAttribute("tabindex", stop);
-    });
-  }
-  useLayoutEffect(() => stopAt(Math.max(0, at)));
+  useLayoutEffect(() => stopAt([...box.current.children], Math.max(0, at)));
   return (
     <div {...group} class={`te-choices ${kind}`} style={style} ref={box}>
       {options.map((option, i) => (
@@ -222,7 +216,6 @@ const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -
 export function useRoving(selector) {
   const box = useRef(null);
   const all = () => [...box.current.querySelectorAll(selector)];
-  const stopAt = (one) => all().forEach((other) => other.setAttribute("tabindex", other === one ? "0" : "-1"));
   useLayoutEffect(() => {
     const move = (event) => {
       const [buttons, step] = [all(), STEPS[event.key]];
@@ -232,11 +225,19 @@ export function useRoving(selector) {
       buttons[Math.min(buttons.length - 1, Math.max(0, here + step))].focus();
     };
     box.current.addEventListener("keydown", move);
-    box.current.addEventListener("focusin", ({ target }) => all().includes(target) && stopAt(target));
+    box.current.addEventListener(
+      "focusin",
+      ({ target }) => all().includes(target) && stopAt(all(), all().indexOf(target)),
+    );
   }, []);
   useLayoutEffect(() => {
-    const stops = all().filter((one) => one.getAttribute("tabindex") === "0");
-    if (stops.length !== 1 || all().some((one) => !one.hasAttribute("tabindex"))) stopAt(stops[0] ?? all()[0]);
+    stopAt(
+      all(),
+      Math.max(
+        0,
+        all().findIndex((one) => one.getAttribute("tabindex") === "0"),
+      ),
+    );
   });
   return box;
 }
@@ -517,13 +518,13 @@ export function useWalking({ rows, columns, row, column = null, onSelect }) {
   const cellAt = (i, j) => box.current.querySelector(`[data-row="${i}"][data-column="${j}"]`);
   const targetIn = (cell) => cell.querySelector("input") ?? cell; // of a cell to type in, the field
   const stop = () => box.current.querySelector(":is(.te-cell, .te-field)[tabindex='0']");
-  function stopAt(target) {
+  function moveTo(target) {
     stop()?.setAttribute("tabindex", "-1");
     target.setAttribute("tabindex", "0");
   }
   useLayoutEffect(() => {
     const before = stop()?.closest("[data-row]").dataset;
-    if (!focusedIn(box.current)) stopAt(targetIn(cellAt(row ?? before?.row ?? 0, column ?? before?.column ?? 0)));
+    if (!focusedIn(box.current)) moveTo(targetIn(cellAt(row ?? before?.row ?? 0, column ?? before?.column ?? 0)));
   }, [row, column]);
   const placeOf = (target) => {
     const { row, column } = target.closest("[data-row]")?.dataset ?? {};
@@ -540,7 +541,7 @@ export function useWalking({ rows, columns, row, column = null, onSelect }) {
   function onFocusIn({ target }) {
     const at = placeOf(target);
     if (!at) return;
-    stopAt(target);
+    moveTo(target);
     onSelect?.(at[0], at[1]);
   }
   return { ref: box, onKeyDown, onFocusIn };
