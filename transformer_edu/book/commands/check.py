@@ -33,7 +33,7 @@ sure, it says so; --adapter names a function that makes of the object what is ca
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
-    kinds = "\n".join(f"  {kind.name:22}{kind.is_called}" for kind in KINDS.values())
+    kinds = "\n".join(f"  {kind.name:23} {kind.is_called}" for kind in KINDS.values())
     parser = commands.add_parser(
         "check",
         help="judge a component of a Python file: right, or what is wrong with it",

@@ -1,4 +1,8 @@
-"""`transformer-edu classroom`: make a term's problem sets, and grade what is handed in."""
+"""`transformer-edu classroom`: make a term's problem sets, and grade what is handed in.
+
+The classroom is imported when it is asked for: what reads notebooks takes two seconds to import, and every command
+of the program starts here.
+"""
 
 import argparse
 import json
@@ -6,7 +10,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-from transformer_edu.book.exercises.classroom import batch, gradescope, term
 from transformer_edu.support.files import write_atomically
 from transformer_edu.support.output import reader_may_leave, say
 
@@ -50,6 +53,8 @@ def add_parser(commands: Any) -> None:
 
 def run_make(options: argparse.Namespace) -> None:
     """Make a term's folder."""
+    from transformer_edu.book.exercises.classroom import term
+
     if options.repository and not re.fullmatch(r"https://[^\s\"\\]+", options.repository):
         raise ValueError(f"--repository must be like https://HOST/OWNER/NAME, got {options.repository!r}")
     sources = term.load_sets(options.assignments)
@@ -60,6 +65,8 @@ def run_make(options: argparse.Namespace) -> None:
 
 def run_grade(options: argparse.Namespace) -> None:
     """Grade a folder of notebooks."""
+    from transformer_edu.book.exercises.classroom import batch, gradescope, term
+
     if options.jobs < 1:
         raise ValueError(f"--jobs must be at least 1, got {options.jobs}")
     try:
@@ -89,6 +96,8 @@ def run_grade(options: argparse.Namespace) -> None:
 
 def run_gradescope(options: argparse.Namespace) -> None:
     """Make the zip for Gradescope."""
+    from transformer_edu.book.exercises.classroom import gradescope, term
+
     term.material(options.term, term.load_sets(options.assignments), options.number)  # refuses what does not fit
     gradescope.write_autograder(options.out, options.term, options.assignments, options.number, options.wheel)
     say(f"to upload: {options.out}. It holds the term's key: do not hand it out")

@@ -75,6 +75,7 @@ class Machine:
     decoder: tuple[Layer, ...]
     projection: Affine
     final: tuple[Gain, ...] = ()
+    places: tuple[Tensor, ...] = ()  # learned rows for the places of a source and of a target
 
 
 def rms_norm(x: Tensor, gamma: Tensor, eps: float = 1e-5) -> Tensor:
@@ -297,15 +298,16 @@ def decode_layer(
 def translate(steps: Steps, machine: Machine, num_heads: int, pad_id: int, source: Tensor, target: Tensor) -> Tensor:
     """Ids (batch, len) of both languages -> logits (batch, target_len, target_vocab)."""
     table = steps.table(max(source.shape[1], target.shape[1]), machine.source.shape[1])
+    tables = machine.places or (table, table)
     norms = _norms(steps, machine.final)
-    x = steps.place(steps.embed(machine.source, source), table)
+    x = steps.place(steps.embed(machine.source, source), tables[0])
     seen, mask = [x], steps.source_mask(source, pad_id)
     for layer in machine.encoder:
         x = encode_layer(steps, layer, num_heads, x, mask)
         seen.append(x)
     memory = steps.memory(x, seen)
     memory = norms[0](memory) if norms else memory
-    y = (steps.place_target or steps.place)((steps.embed_target or steps.embed)(machine.target, target), table)
+    y = (steps.place_target or steps.place)((steps.embed_target or steps.embed)(machine.target, target), tables[1])
     masks = steps.target_mask(target, pad_id), steps.memory_mask(source, pad_id)
     for index, layer in enumerate(machine.decoder):
         y = decode_layer(steps, layer, num_heads, y, steps.memory_of(index, memory, seen), *masks)
@@ -347,7 +349,7 @@ class Style:
     final: bool = False  # a norm behind each stack
     tied: str = ""  # "target", "source" or "all": which tables are one (with the last projection, with each other)
     gated: bool = False  # three matrices in the feed-forward part
-    positions: str = ""  # without a memory: "learned" and "sinusoidal" are added, by "turned" queries and keys turn
+    positions: str = ""  # "learned" (of both sides together: "shared") and "sinusoidal" are added; "turned": Q and K
     norms: int = 2  # in a layer that reads x alone: 4 where one stands before and one behind each part
     normed: str = ""  # queries and keys, by gains: of a "head", of "all", of "each" head its own, "shared", or "bare"
 
@@ -364,7 +366,8 @@ def styles(**ways: tuple[Any, ...]) -> list[Style]:
 
 IN_LAYERS = {"attention": ("all", "none", "qkv", "out"), "inner": ("both", "none"), "norm": ("both", "gain", "none")}
 LAYERS = styles(**IN_LAYERS)
-MACHINES = styles(**IN_LAYERS, projection=(True, False), final=(False, True), tied=("", "target", "source", "all"))
+IN_MACHINES = IN_LAYERS | {"projection": (True, False), "final": (False, True)}
+MACHINES = styles(**IN_MACHINES, tied=("", "target", "source", "all"), positions=("sinusoidal", "learned", "shared"))
 
 
 def _at(start: str, shapes: Shapes) -> Shapes:
@@ -416,8 +419,17 @@ def shapes_of_layer(sizes: Mapping[str, int], style: Style, cross: bool) -> Shap
     return shapes
 
 
-def shapes_of_machine(sizes: Mapping[str, int], style: Style) -> Shapes:
+PLACES = {"learned": ("source_places", "target_places"), "shared": ("source_places",)}
+
+
+def shapes_of_machine(sizes: Mapping[str, Any], style: Style) -> Shapes:
     """Of a whole Transformer."""
+    return _shapes_of_machine(tuple((name, one) for name, one in sizes.items() if isinstance(one, int)), style)
+
+
+@lru_cache(maxsize=4 * len(MACHINES))
+def _shapes_of_machine(named: tuple[tuple[str, int], ...], style: Style) -> Shapes:
+    sizes = dict(named)
     d_model, source, target = sizes["d_model"], sizes["source_vocab"], sizes["target_vocab"]
     shapes: Shapes = {"target": (target, d_model)}
     if style.tied not in ("source", "all"):
@@ -426,6 +438,7 @@ def shapes_of_machine(sizes: Mapping[str, int], style: Style) -> Shapes:
         shapes["projection"] = (d_model, target)
     if style.projection:
         shapes["projection_bias"] = (target,)
+    shapes |= dict.fromkeys(PLACES.get(style.positions, ()), (sizes["max_len"], d_model))
     for name, cross in (("encoder", False), ("decoder", True)):  # in the order in which they are usually made
         for place in range(sizes["num_layers"]):
             shapes |= _at(f"{name}{place}", shapes_of_layer(sizes, style, cross))
@@ -476,7 +489,8 @@ def machine_of(p: Parts, style: Style, layers: int) -> Machine:
     projection = Affine(p.get("projection", target.T), p.get("projection_bias"))
     stacks = [tuple(layer_of(p, f"{name}{place}.") for place in range(layers)) for name in ("encoder", "decoder")]
     final = (gain_of(p, "source_norm."), gain_of(p, "target_norm.")) if style.final else ()
-    return Machine(source, target, stacks[0], stacks[1], projection, final)
+    places = tuple(p[name] for name in PLACES.get(style.positions, ()))
+    return Machine(source, target, stacks[0], stacks[1], projection, final, (places * 2)[:2])
 
 
 def _idle_biases(sizes: Mapping[str, int], style: Style) -> int:
@@ -530,14 +544,16 @@ def of_layer(
 def of_machine(steps: Steps, sizes: Mapping[str, Any], style: Style, pad_of: Callable[[Tensor], int]) -> Reference:
     """A whole Transformer; what stands at padding is nobody's business.
 
-    Words that are not among those `seen` at first (of the source, of the target, of both) have dead numbers.
+    Words that are not among those `seen` at first (of the source, of the target, of both) have dead numbers, and so
+    have places behind their ends (of the source, of the target).
     """
-    source, target, both = sizes["seen"]
+    source, target, both, *lengths = sizes["seen"]
     here = sizes["source_vocab"] - source
     there = sizes["target_vocab"] - target
     unseen = {"": here + there, "target": here, "source": sizes["target_vocab"] - both, "all": 0}[style.tied]
     biases = 3 * sizes["num_layers"] if style.attention in ("all", "qkv") else 0
-    rows = unseen * sizes["d_model"]
+    unread = {"learned": lengths, "shared": [max(lengths)]}.get(style.positions, [])
+    rows = (unseen + sum(sizes["max_len"] - length for length in unread)) * sizes["d_model"]
 
     def run(p: Parts, source: Tensor, target: Tensor) -> Tensor:
         machine, pad_id = machine_of(p, style, sizes["num_layers"]), pad_of(source)

@@ -60,7 +60,7 @@ class Reference:
     @property
     def sizes(self) -> list[int]:
         """How many numbers each tensor has."""
-        return [torch.Size(shape).numel() for shape in self.shapes.values()]
+        return [math.prod(shape) for shape in self.shapes.values()]
 
     @cached_property
     def gains(self) -> Tensor:

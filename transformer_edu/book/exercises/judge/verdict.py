@@ -174,7 +174,7 @@ def judge(kind: Kind, component: Component, seconds: float = math.inf) -> Verdic
         pairs = zip(kind.experiments, run.seen, strict=True)
         slow = tuple(f"{one.title}: {TOO_SLOW}" for one, found in pairs if found.get("not asked") == TOO_SLOW)
         verdict = replace(verdict, remarks=(*verdict.remarks, *slow))
-        return _also(judging, run, verdict) if verdict.right else verdict
+        return _also(judging, run, verdict, remark) if verdict.right else verdict
     return _wrong(judging, start, best)
 
 
@@ -287,7 +287,7 @@ def _opposite(ways: Ways) -> bool:
     return len(ways) == 2 and ways[0][0] == ways[1][0] and {way[1] for way in ways} == set(BOOLEAN)
 
 
-def _also(judging: _Judging, run: Run, right: Verdict) -> Verdict:
+def _also(judging: _Judging, run: Run, right: Verdict, remark: str) -> Verdict:
     """What is right with masks in one convention, looked at with boolean ones, and at other sizes."""
     kind, passed = judging.kind, right.passed
     fault = None if all(value in BOOLEAN for _, value in run.ways) else _of_boolean_masks(judging)
@@ -300,17 +300,17 @@ def _also(judging: _Judging, run: Run, right: Verdict) -> Verdict:
         elif told:
             fault = _verdict(other.kind, FIXED, other.kind.experiments[0], told, True, passed)
         else:
-            fault, more = _at_other_sizes(judging, other)
+            fault, more = _at_other_sizes(judging, other, remark)
             passed += more
     return Verdict(kind.name, remarks=remarks, passed=passed) if fault is None else replace(fault, remarks=remarks)
 
 
-def _at_other_sizes(judging: _Judging, other: Run) -> tuple[Verdict | None, int]:
+def _at_other_sizes(judging: _Judging, other: Run, remark: str) -> tuple[Verdict | None, int]:
     """The fault that shows at other sizes only, and in how many experiments there is none."""
     fits = any(isinstance(one, Reference) for _, one in other.kind.rights(other.parameters))
     if other.parameters.made and not fits and len(other.parameters.numbers) < other.kind.least:
         return _too_few(other, other.kind.least), 0
-    best = _best_right(judging, other)
+    best = _best_right(judging, other, remark)
     if best is not None and not best[3]:
         return None, len(other.plain)
     try:
@@ -342,7 +342,8 @@ def sized(kind: Kind, parameters: Parameters) -> Parameters:
     sizes, own = dict(kind.options), [name for name in SIZES if name in parameters.untaken]
     if "target_vocab" in sizes:
         source, target = kind.experiments[0].inputs
-        sizes["seen"] = [len(source.unique()), len(target.unique()), len(torch.cat([source, target], 1).unique())]
+        words = [len(ids.unique()) for ids in (source, target, torch.cat([source, target], 1))]
+        sizes["seen"] = [*words, source.shape[1], target.shape[1]]
         if ONE_VOCABULARY in parameters.taken:
             sizes["source_vocab"] = sizes["target_vocab"]
     elif "num_layers" in sizes:
@@ -483,10 +484,15 @@ def _agrees_early(run: Run, fn: Function) -> bool:
     return any(same(answer_of(kind, fn, i), run.got[i], kind.experiments[i].tolerance) for i in some)
 
 
-def _best_right(judging: _Judging, start: Run) -> Best | None:
-    """The right function that agrees in most experiments, and those in which it does not; None if it never does."""
+def _best_right(judging: _Judging, start: Run, likeliest: str = "") -> Best | None:
+    """The right function that agrees in most experiments, and those in which it does not; None if it never does.
+
+    What has the remark `likeliest` is tried first.
+    """
     best: Best | None = None
-    for remark, fn in judging.fitting(start, start.kind.rights(start.parameters)):
+    rights = start.kind.rights(start.parameters)
+    ordered = sorted(rights, key=lambda right: right[0] != likeliest) if likeliest else rights
+    for remark, fn in judging.fitting(start, ordered):
         run = judging.run(judging.ways(fn)) if start.kind.places else start
         wrong = _differing(run, fn)
         if best is None or len(wrong) < len(best[3]):

@@ -32,6 +32,7 @@ from transformer_edu.book.exercises.judge.model import (
 )
 from transformer_edu.book.exercises.judge.numbers import Reference
 from transformer_edu.masks import causal_mask, padding_mask
+from transformer_edu.positional import sinusoidal_table
 
 D_MODEL, HEADS, D_FF = 12, 3, 20
 IN_ENCODER, IN_DECODER = 4 * D_MODEL**2 + 2 * D_MODEL * D_FF, 8 * D_MODEL**2 + 2 * D_MODEL * D_FF
@@ -251,16 +252,19 @@ def _machine_rights(parameters: Parameters) -> Iterator[tuple[str, Reference]]:
             ):
                 for mask in (one.target_mask, causal_only):
                     chosen = replace(one, target_mask=mask)
-                    yield joined(arranged, ends, told), _machine(parameters, chosen)(style)
+                    learned = "" if style.positions == "sinusoidal" else LEARNED
+                    yield joined(arranged, ends, told, learned), _machine(parameters, chosen)(style)
 
 
+LEARNED = "positions are learned, where the paper computes them; it found both to do as well"
 NO_END, AN_END = "no stack ends with a norm", "each stack ends with a norm, which the paper has not"
 
 
 def _machine_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Reference]]:
     for style in likely(MACHINES, parameters, _machine(parameters)):
         for mistake, steps in _both(of_whole(), parameters):
-            yield mistake, _machine(parameters, steps)(style)
+            if style.positions == "sinusoidal" or steps.table is sinusoidal_table:
+                yield mistake, _machine(parameters, steps)(style)
 
 
 TRANSFORMER = Kind(
@@ -292,7 +296,7 @@ TRANSFORMER = Kind(
     _machine_rights,
     _machine_wrongs,
     least=IN_ENCODER + IN_DECODER + (11 + 17) * D_MODEL,
-    options={**SIZES, "dropout": 0.0, "pad_id": 0, "max_len": 200},
+    options={**SIZES, "dropout": 0.0, "pad_id": 0, "max_len": 128},
     call=_call,
 ).at(
     [
