@@ -12,6 +12,8 @@ from myst_parser.mdit_to_docutils.base import default_slugify
 from torch import nn
 
 from transformer_edu import checks
+from transformer_edu.book.exercises.judge.mistakes import of_whole
+from transformer_edu.book.exercises.judge.verdict import EXPLAINED
 
 LINK = r"\[(.*)\]\(\.\./notebooks/(.*)#(.*)\)"
 ROW = re.compile(rf"^\| (?!what can be read|---)(.*) \| (.*) \| {LINK} \| ?(.*?) ?\|$", re.MULTILINE)
@@ -26,9 +28,12 @@ def rows(root):
 
 
 def mistakes_of(check):
-    """The names in the catalogue of the component that a check belongs to."""
-    component = sys.modules[getattr(checks, check).__module__].COMPONENT.name
-    return [mistake.name for mistake in checks.catalogue(component)]
+    """The names in the catalogue of the component that a check belongs to; of one that asks the judge, all of his."""
+    module = sys.modules[getattr(checks, check).__module__]
+    if hasattr(module, "COMPONENT"):
+        return [mistake.name for mistake in checks.catalogue(module.COMPONENT.name)]
+    own = [one.name for one in vars(module).values() if isinstance(one, checks.Mistake)]
+    return [*own, *EXPLAINED, *(mistake.name for mistake, _ in of_whole())]
 
 
 def test_a_check_that_is_named_knows_the_mistake_that_is_named(rows):

@@ -266,39 +266,6 @@ def decoder_layer_with_named_arguments(x, memory, self_attention, cross_attentio
     return norms[2](x + feed_forward(x))
 
 
-# ------------------------------------------------------------------ the whole model
-
-
-class WithTorchsOwn(te.Transformer):
-    """Between the embeddings and the projection, torch.nn's encoder and decoder with torch.nn's masks."""
-
-    def __init__(self, *sizes, **fields):
-        super().__init__(te.TransformerConfig(*sizes, **fields))
-        c = self.config
-        body = nn.Transformer(c.d_model, c.num_heads, c.num_layers, c.num_layers, c.d_ff, c.dropout, batch_first=True)
-        self.encoder, self.decoder = body.encoder, body.decoder
-
-    def encode(self, source):
-        x, padding = self.positional_encoding(self.source_embedding(source)), source == self.config.pad_id
-        return self.encoder(x, src_key_padding_mask=padding if padding.any() else None)
-
-    def decode(self, target, memory, source):
-        return self.decoder(
-            self.positional_encoding(self.target_embedding(target)),
-            memory,
-            tgt_mask=~te.causal_mask(target.shape[1]),
-            tgt_key_padding_mask=target == self.config.pad_id,
-            memory_key_padding_mask=source == self.config.pad_id,
-        )
-
-
-def with_frozen_and_unused_parameters(*sizes, **fields):
-    model = te.build_transformer(*sizes, **fields)
-    model.spare = nn.Parameter(torch.zeros(3))
-    model.target_embedding.requires_grad_(fields.get("tie_embeddings", "none") != "none")
-    return model
-
-
 def count_of_a_real_model(config):
     with torch.device("meta"):
         return torch.tensor(sum(p.numel() for p in te.Transformer(config).parameters()), device="cpu")
@@ -666,13 +633,6 @@ RIGHT = {
         )
     ],
     "target mask": [lambda ids, pad_id: torch.tril((ids != pad_id)[:, None, None, :].expand(-1, -1, ids.shape[1], -1))],
-    "transformer": [
-        components.transformer.variant(),
-        WithTorchsOwn,
-        lambda *sizes, **fields: te.build_transformer(*sizes, **fields, norm="pre"),
-        lambda *sizes, **fields: te.build_transformer(*sizes, **fields, final_norm=True),
-        with_frozen_and_unused_parameters,
-    ],
     "warm-up schedule": [rate_with_a_case_distinction],
 }
 

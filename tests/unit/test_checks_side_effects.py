@@ -39,7 +39,7 @@ def test_who_writes_into_an_input_is_told_so(name):
 
 # ------------------------------------------------------------------ gradients
 
-DIFFERENTIABLE = [name for name, component in COMPONENTS.items() if component.gradient and name != "transformer"]
+DIFFERENTIABLE = [name for name, component in COMPONENTS.items() if component.gradient]
 CUTS = {
     ".detach()": lambda value: value.detach(),
     "numpy and back": lambda value: torch.from_numpy(value.detach().numpy()),
@@ -55,7 +55,7 @@ def test_who_computes_with_numbers_alone_is_told_so(name, cut):
     assert diagnosis(name, around(OWN[name], before=partial(each_tensor, CUTS[cut]))) == CUT_OFF
 
 
-@pytest.mark.parametrize("name", [*DIFFERENTIABLE, "transformer"])
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_a_result_without_its_way_back_is_named(name):
     detached = around(OWN[name], after=lambda given, result: each_tensor(Tensor.detach, result))
     assert diagnosis(name, detached) == CUT_OFF
@@ -73,22 +73,12 @@ def attention_with_dead_weights(query, key, value, mask=None):
         return weights @ value + 0 * output, weights
 
 
-class DeafToItsMemory(te.Transformer):
-    def encode(self, source):
-        return super().encode(source).detach()
-
-
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "candidate", "words"),
     [
         ("layer normalization", norm_by_constants, "gradient of x"),
         ("attention", attention_with_dead_weights, "gradient of query"),
-        (
-            "transformer",
-            lambda *sizes, **fields: DeafToItsMemory(te.TransformerConfig(*sizes, **fields)),
-            "parameters that matter and get no gradient = source_embedding",
-        ),
         (
             "label smoothing",
             lambda *given: te.label_smoothing(*given).item(),

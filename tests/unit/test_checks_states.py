@@ -62,7 +62,6 @@ def leaving(mess, own):
 
 ODD = ("meta by default", "inside torch.device")  # all reach a check through the laboratory that all checks share
 PLACES = [(name, nullcontext) for name in ("softmax", "attention", "input embedding", "split and merge")]
-PLACES += [pytest.param("transformer", nullcontext, marks=pytest.mark.weekly)]
 PLACES += [(name, STATES[odd]) for name in ("softmax", "attention") for odd in ODD]
 
 

@@ -74,9 +74,10 @@ def shares_of(chosen: Int[Tensor, "tokens top_k"], experts: int) -> Float[Tensor
 
 
 def balancing_loss(scores: Float[Tensor, "tokens experts"], chosen: Int[Tensor, "tokens top_k"]) -> Float[Tensor, ""]:
-    """Experts · Σ share · mean score: 1 if all are used alike, more if not (Fedus et al., 2021, equation 4).
+    """Experts · Σ share · mean score (Fedus et al., 2021, equation 4): 1 if all are used alike.
 
-    Added to the loss with a small weight. Gradient flows through the scores alone.
+    Added to the loss with a small weight. Gradient flows through the scores alone, and lowers those of the experts that
+    are chosen most.
     """
     count = scores.shape[-1]
     return count * (shares_of(chosen, count) * scores.mean(dim=0)).sum()

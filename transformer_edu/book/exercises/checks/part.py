@@ -11,7 +11,11 @@ from transformer_edu.support.text import printable, wrapped
 
 
 def check_part(
-    part: Callable[..., Any], kind: str | None = None, *, asked: Mapping[str, Mistake | None] | None = None
+    part: Callable[..., Any],
+    kind: str | None = None,
+    *,
+    asked: Mapping[str, Mistake | None] | None = None,
+    also: Callable[[Any], tuple[str, Mistake] | None] = lambda part: None,
 ) -> None:
     """Judge a class or function as `transformer-edu check` does, without a process of its own.
 
@@ -23,6 +27,7 @@ def check_part(
         part: the class or function.
         kind: what it is; else by its name.
         asked: words of remarks, each with the mistake that this convention is in an exercise; None: it is asked for.
+        also: looks at what is right so far, and returns where it is wrong all the same, and how.
 
     Raises:
         CheckFailed: it has a fault, which the message names; or nothing sure can be said, and the message says why.
@@ -48,6 +53,8 @@ def check_part(
                 [detail, *_], fault, where = found, mistake, "which is asked for otherwise here"
                 break
             remarks = tuple(remark for remark in remarks if remark not in found)
+    if fault is None:
+        where, fault = also(part) or (where, None)
     if fault is not None:
         shown = [wrapped(f"    {printable(detail)}", hanging=2), ""] if detail else []
         lines = [f"✗ {kind}, {where or 'as it is made'}", "", *shown, *diagnosis(None, fault, True)]

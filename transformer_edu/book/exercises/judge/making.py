@@ -80,10 +80,11 @@ class Settings(SimpleNamespace):
 
     def __getattr__(self, name: str) -> Any:
         values, taken = vars(self)["values"], vars(self)["taken"]
-        found = meaning(name, values) or meaning(name, values, LIKELY)
+        found = meaning(name, values)
         if found is None and re.search(SAID["vocab_size"], name.lower()) and "target_vocab" in values:
             found = "target_vocab"
             taken.add(ONE_VOCABULARY)
+        found = found or meaning(name, values, LIKELY)
         if (found is None or re.search(OF_A_HEAD, name.lower())) and usual(name, values) is not None:
             return usual(name, values)
         if found is None:

@@ -507,6 +507,7 @@ PRE_NORM_LATER: dict[str, Callable[..., Tensor]] = {
         start + part(n[i](x))
     ),
     "the part reads the layer's input": lambda i, x, start, part, n: x + part(n[i](start)),
+    "the part reads what the part before found, without x,": lambda i, x, start, part, n: x + part(n[i](x - start)),
     "one norm stands in two places": lambda i, x, start, part, n: x + part(n[i - 1](x)),
 }
 LEFT_OUT: dict[str, Callable[..., Tensor]] = {"a part is left out: nothing happens": lambda i, x, *more: x}

@@ -105,6 +105,15 @@ def _triangle(diagonal: int, upper: bool = False) -> Callable[[Tensor | None, in
 
 def of_sight(causal: bool, masked: bool = True) -> Iterator[Wrong]:
     """Which tokens a block without a memory lets through."""
+    if masked:
+        yield entry(
+            "tokens attend across the batch, not across the sentence",
+            "the first dimension is taken for the tokens (nn.MultiheadAttention expects (len, batch, d_model) unless "
+            "batch_first=True).",
+            "Over which of your dimensions do the weights sum to one? Try a batch of one.",
+            "a sentence's result changes with the other sentences of its batch",
+            Steps(batch_first=False),
+        )
     if causal:
         yield entry(
             "it sees later tokens: nothing hides them",
@@ -345,6 +354,13 @@ def of_language() -> Iterator[Wrong]:
         "Which of your norms does forward not call?",
         "logits that grow with depth, and weights of others that do not fit",
         Steps(end=lambda norm, x: x),
+    )
+    yield entry(
+        "the last norm stands behind every block: it is called in the loop",
+        "blocks read the sum of all that was found; one norm stands behind the last of them.",
+        "How often is your last norm called when there are two blocks?",
+        "right with one block; with more, weights of others do not fit",
+        Steps(between=lambda norm, x: norm(x), end=lambda norm, x: x),
     )
     yield entry(
         "the last norm stands behind the embeddings, not behind the blocks",

@@ -221,6 +221,8 @@ class Steps:
     of_block: Callable[[int, Tensor | None], Tensor | None] = field(default=lambda index, mask: mask)
     begin: Callable[[Any, Tensor], Tensor] = field(default=lambda norm, x: x)  # of a decoder-only model
     end: Callable[[Any, Tensor], Tensor] = field(default=lambda norm, x: norm(x))
+    between: Callable[[Any, Tensor], Tensor] = field(default=lambda norm, x: x)  # behind each of its blocks
+    batch_first: bool = True  # of a block without a memory
     logits: Callable[[Tensor], Tensor] = field(default=lambda logits: logits)
 
 
@@ -325,7 +327,7 @@ def read_on(
     x = steps.begin(norm, x)
     seen, mask = [x], steps.see(None, ids.shape[1])
     for index, layer in enumerate(layers):
-        x = encode_layer(steps, layer, heads, x, steps.of_block(index, mask))
+        x = steps.between(norm, encode_layer(steps, layer, heads, x, steps.of_block(index, mask)))
         seen.append(x)
     x = steps.memory(x, seen)
     x = steps.end(norm, x) if style.final else x
@@ -517,8 +519,10 @@ def of_itself(steps: Steps, sizes: Mapping[str, int], style: Style, layer: bool)
     whole = of_layer(steps, sizes, style) if layer else of_heads(steps, sizes, style)
 
     def run(p: Parts, x: Tensor, mask: Tensor | None = None) -> Any:
+        x = x if steps.batch_first else x.transpose(0, 1)
         seen = steps.see(mask, x.shape[1])
-        return whole.call(p, x, seen) if layer else whole.call(p, x, x, x, seen)
+        answer = whole.call(p, x, seen) if layer else whole.call(p, x, x, x, seen)
+        return answer if steps.batch_first else answer.transpose(0, 1)
 
     return replace(whole, call=run)
 

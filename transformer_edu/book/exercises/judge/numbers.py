@@ -29,8 +29,9 @@ SCALES = 0.3, 0.6, 0.15
 ROUNDS, FALLBACK = 400, 60  # of refinement, all tries together; and of those, once the likeliest has failed
 QUICK = 4
 MANY = 1000  # numbers, from which on what is only near is not tried further
-HOPELESS = 4  # partners that fail at once, and then no other is tried
-ALL_ROUNDS = 1000  # for one component
+HOPELESS, FEW = 4, 2  # partners that fail in so few rounds, and then no other is tried
+REMEMBERED = 400  # questions whose answers are kept
+ALL_ROUNDS = 4000  # for one component
 TRIES = 3  # where answers are near each other: some numbers make of rounding much more than others
 NEAR = 1e-7  # in float64: norms make more of rounding where what they get varies little
 ANOTHER = 1e-9  # so far apart are two functions, in float64, whose norms have another epsilon
@@ -130,7 +131,7 @@ class Numbers:
     lengths: Sequence[int] = ()  # how many of the numbers each tensor has
     found: list[tuple[Mapping[str, tuple[int, ...]], Tensor, Tensor]] = field(default_factory=list)
     refused: list[tuple[float, Tensor]] = field(default_factory=list)  # what no order of numbers fits
-    exact: list[dict[str, tuple[int, ...]]] = field(default_factory=list)  # found up to rounding: no other fits
+    exact: list[dict[str, tuple[int, ...]]] = field(default_factory=list)  # found among many: no other fits
     left: int = ALL_ROUNDS
     closest: float = math.inf  # how near an answer came where all numbers are the same
     told: bool = False  # whether all that is right has been tried: what comes less near has another epsilon
@@ -175,9 +176,12 @@ class Numbers:
     def known(self, numbers: Tensor) -> tuple[Tensor, Tensor]:
         """As `look`, and remembered: candidates are told apart by the same few questions."""
         key = numbers.numpy().tobytes()
-        if key not in self.remembered:
-            self.remembered[key] = self.look(numbers)
-        return self.remembered[key]
+        if key in self.remembered:
+            return self.remembered[key]
+        found = self.look(numbers)
+        if len(self.remembered) < REMEMBERED:
+            self.remembered[key] = found
+        return found
 
     @property
     def matter(self) -> int:
@@ -250,10 +254,10 @@ class Numbers:
             for one, some, size in zip((self.alive, matter), gains, sizes, strict=True)
         )
         for tolerance in TOLERANCES[: 2 if self.most == NEAR else 3]:
-            search = _Search((self.look, look), reference, tolerance, self.most, min(ROUNDS, self.left))
+            search = _Search((self.known, look), reference, tolerance, self.most, min(ROUNDS, self.left))
             found = search.find(mine, theirs)
             self.left -= search.rounds
-            if found is not None and tolerance == FINE:
+            if found is not None and tolerance == FINE and len(self.values) >= MANY:
                 self.exact.append(dict(reference.shapes))
             if found is not None or not search.near:
                 return found
@@ -431,7 +435,7 @@ class _Search:
     def _try_each(self, mine: Tensor, theirs: Tensor, colour: int, members: list[int]) -> Tensor | None:
         """Tell the first number of a colour apart from the others, by each partner that it may have.
 
-        Where several of them, from all over, do not last a single round, none will.
+        Where several of them, from all over, last hardly a round, none will.
         """
         first, new, hopeless = int((mine == colour).nonzero()[0]), int(mine.max()) + 1, 0
         spread = max(1, len(members) // HOPELESS)
@@ -440,7 +444,7 @@ class _Search:
             a[first], b[other] = new, new
             before = self.rounds
             found = self.find(a, b)
-            hopeless += self.rounds == before + 1 and not self.near
+            hopeless += self.rounds <= before + FEW and not self.near
             if found is not None or self.rounds > self.most or hopeless == HOPELESS:
                 return found
         return None

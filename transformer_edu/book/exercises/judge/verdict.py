@@ -305,18 +305,27 @@ def _also(judging: _Judging, run: Run, right: Verdict, remark: str) -> Verdict:
     return Verdict(kind.name, remarks=remarks, passed=passed) if fault is None else replace(fault, remarks=remarks)
 
 
+NAMING = 20.0  # seconds, for the name of what is wrong at other sizes only
+
+
 def _at_other_sizes(judging: _Judging, other: Run, remark: str) -> tuple[Verdict | None, int]:
     """The fault that shows at other sizes only, and in how many experiments there is none."""
     fits = any(isinstance(one, Reference) for _, one in other.kind.rights(other.parameters))
-    if other.parameters.made and not fits and len(other.parameters.numbers) < other.kind.least:
+    if other.numbers.works and other.parameters.made and not fits and other.parameters.alive < other.kind.least:
         return _too_few(other, other.kind.least), 0
     best = _best_right(judging, other, remark)
     if best is not None and not best[3]:
         return None, len(other.plain)
+    if best is None and other.idle:
+        told = f"unused: {', '.join(other.idle[:4])}"
+        return Verdict(other.kind.name, beyond(UNUSED), True, other.kind.experiments[0].title, told), 0
+    judging.until = min(judging.until, time.monotonic() + NAMING)
     try:
         there = _wrong(judging, other, best)
     except Undecided:
-        return None, 0
+        if not fits:
+            return None, 0
+        there = Verdict(other.kind.name, NOTHING_KNOWN, False, other.kind.experiments[0].title)
     return (there if there.known else replace(there, fault=beyond(FIXED), known=True)), there.passed
 
 
@@ -556,6 +565,9 @@ def _unknown(run: Run) -> Verdict:
         found = f"{parameters.alive} of its numbers change its answer, and nothing right that is known here has as many"
         taken = f"; it takes no {' and no '.join(own)}" if own else ""
         raise Undecided(f"{found if not references else 'its sizes are its own'}{taken}. {ADAPTER}")
+    other = "" if told else _other_shape(run, references[0])
+    if other:
+        return Verdict(kind.name, beyond(SHAPED), True, experiment.title, other)
     return Verdict(kind.name, NOTHING_KNOWN, False, experiment.title, told or _by_hand(run, references))
 
 
@@ -574,7 +586,15 @@ def _too_few(run: Run, least: int) -> Verdict:
     told = f"{parameters.alive} of its {len(parameters.numbers)} numbers change its answer; it takes {least} at least"
     idle = run.idle if len(parameters.numbers) >= least else []  # else even all of them are too few
     unused = f"; unused: {', '.join(idle[:4])}" if idle else ""
-    return Verdict(kind.name, beyond(UNUSED if idle else TOO_FEW), True, kind.experiments[0].title, told + unused)
+    name = UNUSED if idle else ONE_LAYER if _has_one_layer(run) else TOO_FEW
+    return Verdict(kind.name, beyond(name), True, kind.experiments[0].title, told + unused)
+
+
+def _has_one_layer(run: Run) -> bool:
+    """Whether it has as many numbers as there are to learn in a single layer, where it was given several."""
+    sizes = {**run.parameters.sizes, "num_layers": 1}
+    one = run.kind.rights(replace(run.parameters, sizes=sizes))
+    return run.parameters.sizes.get("num_layers", 1) > 1 and any(True for _ in one)
 
 
 def _tokens_meet(run: Run) -> bool:
@@ -601,6 +621,8 @@ IGNORED = "the argument d_ff is taken and not used: the inner width is fixed, or
 REWRITTEN = "a call changes what the component has learned: something is written into its own weights"
 UNUSED = "a part of what it learns is never used"
 TOO_FEW = "it learns fewer numbers than there are to learn: something is missing, or shared that should not be"
+SHAPED = "its answer has not the shape that it should have"
+ONE_LAYER = "all layers are one and the same layer"
 UNSEEN = "training does not see all that it should learn"
 NOTHING_KNOWN = named(
     "it gives other numbers than it should, by none of the known mistakes",
@@ -608,6 +630,15 @@ NOTHING_KNOWN = named(
     "Work the smallest experiment through by hand, step by step: where does yours first differ?",
     "wrong answers",
 )
+
+
+def _other_shape(run: Run, reference: Reference) -> str:
+    """What is said of an answer whose shape is not the right one; "" if it is."""
+    even = torch.full((reference.size,), EVEN, dtype=torch.float64)
+    mine, right = (
+        tuple(one.shape) for one in (run.numbers.even[0], reference.look(run.numbers.inputs, even, False)[0])
+    )
+    return "" if mine == right else f"its answer has the shape {mine}, and should have {right}"
 
 
 def _by_hand(run: Run, references: list[Reference]) -> str:
@@ -737,6 +768,14 @@ EXPLAINED = {
     TOO_FEW: (
         "each projection, each matrix and each layer of the paper has weights of its own.",
         "Print [(name, p.shape) for name, p in module.named_parameters()]. What is not there?",
+    ),
+    SHAPED: (
+        "a size is taken from another place than it should, or two dimensions have changed places.",
+        "Which of your sizes gives the dimension that is wrong? Print the shape after each step.",
+    ),
+    ONE_LAYER: (
+        "[layer] * n holds n references to one object, so that all layers share their weights.",
+        "How many times is your layer's constructor called?",
     ),
     UNSEEN: (
         "modules and parameters in a plain list or dictionary are not registered: nn.ModuleList and nn.ParameterDict "

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 import torch
@@ -37,6 +38,7 @@ from transformer_edu.positional import sinusoidal_table
 D_MODEL, HEADS, D_FF = 12, 3, 20
 IN_ENCODER, IN_DECODER = 4 * D_MODEL**2 + 2 * D_MODEL * D_FF, 8 * D_MODEL**2 + 2 * D_MODEL * D_FF
 LAYER = {"d_model": D_MODEL, "num_heads": HEADS, "d_ff": D_FF, "dropout": 0.0}
+CAUSAL_ALONE = "padding in a target is hidden by the causal mask alone: from what stands before it, not behind it"
 UNSCALED = "embeddings are not multiplied by √d_model, as the paper does; it gives no reason"
 PRE = "the norms stand before the parts (pre-norm); the paper has them after the sums"
 X, MEMORY = drawn(2, 5, D_MODEL, seed=1), drawn(2, 5, D_MODEL, seed=2)
@@ -215,6 +217,7 @@ def _every_word(source_vocab: int, target_vocab: int) -> tuple[Tensor, Tensor]:
 SOURCE = torch.tensor([[3, 4, 5, 6, 7], [8, 9, 3, 4, 10]])
 TARGET = torch.tensor([[1, 5, 6, 9], [1, 8, 16, 3]])
 PADDED_SOURCE = torch.tensor([[3, 4, 5, 6, 7], [8, 9, 3, 0, 0]])
+GAPS = torch.tensor([[1, 0, 6, 9], [1, 8, 0, 3]])
 PADDED_TARGET = torch.tensor([[1, 5, 6, 9], [1, 8, 0, 0]])
 
 
@@ -240,7 +243,10 @@ def _machine(parameters: Parameters, steps: Steps = Steps()) -> Callable[[Style]
 
 def _machine_rights(parameters: Parameters) -> Iterator[tuple[str, Reference]]:
     """The paper's, and what is remarked of others: norms, activations, logarithms, embeddings that are not scaled."""
-    causal_only = lambda ids, pad: causal_mask(ids.shape[1])  # noqa: E731
+    masked: list[tuple[str, dict[str, Any]]] = [("", {})]
+    if "pad_id" not in parameters.taken:
+        nowhere = {name: lambda ids, pad: None for name in ("source_mask", "memory_mask")}
+        masked.append((NO_PADDING, {"target_mask": lambda ids, pad: causal_mask(ids.shape[1]), **nowhere}))
     for style in fitting(MACHINES, parameters, _machine(parameters)):
         for arranged, steps in _arrangements():
             is_pre = arranged.startswith(PRE)
@@ -250,21 +256,22 @@ def _machine_rights(parameters: Parameters) -> Iterator[tuple[str, Reference]]:
                 (UNSCALED, replace(steps, embed=look_up)),
                 ("it returns logarithms of probabilities, not logits", replace(steps, logits=_log)),
             ):
-                for mask in (one.target_mask, causal_only):
-                    chosen = replace(one, target_mask=mask)
+                for open_to, masks in masked:
+                    chosen = replace(one, **masks)
                     learned = "" if style.positions == "sinusoidal" else LEARNED
-                    yield joined(arranged, ends, told, learned), _machine(parameters, chosen)(style)
+                    yield joined(arranged, ends, told, learned, open_to), _machine(parameters, chosen)(style)
 
 
+NO_PADDING = "it takes no id of padding and masks none: all sentences of a batch must be of one length"
 LEARNED = "positions are learned, where the paper computes them; it found both to do as well"
 NO_END, AN_END = "no stack ends with a norm", "each stack ends with a norm, which the paper has not"
 
 
 def _machine_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Reference]]:
-    for style in likely(MACHINES, parameters, _machine(parameters)):
-        for mistake, steps in _both(of_whole(), parameters):
-            if style.positions == "sinusoidal" or steps.table is sinusoidal_table:
-                yield mistake, _machine(parameters, steps)(style)
+    some = likely(MACHINES, parameters, _machine(parameters))
+    for style, (mistake, steps) in product(some, _both(of_whole(), parameters)):
+        if style.positions == "sinusoidal" or steps.table is sinusoidal_table:
+            yield mistake, _machine(parameters, steps)(style)
 
 
 TRANSFORMER = Kind(
@@ -274,6 +281,7 @@ TRANSFORMER = Kind(
         Experiment("two sentences", _every_word(11, 17)),
         Experiment("a source with padding", (PADDED_SOURCE, TARGET)),
         Experiment("padding in both", (PADDED_SOURCE, PADDED_TARGET)),
+        Experiment("padding between the words of a target", (PADDED_SOURCE, GAPS), alone=CAUSAL_ALONE, remark=True),
         Experiment("one sentence", (SOURCE[:1], TARGET[:1])),
         Experiment("as long a target as source", (SOURCE, SOURCE)),
         Experiment(
