@@ -135,10 +135,10 @@ def _passed_on(target: Callable[..., Any], more: dict[str, Any]) -> dict[str, An
         try:
             target(**more)
         except (TypeError, ValueError, LookupError) as error:
-            name = re.search(r"unexpected keyword argument '(\w+)'", str(error))
-            if name is None or name[1] not in more:
+            refused = [name for name in re.findall(r"\w+", str(error)) if name in more]
+            if not refused:
                 return {}
-            del more[name[1]]
+            del more[refused[0]]
         else:
             return more
 
