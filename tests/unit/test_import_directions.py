@@ -58,7 +58,7 @@ def test_an_import_of_the_book_is_named(tmp_path, line, named):
 
 CEILINGS = {  # lines of Python; whoever raises one says why in the commit
     ".": 910,  # the paper
-    "parts": 825,  # what is new since 2017, a file each
+    "parts": 826,  # what is new since 2017, a file each
     "models": 1240,  # Llama, five of its relatives, and the formats of others, in one file or in parts
     "decoding": 550,
     "data": 1400,
@@ -76,10 +76,10 @@ CEILINGS = {  # lines of Python; whoever raises one says why in the commit
     "book/engine": 210,
     "book/plots": 2100,
     "book/recordings": 40,
-    "book/exercises": 19335,  # of it 2,660 for the kinds that came after 2017
+    "book/exercises": 18900,  # of it 2,660 for the kinds that came after 2017
     "book/sandbox": 1050,
     "book/experiments": 2310,
-    "book/commands": 290,
+    "book/commands": 298,
 }
 
 
