@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -41,6 +42,13 @@ class WithTorchsOwn(te.Transformer):
             tgt_key_padding_mask=target == self.config.pad_id,
             memory_key_padding_mask=source == self.config.pad_id,
         )
+
+
+def with_frozen_and_unused_parameters(*sizes, **fields):
+    model = te.build_transformer(*sizes, **fields)
+    model.spare = nn.Parameter(torch.zeros(3))
+    model.target_embedding.requires_grad_(fields.get("tie_embeddings", "none") != "none")
+    return model
 
 
 class DeafToItsMemory(te.Transformer):
@@ -164,6 +172,7 @@ RIGHT = [
     built(WithTorchsOwn),
     built(norm="pre"),
     built(final_norm=True),
+    built(with_frozen_and_unused_parameters),
 ]
 UNTIED = [
     ("tie_embeddings has no effect", lambda config: "none"),

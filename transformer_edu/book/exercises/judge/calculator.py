@@ -187,7 +187,15 @@ def _ready(kind: Kind, target: Any, options: dict[str, Any], inputs: tuple[Any, 
     component, taken = make(target, options)
     if isinstance(component, nn.Module) and any(map(is_lazy, component.parameters())):
         kind.call(component, inputs)
+    if isinstance(component, nn.Module):  # a frozen table of words has numbers as another has
+        words = {options[name] for name in VOCABULARIES if name in options}
+        for one in component.parameters():
+            if one.is_floating_point() and one.dim() == 2 and one.shape[0] in words:
+                one.requires_grad_()
     return component, taken
+
+
+VOCABULARIES = "source_vocab", "target_vocab", "vocab_size"
 
 
 def _precise(kind: Kind, target: Any) -> tuple[nn.Module, torch.dtype]:

@@ -135,10 +135,10 @@ def _passed_on(target: Callable[..., Any], more: dict[str, Any]) -> dict[str, An
         try:
             target(**more)
         except (TypeError, ValueError, LookupError) as error:
-            refused = [name for name in re.findall(r"\w+", str(error)) if name in more]
-            if not refused:
+            refused = re.search(r"(?:unexpected keyword argument '|^)(\w+)(?:'|=)", str(error))
+            if refused is None or refused[1] not in more:
                 return {}
-            del more[refused[0]]
+            del more[refused[1]]
         else:
             return more
 

@@ -632,24 +632,27 @@ NOTHING_KNOWN = named(
 )
 
 
+def _evenly(run: Run, reference: Reference) -> Tensor | None:
+    """What a reference answers where all its numbers are the same; None if it does not fit these inputs."""
+    numbers = torch.full((reference.size,), EVEN, dtype=torch.float64)
+    try:
+        return reference.look(run.numbers.inputs, numbers, False)[0]
+    except (RuntimeError, ValueError, IndexError, TypeError):
+        return None
+
+
 def _other_shape(run: Run, reference: Reference) -> str:
     """What is said of an answer whose shape is not the right one; "" if it is."""
-    even = torch.full((reference.size,), EVEN, dtype=torch.float64)
-    mine, right = (
-        tuple(one.shape) for one in (run.numbers.even[0], reference.look(run.numbers.inputs, even, False)[0])
-    )
-    return "" if mine == right else f"its answer has the shape {mine}, and should have {right}"
+    mine, right = run.numbers.even[0], _evenly(run, reference)
+    if right is None or mine.shape == right.shape:
+        return ""
+    return f"its answer has the shape {tuple(mine.shape)}, and should have {tuple(right.shape)}"
 
 
 def _by_hand(run: Run, references: list[Reference]) -> str:
     """What can be worked out by hand: one value for all numbers, and the first number of the answer."""
-    right: dict[str, None] = {}
-    for one in references[:SHOWN]:
-        try:
-            numbers = torch.full((one.size,), EVEN, dtype=torch.float64)
-            right[f"{float(one.look(run.numbers.inputs, numbers, False)[0].flatten()[0]):.4f}"] = None
-        except (RuntimeError, ValueError, IndexError, TypeError):
-            continue
+    answers = [_evenly(run, one) for one in references[:SHOWN]]
+    right = dict.fromkeys(f"{float(one.flatten()[0]):.4f}" for one in answers if one is not None)
     mine = f"{float(run.numbers.even[0].flatten()[0]):.4f}"
     wanted = " or ".join(list(right)[:2])
     return "" if mine in right else f"with all its numbers {EVEN} its first answer is {mine}, and should be {wanted}"

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import product
 from typing import Any
 
 import torch
@@ -268,10 +267,10 @@ NO_END, AN_END = "no stack ends with a norm", "each stack ends with a norm, whic
 
 
 def _machine_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Reference]]:
-    some = likely(MACHINES, parameters, _machine(parameters))
-    for style, (mistake, steps) in product(some, _both(of_whole(), parameters)):
-        if style.positions == "sinusoidal" or steps.table is sinusoidal_table:
-            yield mistake, _machine(parameters, steps)(style)
+    for style in likely(MACHINES, parameters, _machine(parameters)):
+        for mistake, steps in _both(of_whole(), parameters):
+            if style.positions == "sinusoidal" or steps.table is sinusoidal_table:
+                yield mistake, _machine(parameters, steps)(style)
 
 
 TRANSFORMER = Kind(
