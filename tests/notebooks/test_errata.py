@@ -11,9 +11,8 @@ import torch.nn.functional as F
 from myst_parser.mdit_to_docutils.base import default_slugify
 from torch import nn
 
+from tests.unit.checked import names
 from transformer_edu import checks
-from transformer_edu.book.exercises.judge.mistakes import of_whole
-from transformer_edu.book.exercises.judge.verdict import EXPLAINED
 
 LINK = r"\[(.*)\]\(\.\./notebooks/(.*)#(.*)\)"
 ROW = re.compile(rf"^\| (?!what can be read|---)(.*) \| (.*) \| {LINK} \| ?(.*?) ?\|$", re.MULTILINE)
@@ -27,21 +26,14 @@ def rows(root):
     return found
 
 
-def mistakes_of(check):
-    """The names in the catalogue of the component that a check belongs to; of one that asks the judge, all of his."""
-    module = sys.modules[getattr(checks, check).__module__]
-    if hasattr(module, "COMPONENT"):
-        return [mistake.name for mistake in checks.catalogue(module.COMPONENT.name)]
-    own = [one.name for one in vars(module).values() if isinstance(one, checks.Mistake)]
-    return [*own, *EXPLAINED, *(mistake.name for mistake, _ in of_whole())]
-
-
 def test_a_check_that_is_named_knows_the_mistake_that_is_named(rows):
     named = [row[-1] for row in rows if row[-1]]
     assert len(named) > 30
     for cell in named:
         check, says = re.fullmatch(r"`(check_\w+)`: (.*)", cell).groups()
-        assert any(says in name for name in mistakes_of(check)), f"{check} does not say {says!r}"
+        assert any(says in name for name in names(sys.modules[getattr(checks, check).__module__])), (
+            f"{check} does not say {says!r}"
+        )
 
 
 def test_every_row_leads_to_a_heading_of_its_chapter(rows, root):

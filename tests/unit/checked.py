@@ -3,8 +3,11 @@
 import pytest
 from torch import Tensor, nn
 
+from tests.broken_transformers import BROKEN
 from transformer_edu import checks
 from transformer_edu.book.exercises.checks import components as folder
+from transformer_edu.book.exercises.judge.mistakes import of_whole
+from transformer_edu.book.exercises.judge.verdict import EXPLAINED
 
 MODULES = {module.COMPONENT.name: module for module in vars(folder).values() if hasattr(module, "COMPONENT")}
 COMPONENTS = {name: MODULES[name].COMPONENT for name in checks.component_names()}
@@ -42,8 +45,18 @@ def diagnosis(component, candidate):
 
 def wrong(component, start):
     """The code of the known mistake whose name begins like this."""
-    [found] = [mistake.wrong for mistake in checks.catalogue(component) if mistake.name.startswith(start)]
+    known = {mistake.name: mistake.wrong for mistake in checks.catalogue(component)} if component in COMPONENTS else {}
+    known |= {name: model for name, (_, model) in BROKEN.items()} if component == "transformer" else {}
+    [found] = [code for name, code in known.items() if name.startswith(start)]
     return found
+
+
+def names(module):
+    """The mistakes that the check of a module knows; of one that asks the judge, his of a whole machine, too."""
+    if hasattr(module, "COMPONENT"):
+        return [mistake.name for mistake in module.COMPONENT.mistakes]
+    own = [one.name for one in vars(module).values() if isinstance(one, checks.Mistake)]
+    return [*own, *EXPLAINED, *(mistake.name for mistake, _ in of_whole())]
 
 
 def around(own, before=lambda given: given, after=lambda given, result: result):

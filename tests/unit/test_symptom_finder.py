@@ -2,7 +2,9 @@
 
 import pytest
 
-from transformer_edu import checks, recordings
+from tests.unit.checked import MODULES, names
+from transformer_edu import recordings
+from transformer_edu.book.exercises.checks import components
 from transformer_edu.book.experiments import bugs, healthy_translator, symptoms
 from transformer_edu.book.figures.symptom_finder import SYMPTOMS, cases, picture, separated, verdicts
 
@@ -84,7 +86,7 @@ def test_the_named_mistakes_are_in_the_catalogue():
     for bug in bugs.BUGS:
         if bug.check:
             piece, mistake = bug.check
-            assert mistake in [one.name for one in checks.catalogue(piece)], bug.name
+            assert mistake in names(MODULES.get(piece) or getattr(components, piece)), bug.name
 
 
 def test_the_healthy_model_is_healthy_in_every_experiment_from_every_seed():

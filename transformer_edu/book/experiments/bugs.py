@@ -108,7 +108,7 @@ BUGS = (
         "layer(x, padding_mask(source))",
         "layer(x, None)",
         "A word's vector depends on how much padding stands behind it, so on its neighbours in the batch.",
-        ("transformer", "the encoder attends to padding"),
+        ("transformer", "the encoder does not mask the source's padding"),
     ),
     Bug(
         "positions counted along the batch",
@@ -136,7 +136,7 @@ BUGS = (
         "F.dropout(y, self.dropout, self.training)",
         "F.dropout(y, self.dropout)",
         "`F.dropout` is no module: unless it is told, it does not know that the training is over.",
-        ("transformer", "dropout stays on in eval mode"),
+        ("transformer", "dropout is active in eval mode"),
     ),
     Bug(
         "a causal mask in training only",
@@ -145,7 +145,7 @@ BUGS = (
         "In evaluation it reads rows that see what no row saw in training.",
         (
             "transformer",
-            "the decoder sees the future in eval mode: the causal mask depends on model.training",
+            "only the padding is blocked: the causal mask is missing or overwritten",
         ),
     ),
     Bug(
