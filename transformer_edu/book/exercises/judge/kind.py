@@ -1,6 +1,6 @@
 """What a kind of component is: how it is made and called, what is tried, what is right, and what is known as wrong."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -33,6 +33,7 @@ class Parameters:
     eps: float = 1e-5  # of its norms
     says_eps: bool = False  # whether they say so
     alive: int = 0  # how many of the numbers change the answer
+    arranged: Sequence[Any] = ()  # of what is right where parts are silent: what it is made of
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,8 @@ class Kind:
     """One kind of component.
 
     `rights(parameters)` and `wrongs(parameters)` give functions of the experiments' inputs, or references that a
-    component's numbers may be put into: the right answers, each with a remark or "", and the known mistakes. A function
+    component's numbers may be put into: the right answers, each with a remark or "", and the known mistakes; `usual`
+    are the right references that are made as mistaken components mostly are, whatever numbers they have. A function
     that is `unbiased` answers, in training, its own eval answer on the average, whatever dropout does.
     """
 
@@ -49,6 +51,7 @@ class Kind:
     experiments: list[Experiment]
     rights: Callable[[Parameters], Iterator[tuple[str, Answer]]]
     wrongs: Callable[[Parameters], Iterator[tuple[Mistake, Answer]]]
+    usual: Callable[[Parameters], Iterable[Reference]] = lambda parameters: ()
     options: dict[str, Any] = field(default_factory=dict)
     made: bool = True
     may_be_function: bool = False

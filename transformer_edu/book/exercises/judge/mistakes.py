@@ -13,7 +13,16 @@ from transformer_edu.book.exercises.checks.components.decoder_layer import decod
 from transformer_edu.book.exercises.checks.components.layer_norm import norm
 from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.kind import known
-from transformer_edu.book.exercises.judge.model import Heads, Steps, attend, look_up, merge_heads, pre_norm_decoder
+from transformer_edu.book.exercises.judge.model import (
+    Heads,
+    Layer,
+    Steps,
+    attend,
+    look_up,
+    merge_heads,
+    pre_norm_decoder,
+)
+from transformer_edu.masks import causal_mask, padding_mask
 
 Wrong = tuple[Mistake, Steps]
 
@@ -588,8 +597,31 @@ def _without_third(
     return answer
 
 
+def _with_norms(places: tuple[int, ...], layer: Layer) -> Layer:
+    return replace(layer, norms=tuple(layer.norms[one] for one in places))
+
+
+def _of_shared_parts() -> Iterator[Wrong]:
+    yield entry(
+        "one module is used for both attentions",
+        "self-attention and cross-attention have projections of their own.",
+        "Which of your two attention modules does forward not call?",
+        "fewer parameters are trained than there are",
+        Steps(decoder_weights=lambda layer: replace(layer, cross=layer.self_attention)),
+    )
+    for places in ((0, 0, 2), (0, 1, 1), (0, 1, 0), (0, 0, 0)):
+        yield entry(
+            "one norm stands in two places",
+            "each sub-layer has a norm of its own: an index that was copied uses one of them twice, another never.",
+            "Which of your norms does forward not call?",
+            "fewer parameters are trained than there are",
+            Steps(decoder_weights=partial(_with_norms, places)),
+        )
+
+
 def of_decoder_layer() -> Iterator[Wrong]:
     """Its wiring, its masks, and all that its parts can do wrong."""
+    yield from _of_shared_parts()
     yield from _masks_of_a_decoder_layer()
     for mistake, wrong in (*known("decoder layer"), *_pre_norm_wirings(_parts_of_decoder, PARTS_OF_DECODER)):
         yield mistake, Steps(decoder_layer=wrong)
@@ -613,6 +645,10 @@ def of_decoder_layer() -> Iterator[Wrong]:
     yield from of_attention()
 
 
+def _scaled(table: Tensor, ids: Tensor) -> Tensor:
+    return table[ids] * table.shape[1] ** 0.5
+
+
 def of_whole() -> Iterator[Wrong]:
     """Embeddings, positions, masks, how the stacks are joined, and all that the layers can do wrong."""
     yield entry(
@@ -629,7 +665,7 @@ def of_whole() -> Iterator[Wrong]:
         "positions drown the words",
         Steps(embed=lambda table, ids: table[ids] / table.shape[1] ** 0.5),
     )
-    once = Steps(embed=look_up, embed_target=Steps().embed), Steps(embed_target=look_up)
+    once = Steps(embed=look_up, embed_target=_scaled), Steps(embed=_scaled, embed_target=look_up)
     for side, steps in zip(("source", "target"), once, strict=True):
         yield entry(
             f"the {side}'s embeddings are not multiplied by √d_model, and the other ones are",
@@ -720,6 +756,21 @@ def of_whole() -> Iterator[Wrong]:
             memory_mask=lambda ids, pad: None,
             target_mask=lambda ids, pad: torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool).tril(),
         ),
+    )
+    yield entry(
+        "the encoder hides later words too",
+        "the whole source is known before the first word is written: its tokens see one another, later ones, too.",
+        "Which mask does your encoder get, and is it made for the target?",
+        "the first words of the memory know nothing of the end of the source",
+        Steps(source_mask=lambda ids, pad: causal_mask(ids.shape[1]) & padding_mask(ids, pad)),
+    )
+    yield entry(
+        "the encoder's tokens attend across the batch, not across the sentence",
+        "the first dimension is taken for the tokens (nn.MultiheadAttention and nn.TransformerEncoderLayer expect "
+        "(len, batch, d_model) unless batch_first=True).",
+        "Over which of your dimensions do the encoder's weights sum to one? Try a batch of one.",
+        "a sentence's translation changes with the other sentences of its batch",
+        Steps(encoder_batch_first=False),
     )
     for mistake, wrong in known("target mask"):
         yield mistake, Steps(target_mask=wrong)

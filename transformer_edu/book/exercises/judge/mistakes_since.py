@@ -14,24 +14,10 @@ from transformer_edu.book.exercises.checks.components.rotary import turn
 from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.kind import known
 from transformer_edu.book.exercises.judge.mistakes import Wrong, entry, named, of_rms
-from transformer_edu.book.exercises.judge.model import Steps, Style, attend, norms_around, pre_norm_encoder
+from transformer_edu.book.exercises.judge.model import Steps, attend, norms_around, pre_norm_encoder
 from transformer_edu.masks import causal_mask
 
 BACK = partial(turn, pair=lambda u, v, cos, sin: (u * cos - v * sin, v * cos + u * sin))
-
-
-def applies(steps: Steps, style: Style) -> bool:
-    """Whether a component of this style has the step that a mistake replaces."""
-    right = Steps()
-    return (
-        (style.gated or steps.gated is right.gated)
-        and (not style.gated or steps.feed_forward is right.feed_forward)
-        and (style.positions == "turned" or steps.turn is right.turn)
-        and (style.positions == "sinusoidal" or steps.table is right.table)
-        and (style.positions in ("learned", "sinusoidal") or steps.place is right.place)
-        and (style.final or steps.end is right.end)
-        and (style.norms == steps.norms or steps.encoder_layer is right.encoder_layer)
-    )
 
 
 AROUND = {  # of x, a part, and the norms before it and behind it: what can be wrong in x + after(part(before(x)))

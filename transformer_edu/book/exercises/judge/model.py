@@ -75,6 +75,7 @@ class Machine:
     decoder: tuple[Layer, ...]
     projection: Affine
     final: tuple[Gain, ...] = ()
+    opened: tuple[Gain, ...] = ()
     places: tuple[Tensor, ...] = ()  # learned rows for the places of a source and of a target
 
 
@@ -204,6 +205,7 @@ class Steps:
     norm: Callable[..., Tensor] = layer_norm
     encoder_layer: Callable[..., Tensor] = encoder_layer
     decoder_layer: Callable[..., Tensor] = decoder_layer
+    decoder_weights: Callable[[Layer], Layer] = field(default=lambda layer: layer)
     self_mask: Callable[..., Tensor | None] = field(default=lambda target, memory: target)
     cross_mask: Callable[..., Tensor | None] = field(default=lambda target, memory, *sizes: memory)
     embed: Callable[[Tensor, Tensor], Tensor] = field(default=lambda table, ids: table[ids] * math.sqrt(table.shape[1]))
@@ -223,6 +225,7 @@ class Steps:
     end: Callable[[Any, Tensor], Tensor] = field(default=lambda norm, x: norm(x))
     between: Callable[[Any, Tensor], Tensor] = field(default=lambda norm, x: x)  # behind each of its blocks
     batch_first: bool = True  # of a block without a memory
+    encoder_batch_first: bool = True  # else its tokens attend across the batch, and no mask fits
     logits: Callable[[Tensor], Tensor] = field(default=lambda logits: logits)
 
 
@@ -279,6 +282,7 @@ def decode_layer(
     memory_mask: Tensor | None = None,
 ) -> Tensor:
     """(batch, seq, d_model) and (batch, source_seq, d_model) -> (batch, seq, d_model)."""
+    layer = steps.decoder_weights(layer)
     cross = layer.cross
     assert cross is not None
     sizes = x.shape[1], memory.shape[1]
@@ -301,15 +305,17 @@ def translate(steps: Steps, machine: Machine, num_heads: int, pad_id: int, sourc
     """Ids (batch, len) of both languages -> logits (batch, target_len, target_vocab)."""
     table = steps.table(max(source.shape[1], target.shape[1]), machine.source.shape[1])
     tables = machine.places or (table, table)
-    norms = _norms(steps, machine.final)
-    x = steps.place(steps.embed(machine.source, source), tables[0])
+    norms, opened = _norms(steps, machine.final), _norms(steps, machine.opened) or (lambda x: x, lambda x: x)
+    x = opened[0](steps.place(steps.embed(machine.source, source), tables[0]))
     seen, mask = [x], steps.source_mask(source, pad_id)
+    turned = partial(torch.transpose, dim0=0, dim1=1) if not steps.encoder_batch_first else lambda x: x
     for layer in machine.encoder:
-        x = encode_layer(steps, layer, num_heads, x, mask)
+        x = turned(encode_layer(steps, layer, num_heads, turned(x), mask if steps.encoder_batch_first else None))
         seen.append(x)
     memory = steps.memory(x, seen)
     memory = norms[0](memory) if norms else memory
     y = (steps.place_target or steps.place)((steps.embed_target or steps.embed)(machine.target, target), tables[1])
+    y = opened[1](y)
     masks = steps.target_mask(target, pad_id), steps.memory_mask(source, pad_id)
     for index, layer in enumerate(machine.decoder):
         y = decode_layer(steps, layer, num_heads, y, steps.memory_of(index, memory, seen), *masks)
@@ -349,6 +355,7 @@ class Style:
     norm: str = "both"  # "both", "gain" or "none"
     projection: bool = False  # a bias of the last projection
     final: bool = False  # a norm behind each stack
+    opened: bool = False  # a norm behind the embeddings of each side
     tied: str = ""  # "target", "source" or "all": which tables are one (with the last projection, with each other)
     gated: bool = False  # three matrices in the feed-forward part
     positions: str = ""  # "learned" (of both sides together: "shared") and "sinusoidal" are added; "turned": Q and K
@@ -370,6 +377,7 @@ IN_LAYERS = {"attention": ("all", "none", "qkv", "out"), "inner": ("both", "none
 LAYERS = styles(**IN_LAYERS)
 IN_MACHINES = IN_LAYERS | {"projection": (True, False), "final": (False, True)}
 MACHINES = styles(**IN_MACHINES, tied=("", "target", "source", "all"), positions=("sinusoidal", "learned", "shared"))
+MACHINES += [replace(one, opened=True) for one in MACHINES if one.norm == "both" and one.positions == "learned"]
 
 
 def _at(start: str, shapes: Shapes) -> Shapes:
@@ -446,6 +454,7 @@ def _shapes_of_machine(named: tuple[tuple[str, int], ...], style: Style) -> Shap
             shapes |= _at(f"{name}{place}", shapes_of_layer(sizes, style, cross))
         end = "target_norm" if cross else "source_norm"
         shapes |= _at(end, shapes_of_norm(d_model, style)) if style.final else {}
+        shapes |= _at(f"{name}_opened", shapes_of_norm(d_model, style)) if style.opened else {}
     return shapes
 
 
@@ -491,8 +500,9 @@ def machine_of(p: Parts, style: Style, layers: int) -> Machine:
     projection = Affine(p.get("projection", target.T), p.get("projection_bias"))
     stacks = [tuple(layer_of(p, f"{name}{place}.") for place in range(layers)) for name in ("encoder", "decoder")]
     final = (gain_of(p, "source_norm."), gain_of(p, "target_norm.")) if style.final else ()
+    opened = (gain_of(p, "encoder_opened."), gain_of(p, "decoder_opened.")) if style.opened else ()
     places = tuple(p[name] for name in PLACES.get(style.positions, ()))
-    return Machine(source, target, stacks[0], stacks[1], projection, final, (places * 2)[:2])
+    return Machine(source, target, stacks[0], stacks[1], projection, final, opened, (places * 2)[:2])
 
 
 def _idle_biases(sizes: Mapping[str, int], style: Style) -> int:
@@ -527,22 +537,20 @@ def of_itself(steps: Steps, sizes: Mapping[str, int], style: Style, layer: bool)
     return replace(whole, call=run)
 
 
-def of_layer(
-    steps: Steps,
-    sizes: Mapping[str, int],
-    style: Style,
-    cross: bool = False,
-    change: Callable[[Layer], Layer] = lambda layer: layer,
-) -> Reference:
-    """An encoder layer, or a decoder layer, whose weights may be exchanged before it computes."""
+def of_layer(steps: Steps, sizes: Mapping[str, int], style: Style, cross: bool = False) -> Reference:
+    """An encoder layer, or a decoder layer."""
     dead = (2 if cross else 1) * _idle_biases(sizes, style)
     compute = decode_layer if cross else encode_layer
     return Reference(
         shapes_of_layer(sizes, style, cross),
-        lambda p, *inputs: compute(steps, change(layer_of(p)), sizes["num_heads"], *inputs),
+        lambda p, *inputs: compute(steps, layer_of(p), sizes["num_heads"], *inputs),
         dead,
         style.kink,
     )
+
+
+IN_ATTENTION = ".q", ".k", ".v", ".o", ".q_bias", ".k_bias", ".v_bias"
+QUIET = (*IN_ATTENTION, ".first", ".second", ".gate"), IN_ATTENTION  # what is 0 at first: both parts, then attention
 
 
 def of_machine(steps: Steps, sizes: Mapping[str, Any], style: Style, pad_of: Callable[[Tensor], int]) -> Reference:
@@ -565,7 +573,7 @@ def of_machine(steps: Steps, sizes: Mapping[str, Any], style: Style, pad_of: Cal
 
     faint = style.norm != "both" and _centres(steps.norm)
     dead = rows + biases * sizes["d_model"]
-    return Reference(shapes_of_machine(sizes, style), run, dead, style.kink, faint, rows)
+    return Reference(shapes_of_machine(sizes, style), run, dead, style.kink, faint, rows, QUIET, (style, steps))
 
 
 @lru_cache(maxsize=512)
@@ -597,7 +605,9 @@ def of_language_model(steps: Steps, sizes: Mapping[str, Any], style: Style) -> R
         return read_on(steps, p, style, blocks, sizes["num_heads"], ids)
 
     kink = style.kink and steps.feed_forward is Steps().feed_forward
-    return Reference(shapes, run, dead, kink, style.norm != "both" and _centres(steps.norm), rows)
+    return Reference(
+        shapes, run, dead, kink, style.norm != "both" and _centres(steps.norm), rows, QUIET, (style, steps)
+    )
 
 
 def fitting(some: list[Style], parameters: Parameters, reference: Callable[[Style], Reference]) -> list[Style]:

@@ -9,8 +9,9 @@ and what stands within one, may change places; they are told apart by choosing o
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -21,6 +22,7 @@ from transformer_edu.book.exercises.judge.experiment import precisely, tensor_of
 
 Look = Callable[[Tensor], tuple[Tensor, Tensor]]  # numbers (size,) -> the answer, and the gradient by each number
 Function = Callable[..., Any]
+Colours = tuple[Tensor, Tensor]  # of a component's numbers and of a reference's: partners have the same
 
 DEAD = 0.7  # what is put where a number changes nothing
 EVEN = 0.35  # what all numbers are at first
@@ -28,6 +30,8 @@ DRAWS = 8  # in a row that find no more numbers that matter, and then there are 
 SCALES = 0.3, 0.6, 0.15
 ROUNDS, FALLBACK = 400, 60  # of refinement, all tries together; and of those, once the likeliest has failed
 QUICK = 4
+SMALL = 0.02  # what gains are multiplied by as long as features are not told apart
+FAR = 1000  # colours that are carried over are larger
 MANY = 1000  # numbers, from which on what is only near is not tried further
 HOPELESS, FEW = 4, 2  # partners that fail in so few rounds, and then no other is tried
 REMEMBERED = 400  # questions whose answers are kept
@@ -48,7 +52,8 @@ class Reference:
     `dead` of its numbers change nothing: the biases of keys, which move all scores of a query alike, and those `rows`
     of tables that are not read. At a `kink`, where all numbers of one size give a ReLU nothing but 0, gradients need
     not agree. A function is `faint` where too little is seen at first, so that tensors of one size are held together;
-    should that be mistaken, nothing is found.
+    should that be mistaken, nothing is found. In its `stages` the tensors whose names end so are nothing but 0.
+    What it is `made_of` is for whoever made it.
     """
 
     shapes: Mapping[str, tuple[int, ...]]
@@ -57,6 +62,29 @@ class Reference:
     kink: bool = False
     faint: bool = False
     rows: int = 0
+    stages: tuple[tuple[str, ...], ...] = ()
+    made_of: Any = None
+
+    def hushed(self, endings: tuple[str, ...]) -> "Reference":
+        """The same with 0 in the tensors whose names end so: a function of the others alone."""
+        none = {name: torch.zeros(shape).double() for name, shape in self.shapes.items() if name.endswith(endings)}
+        loud = {name: shape for name, shape in self.shapes.items() if name not in none}
+        return replace(self, shapes=loud, call=lambda p, *inputs: self.call({**p, **none}, *inputs), stages=())
+
+    def loud(self, endings: tuple[str, ...]) -> Tensor:
+        """Which of its numbers are not in tensors whose names end so."""
+        each = zip(self.shapes, self.sizes, strict=True)
+        return torch.cat([torch.full((length,), not name.endswith(endings)) for name, length in each])
+
+    @cached_property
+    def told_apart(self) -> Tensor:
+        """A colour for each number; those that are only added, one behind the other, may change places."""
+        colours, added = 1 + torch.arange(self.size), None
+        for name, here in zip(self.shapes, colours.split(self.sizes), strict=True):
+            if name.endswith(("o_bias", "second_bias", "shift")):
+                added = here.clone() if added is None else added
+                here.copy_(added)
+        return colours
 
     @property
     def sizes(self) -> list[int]:
@@ -137,6 +165,8 @@ class Numbers:
     told: bool = False  # whether all that is right has been tried: what comes less near has another epsilon
     held: bool = False  # whether a function at first is told by numbers that differ between tensors of another size
     remembered: dict[bytes, tuple[Tensor, Tensor]] = field(default_factory=dict)
+    parts: dict[frozenset[int], "Numbers"] = field(default_factory=dict)  # those in tensors of these sizes alone
+    heard: dict[int, list[Any]] = field(default_factory=dict)  # what is right in each stage, by what it is made of
 
     @cached_property
     def works(self) -> bool:
@@ -188,13 +218,14 @@ class Numbers:
         """How many of the numbers change the answer."""
         return int(self.alive.sum()) if self.works else 0
 
-    def bind(self, reference: Reference | Function) -> Function | None:
+    def bind(self, reference: Reference | Function, right: bool = False) -> Function | None:
         """The reference with this component's numbers in it; None if no order of them makes it the same function."""
         if not isinstance(reference, Reference):
             return reference
         if not self.works:
             return None
-        partners = self._partners(reference)
+        may, start = self.in_stages(reference, right)
+        partners = self.partners(reference, start) if may else None
         if partners is None:
             return None
         vector = torch.full((reference.size,), DEAD)
@@ -203,7 +234,57 @@ class Numbers:
         parts = reference.parts(vector)
         return lambda *inputs: reference.call(parts, *inputs)
 
-    def _partners(self, reference: Reference) -> Tensor | None:
+    def _part(self, sizes: frozenset[int]) -> "Numbers":
+        """The numbers in tensors of these sizes, where all others are 0."""
+        if sizes not in self.parts:
+            loud = self._loud(sizes)
+
+            def look(numbers: Tensor) -> tuple[Tensor, Tensor]:
+                answer, gradient = self.look(torch.zeros(len(loud)).double().masked_scatter(loud, numbers))
+                return answer, gradient[loud]
+
+            lengths = [length for length in self.lengths if length in sizes]
+            self.parts[sizes] = Numbers(look, self.find_cut, self.values[loud], self.ones[loud], self.inputs, lengths)
+        return self.parts[sizes]
+
+    def _loud(self, sizes: frozenset[int]) -> Tensor:
+        return torch.cat([torch.full((length,), length in sizes) for length in self.lengths])
+
+    def parted(self, reference: Reference, endings: tuple[str, ...]) -> bool:
+        """Whether sizes tell which numbers are not 0 in a reference's stage."""
+        hushed = Counter(reference.hushed(endings).sizes)
+        here = Counter({size: count for size, count in Counter(self.lengths).items() if size in hushed})
+        return not hushed - here and not here - hushed - (Counter(reference.sizes) - hushed)
+
+    def in_stages(self, reference: Reference, right: bool) -> tuple[bool, Colours | None]:
+        """Whether it may be the same function, and colours by the partners that are found where some tensors are 0.
+
+        What is `right` and fits is kept in `heard`.
+        """
+        start = None
+        for stage, endings in enumerate(reference.stages):
+            hushed, theirs = reference.hushed(endings), reference.loud(endings)
+            sizes = frozenset(hushed.sizes)
+            part, mine = self._part(sizes), self._loud(sizes)
+            part.left = part.left if part.told == self.told else ALL_ROUNDS
+            part.told, part.held = self.told, self.held
+            if not self.parted(reference, endings):
+                return True, None
+            partners = part.partners(hushed, None if start is None else (start[0][mine], start[1][theirs]))
+            if partners is None:
+                return False, None
+            if right:
+                self.heard.setdefault(stage, []).append(reference.made_of)
+            colours = reference.told_apart[theirs]
+            start = torch.zeros(len(mine), dtype=torch.long), torch.zeros(len(theirs), dtype=torch.long)
+            start[0][mine] = torch.where(partners < 0, 0, colours[partners])
+            has = torch.zeros(len(colours), dtype=torch.bool)
+            has[partners[partners >= 0]] = True
+            start[1][theirs] = torch.where(has, colours, 0)
+        return True, start
+
+    def partners(self, reference: Reference, start: Colours | None = None) -> Tensor | None:
+        """The place in the reference of each number that matters, or −1; None if there is no such order of them."""
         look = partial(reference.look, self.inputs)
         try:
             even = torch.full((reference.size,), EVEN, dtype=torch.float64)
@@ -221,7 +302,9 @@ class Numbers:
             total = float(summed(mine))
             if any(abs(total - one) < NEAR * (1 + abs(total)) and apart(mine, it) < SAME for one, it in self.refused):
                 return None
-            found = self._search(reference, look)
+            found = self._search(reference, look, start)
+            if found is None and start is not None and not self.told:  # what is right is not lost by a wrong partner
+                found = self._search(reference, look, None)
         except Exception:  # a mistake's code does not fit these numbers, or these inputs
             return None
         if found is None:
@@ -230,7 +313,7 @@ class Numbers:
             self.found.append((reference.shapes, mine, found))
         return found
 
-    def _search(self, reference: Reference, look: Look) -> Tensor | None:
+    def _search(self, reference: Reference, look: Look, carried: Colours | None) -> Tensor | None:
         gains, whole = (self.ones, reference.gains), len(self.values) == reference.size
         apart_by_size = whole and (self.held or reference.faint)
         sizes = alike(self.lengths, reference.sizes) if apart_by_size else (self.ones * 0, reference.gains * 0)
@@ -238,7 +321,7 @@ class Numbers:
             # most that are another function are told in a few rounds
             quick = _Search((self.known, look), reference, FINE, self.most, ROUNDS)
             start = [(1 + one.long()) * (1 + self.held * size) for one, size in zip(gains, sizes, strict=True)]
-            if not quick.agrees(start[0], start[1], QUICK) and not quick.near:
+            if not quick.agrees(*_with(start[0], start[1], carried), QUICK) and not quick.near:
                 return None
         matter = alive(look, reference.size)
         if int(matter.sum()) != self.matter:
@@ -253,6 +336,7 @@ class Numbers:
             (one.long() + (one & some)) * (1 + reference.faint * size)
             for one, some, size in zip((self.alive, matter), gains, sizes, strict=True)
         )
+        mine, theirs = _with(mine, theirs, carried)
         for tolerance in TOLERANCES[: 2 if self.most == NEAR else 3]:
             search = _Search((self.known, look), reference, tolerance, self.most, min(ROUNDS, self.left))
             found = search.find(mine, theirs)
@@ -262,6 +346,14 @@ class Numbers:
             if found is not None or not search.near:
                 return found
         return None
+
+
+def _with(mine: Tensor, theirs: Tensor, carried: Colours | None) -> Colours:
+    """Colours, with those that are carried over in the place of what matters."""
+    if carried is None:
+        return mine, theirs
+    both = zip((mine, theirs), carried, strict=True)
+    return tuple(torch.where((old > 0) & (new > 0), FAR + new, old) for old, new in both)  # type: ignore[return-value]
 
 
 def alike(mine: Sequence[int], theirs: Sequence[int]) -> tuple[Tensor, Tensor]:
@@ -377,6 +469,7 @@ class _Search:
     def _round(self, mine: Tensor, theirs: Tensor) -> tuple[Tensor, Tensor] | None:
         """Finer colours, by one value for each of the old ones; None if the two are not the same function."""
         numbers = draw(torch.arange(int(mine.max()) + 1 if len(mine) else 0), self.generator, SCALES[self.rounds % 3])
+        numbers[self._faint_gains(theirs)] *= SMALL
         (a, g), (b, h) = (look(numbers[c]) for look, c in zip(self.pair, (mine, theirs), strict=True))
         g = g.double()
         distance = apart(a, b)
@@ -408,6 +501,14 @@ class _Search:
         finer = torch.zeros_like(mine), torch.zeros_like(theirs)
         finer[0][orders[0]], finer[1][orders[1]] = fresh[1], fresh[0]
         return finer if torch.equal(*(one[one > 0].bincount() for one in finer)) else None
+
+    def _faint_gains(self, theirs: Tensor) -> Tensor:
+        """The colours of gains, while all features are the same: through each norm, gradients by 1/√ε of rounding."""
+        some = theirs[self.reference.gains & (theirs > 0)].unique()
+        norms = sum(name.endswith("gain") for name in self.reference.shapes)
+        if len(some) > norms or bool(torch.isin(theirs[~self.reference.gains], some).any()):
+            return some[:0]
+        return some
 
     def _choose(self, mine: Tensor, theirs: Tensor) -> Tensor | None:
         """Tell apart what may change places: first in all parts of the reference at once, then one by one."""

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import product
+from itertools import chain, product
 from typing import Any, Protocol, TypeVar
 
 import torch
@@ -199,7 +199,7 @@ class _Judging:
             yield from self.tried[id(start)]
             return
         found: list[Tried] = []
-        for tried in self._tried(start, start.kind.wrongs(start.parameters)):
+        for tried in self._tried(start, start.kind.wrongs(self._arranged(start))):
             found.append(tried)
             yield tried
         if start.numbers.left > 0:  # else some were not tried for want of rounds
@@ -208,22 +208,43 @@ class _Judging:
     def idling(self, start: Run) -> Iterator[Tried]:
         """Those that have all the numbers of a component, also the idle ones, or none at all: so some are idle."""
         count = len(start.parameters.numbers)
-        wrongs = start.kind.wrongs(start.parameters)
+        wrongs = start.kind.wrongs(self._arranged(start))
         yield from self._tried(
             start, ((m, r) for m, r in wrongs if not isinstance(r, Reference) or r.size in (0, count))
         )
+
+    def _arranged(self, start: Run) -> Parameters:
+        """With what is right where some parts are silent: a mistake in those does not hide how the rest is made."""
+        heard = start.numbers.heard
+        if not heard and start.numbers.works:
+            for reference in start.kind.usual(start.parameters):
+                start.numbers.in_stages(reference, right=True)
+        return replace(start.parameters, arranged=tuple(heard[max(heard)]) if heard else ())
 
     def _tried(self, start: Run, wrongs: Iterable[tuple[Mistake, Reference | Function]]) -> Iterator[Tried]:
         for mistake, fn in self.fitting(start, wrongs):
             run = self.run(self.ways(fn)) if start.kind.places else start
             yield mistake, run, len(run.plain) - len(_differing(run, fn))
 
-    def fitting(self, run: Run, references: Iterable[tuple[T, Reference | Function]]) -> Iterator[tuple[T, Function]]:
+    def fitting(
+        self, run: Run, references: Iterable[tuple[T, Reference | Function]], right: bool = False
+    ) -> Iterator[tuple[T, Function]]:
         """Those that begin as the component does, for some order of its numbers; Undecided when it is too late."""
-        for told, reference in references:
+        later: list[tuple[T, Reference | Function]] = []
+
+        def ordered() -> Iterator[tuple[T, Reference | Function]]:
+            for told, reference in references:
+                first = reference.stages[:1] if isinstance(reference, Reference) else ()
+                if isinstance(reference, Reference) and not all(run.numbers.parted(reference, one) for one in first):
+                    later.append((told, reference))
+                else:
+                    yield told, reference
+            yield from later if not run.numbers.heard else ()
+
+        for told, reference in ordered():
             if time.monotonic() > self.until:
                 raise Undecided("judging it takes longer than --seconds allows")
-            fn = run.numbers.bind(reference)
+            fn = run.numbers.bind(reference, right)
             if fn is not None and _agrees_early(run, fn):
                 yield told, fn
 
@@ -249,10 +270,15 @@ class _Judging:
                 )
             numbers = self.numbers[other]
             parameters = sized(kind, replace(parameters, alive=numbers.matter if parameters.made else 0))
-            idle = numbers.works and not bool(numbers.alive.all()) and any(True for _ in kind.rights(parameters))
+            known = any(True for _ in chain(kind.rights(parameters), kind.usual(parameters)))
+            idle = numbers.works and not bool(numbers.alive.all()) and known
             if idle and (kind.places or "num_layers" in kind.options):
-                # what changes nothing at first may do so with a mask: one value for it, here and in every reference
-                numbers.values = torch.where(numbers.alive, numbers.values, DEAD)
+                # what changes nothing at first may do so with a mask: one value for it, here and in every reference;
+                # but for matrices, whose parts would all be the same
+                most = kind.options.get("d_model", math.inf)
+                each = numbers.alive.split(list(parameters.lengths))
+                dead = torch.cat([~one & (bool(one.any()) | (len(one) <= most)) for one in each])
+                numbers.values = torch.where(dead, DEAD, numbers.values)
                 seen, _ = self.component.observe(() if other else ways, other, numbers.values)
             self.runs[ways, other] = Run(kind, seen, parameters, numbers, ways)
         return self.runs[ways, other]
@@ -344,6 +370,7 @@ def _of_boolean_masks(judging: _Judging) -> Verdict | None:
 
 
 SIZES = "d_ff", "num_layers"  # those that a component may have of its own
+LONG = 100  # rows
 
 
 def sized(kind: Kind, parameters: Parameters) -> Parameters:
@@ -358,6 +385,9 @@ def sized(kind: Kind, parameters: Parameters) -> Parameters:
     elif "num_layers" in sizes:
         sizes["seen"] = kind.experiments[0].inputs[0].shape[1]
     width = sizes.get("d_model", 1)
+    rows = [length // width for length in parameters.lengths if length % width == 0 and length >= LONG * width]
+    if "max_len" in sizes and "max_len" not in parameters.taken and rows:  # only a table of places has so many
+        sizes["max_len"] = max(rows)
     usual = {"d_ff": [*(width * n for n in (4, 2, 3, 1)), 8 * width // 3], "num_layers": [2, 1, 3, 4, 6]}
     usual = {name: [sizes[name], *some] for name, some in usual.items() if name in sizes}
     best, most = replace(parameters, sizes=sizes), -1
@@ -501,7 +531,7 @@ def _best_right(judging: _Judging, start: Run, likeliest: str = "") -> Best | No
     best: Best | None = None
     rights = start.kind.rights(start.parameters)
     ordered = sorted(rights, key=lambda right: right[0] != likeliest) if likeliest else rights
-    for remark, fn in judging.fitting(start, ordered):
+    for remark, fn in judging.fitting(start, ordered, right=True):
         run = judging.run(judging.ways(fn)) if start.kind.places else start
         wrong = _differing(run, fn)
         if best is None or len(wrong) < len(best[3]):

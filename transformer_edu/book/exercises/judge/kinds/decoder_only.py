@@ -1,7 +1,7 @@
 """Attention, blocks and whole models of one half: they read x alone, and see nothing that comes later."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -12,14 +12,12 @@ from torch.nn.functional import gelu, silu
 
 from transformer_edu.book.exercises.checks.components.feed_forward import network
 from transformer_edu.book.exercises.checks.components.rotary import turn
-from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.experiment import EMPTY, KEPT, LONG, TRAINING, Experiment, Masked
 from transformer_edu.book.exercises.judge.kind import Kind, Parameters, drawn, joined
-from transformer_edu.book.exercises.judge.kinds.machine import LATER, REAL
+from transformer_edu.book.exercises.judge.kinds.machine import LATER, REAL, Settings, kind_of
 from transformer_edu.book.exercises.judge.making import TAKES_MASK, TARGETS, logits_of, of_x, parameter_names
 from transformer_edu.book.exercises.judge.mistakes import Wrong, of_attention, of_encoder_layer
 from transformer_edu.book.exercises.judge.mistakes_since import (
-    applies,
     of_gates,
     of_language,
     of_more_norms,
@@ -34,10 +32,8 @@ from transformer_edu.book.exercises.judge.model import (
     IN_LAYERS,
     Steps,
     Style,
-    fitting,
     gated,
     layer_norm,
-    likely,
     look_up,
     norms_around,
     of_itself,
@@ -47,7 +43,6 @@ from transformer_edu.book.exercises.judge.model import (
     styles,
     with_eps,
 )
-from transformer_edu.book.exercises.judge.numbers import Reference
 
 
 def _rms(x: Tensor, gamma: Tensor, beta: Tensor, eps: float) -> Tensor:
@@ -127,22 +122,10 @@ def _as_given(mask: Tensor | None, size: int) -> Tensor | None:
     return mask
 
 
-def within(mistaken: Steps, usual: Steps, eps: float) -> Steps:
-    """A mistake among other right steps than the paper's, its norm with this epsilon."""
-    right = Steps()
-    if mistaken.norm is not right.norm:
-        mistaken = replace(mistaken, norm=with_eps(mistaken.norm, eps))
-    pairs = {one.name: (getattr(mistaken, one.name), getattr(right, one.name)) for one in fields(Steps)}
-    return replace(usual, **{name: mine for name, (mine, theirs) in pairs.items() if mine is not theirs})
-
-
 def _sights(parameters: Parameters, causal: bool) -> list[tuple[str, Any]]:
     """What is let through: by itself nothing that comes later; or what the mask says, if it takes one."""
     alone = [("", Steps().see)] if causal else []
     return alone + ([(GIVEN if causal else "", _as_given)] if not causal or TAKES_MASK in parameters.taken else [])
-
-
-Settings = Iterator[tuple[str, Steps]]
 
 
 def settings_of_attention(style: Style, parameters: Parameters, causal: bool = True, usual: bool = False) -> Settings:
@@ -167,7 +150,8 @@ def _of_block(style: Style, parameters: Parameters, usual: bool = False, whole: 
     attentions = list(settings_of_attention(style, parameters, usual=usual))
     if usual:
         from_zero = style.norm == "gain" and not bool(parameters.ones.any())
-        parts, norms = parts[:3], norms[2:3] if from_zero else norms[:1]
+        likeliest = norms[2:3] if from_zero else norms[:1]
+        parts, norms = parts[:3], norms[: len(OF_STYLE[style.norm])] if whole else likeliest
         both = ("", POST) if whole and not style.final else ("",)  # a last norm belongs to pre-norm
         orders = {name: orders[name] for name in both} if style.norms == 2 else orders or {"": pre_norm_encoder}
     settings = product(orders.items(), attentions, norms, parts)
@@ -181,37 +165,6 @@ def _of_model(style: Style, parameters: Parameters, usual: bool = False) -> Sett
     for more, embed in (plain, scaled)[: 1 if usual and style.positions == "turned" else 2]:
         for remark, steps in _of_block(style, parameters, usual, whole=True):
             yield joined(remark, more), replace(steps, embed=embed)
-
-
-def kind_of(
-    name: str,
-    is_called: str,
-    some: list[Style],
-    reference: Callable[[Steps, Any, Style], Reference],
-    settings: Callable[..., Settings],
-    usual: Callable[..., Settings],
-    mistakes: Callable[[Parameters], Iterable[Wrong]],
-    experiments: Sequence[Experiment] = (),
-    **more: Any,
-) -> Kind:
-    """A kind whose right answers are a reference in several styles and settings, and its mistakes the same."""
-
-    def rights(parameters: Parameters) -> Iterator[tuple[str, Reference]]:
-        for style in fitting(some, parameters, partial(reference, Steps(), parameters.sizes)):
-            for remark, steps in settings(style, parameters):
-                yield remark, reference(steps, parameters.sizes, style)
-
-    def wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Reference]]:
-        styles = likely(some, parameters, partial(reference, Steps(), parameters.sizes))
-        for style, eps in product(styles, (parameters.eps,) if parameters.says_eps else (1e-5, 1e-6)):
-            settings = list(usual(style, replace(parameters, eps=eps)))
-            for mistake, steps in mistakes(parameters):
-                if not applies(steps, style) or steps.encoder_layer is pre_norm_encoder:  # which is right here
-                    continue
-                for _, setting in settings:
-                    yield mistake, reference(within(steps, setting, eps), parameters.sizes, style)
-
-    return Kind(name, is_called, list(experiments), rights, wrongs, **more)
 
 
 def attention_kind(

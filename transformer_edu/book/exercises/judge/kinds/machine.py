@@ -1,8 +1,9 @@
 """Encoder layers, decoder layers, and the whole Transformer."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import fields, replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 import torch
@@ -12,16 +13,16 @@ from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.experiment import EMPTY, KEPT, LONG, TRAINING, Experiment, Masked
 from transformer_edu.book.exercises.judge.kind import Kind, Parameters, drawn, joined
 from transformer_edu.book.exercises.judge.making import by_name, logits_of
-from transformer_edu.book.exercises.judge.mistakes import Wrong, named, of_decoder_layer, of_encoder_layer, of_whole
+from transformer_edu.book.exercises.judge.mistakes import Wrong, of_decoder_layer, of_encoder_layer, of_whole
 from transformer_edu.book.exercises.judge.model import (
     FEED_FORWARDS,
     LAYERS,
     MACHINES,
     NORMS,
-    Layer,
     Steps,
     Style,
     fitting,
+    layer_norm,
     likely,
     look_up,
     of_layer,
@@ -32,7 +33,6 @@ from transformer_edu.book.exercises.judge.model import (
 )
 from transformer_edu.book.exercises.judge.numbers import Reference
 from transformer_edu.masks import causal_mask, padding_mask
-from transformer_edu.positional import sinusoidal_table
 
 D_MODEL, HEADS, D_FF = 12, 3, 20
 IN_ENCODER, IN_DECODER = 4 * D_MODEL**2 + 2 * D_MODEL * D_FF, 8 * D_MODEL**2 + 2 * D_MODEL * D_FF
@@ -84,89 +84,101 @@ DECODER_EXPERIMENTS = [
 ]
 
 
-def _arrangements() -> Iterator[tuple[str, Steps]]:
-    """Right ones: norms behind the parts or before them, ReLU or GELU, layer norm or RMS norm."""
-    for more, norm in NORMS:
-        for remark, feed_forward in FEED_FORWARDS:
-            steps = Steps(feed_forward=feed_forward, norm=norm)
-            for order, arranged in (("", steps), (PRE, _pre(steps))):
-                yield joined(order, remark, more), arranged
-
-
-def _layer_rights(parameters: Parameters, cross: bool) -> Iterator[tuple[str, Reference]]:
-    for style in fitting(LAYERS, parameters, _layer(parameters, cross)):
-        for remark, steps in _arrangements():
-            yield remark, _layer(parameters, cross, steps)(style)
-
-
-def _layer(parameters: Parameters, cross: bool, steps: Steps = Steps(), **how: Any) -> Callable[[Style], Reference]:  # noqa: B008
-    return lambda style: of_layer(steps, parameters.sizes, style, cross, **how)
-
-
-def _likely(parameters: Parameters, cross: bool) -> list[Style]:
-    return likely(LAYERS, parameters, _layer(parameters, cross))
-
-
-def _both(mistakes: Iterator[Wrong], parameters: Parameters) -> Iterator[Wrong]:
-    """Mistakes in a post-norm and in a pre-norm machine with the component's ε, with ReLU and with GELU."""
-    for mistake, steps in mistakes:
-        usual = steps.feed_forward is Steps().feed_forward
-        for think in [one for _, one in FEED_FORWARDS] if usual else [steps.feed_forward]:
-            one = replace(steps, norm=with_eps(steps.norm, parameters.eps), feed_forward=think)
-            yield mistake, one
-            yield mistake, _pre(one)
-
-
-def _encoder_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Reference]]:
-    for style in _likely(parameters, False):
-        for mistake, steps in _both(of_encoder_layer(), parameters):
-            yield mistake, of_layer(steps, parameters.sizes, style)
-
-
-ONE_ATTENTION = named(
-    "one module is used for both attentions",
-    "self-attention and cross-attention have projections of their own.",
-    "Which of your two attention modules does forward not call?",
-    "fewer parameters are trained than there are",
-)
-ONE_NORM = named(
-    "one norm stands in two places",
-    "each sub-layer has a norm of its own: an index that was copied uses one of them twice, another never.",
-    "Which of your norms does forward not call?",
-    "fewer parameters are trained than there are",
-)
-
-
-def _with_norms(places: tuple[int, ...], layer: Layer) -> Layer:
-    return replace(layer, norms=tuple(layer.norms[one] for one in places))
-
-
-def _decoder_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Reference]]:
-    for style in _likely(parameters, True):
-        for _, steps in _both(iter([(ONE_NORM, Steps())]), parameters):
-            reference = partial(of_layer, steps, parameters.sizes, style, True)
-            yield ONE_ATTENTION, reference(lambda layer: replace(layer, cross=layer.self_attention))
-            for places in ((0, 0, 2), (0, 1, 1), (0, 1, 0), (0, 0, 0)):
-                yield ONE_NORM, reference(partial(_with_norms, places))
-        for mistake, steps in _both(of_decoder_layer(), parameters):
-            yield mistake, of_layer(steps, parameters.sizes, style, True)
-
-
-def _pre(steps: Steps) -> Steps:
+def applies(steps: Steps, style: Style) -> bool:
+    """Whether a component of this style has the step that a mistake replaces."""
     right = Steps()
-    return replace(
-        steps,
-        encoder_layer=pre_norm_encoder if steps.encoder_layer is right.encoder_layer else steps.encoder_layer,
-        decoder_layer=pre_norm_decoder if steps.decoder_layer is right.decoder_layer else steps.decoder_layer,
+    return (
+        (style.gated or steps.gated is right.gated)
+        and (not style.gated or steps.feed_forward is right.feed_forward)
+        and (style.positions == "turned" or steps.turn is right.turn)
+        and (style.positions == "sinusoidal" or steps.table is right.table)
+        and (style.positions in ("learned", "shared", "sinusoidal") or steps.place is right.place)
+        and (style.final or steps.end is right.end)
+        and (style.norms == steps.norms or steps.encoder_layer is right.encoder_layer)
     )
 
 
-ENCODER_LAYER = Kind(
+def within(mistaken: Steps, usual: Steps, eps: float) -> Steps:
+    """A mistake among other right steps than the paper's, its norm with this epsilon."""
+    right = Steps()
+    if mistaken.norm is not right.norm:
+        mistaken = replace(mistaken, norm=with_eps(mistaken.norm, eps))
+    pairs = {one.name: (getattr(mistaken, one.name), getattr(right, one.name)) for one in fields(Steps)}
+    return replace(usual, **{name: mine for name, (mine, theirs) in pairs.items() if mine is not theirs})
+
+
+Settings = Iterator[tuple[str, Steps]]
+
+
+def kind_of(
+    name: str,
+    is_called: str,
+    some: list[Style],
+    reference: Callable[[Steps, Any, Style], Reference],
+    settings: Callable[..., Settings],
+    usual: Callable[..., Settings],
+    mistakes: Callable[[Parameters], Iterable[Wrong]],
+    experiments: Sequence[Experiment] = (),
+    **more: Any,
+) -> Kind:
+    """A kind whose right answers are a reference in several styles and settings, and its mistakes the same."""
+
+    def rights(parameters: Parameters) -> Iterator[tuple[str, Reference]]:
+        for style in fitting(some, parameters, partial(reference, Steps(), parameters.sizes)):
+            for remark, steps in settings(style, parameters):
+                yield remark, reference(steps, parameters.sizes, style)
+
+    def arranged(parameters: Parameters) -> Iterator[tuple[Style, Steps]]:
+        styles = likely(some, parameters, partial(reference, Steps(), parameters.sizes))
+        return ((style, steps) for style in styles for steps in _of_epsilons(usual, style, parameters))
+
+    def wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Reference]]:
+        made = partial(_mistaken, list(mistakes(parameters)), _epsilons(parameters))
+        for style, setting in parameters.arranged or arranged(parameters):
+            for mistake, steps in made(style, setting):
+                yield mistake, reference(steps, parameters.sizes, style)
+
+    def as_usual(parameters: Parameters) -> Iterator[Reference]:
+        return (reference(steps, parameters.sizes, style) for style, steps in arranged(parameters))
+
+    return Kind(name, is_called, list(experiments), rights, wrongs, as_usual, **more)
+
+
+def _epsilons(parameters: Parameters) -> tuple[float, ...]:
+    """Of a component's norms: what they say, or what is usual."""
+    return (parameters.eps,) if parameters.says_eps else (1e-5, 1e-6)
+
+
+def _of_epsilons(usual: Callable[..., Settings], style: Style, parameters: Parameters) -> Iterator[Steps]:
+    for eps in _epsilons(parameters):
+        yield from (steps for _, steps in usual(style, replace(parameters, eps=eps)))
+
+
+def _mistaken(known: list[Wrong], epsilons: tuple[float, ...], style: Style, setting: Steps) -> Iterator[Wrong]:
+    """The known mistakes that a component of this style can make, among these right steps."""
+    for mistake, steps in known:
+        if applies(steps, style):
+            for eps in epsilons if steps.norm is not Steps().norm else epsilons[:1]:
+                yield mistake, within(steps, setting, eps)
+
+
+def _arrangements(style: Style, parameters: Parameters, usual: bool = False) -> Settings:
+    """Norms behind the parts or before them, ReLU or GELU, layer norm or RMS norm; the usual ones, with its epsilon."""
+    norms = [("", with_eps(layer_norm, parameters.eps))] if usual else NORMS
+    orders = ("", Steps()), (PRE, Steps(encoder_layer=pre_norm_encoder, decoder_layer=pre_norm_decoder))
+    for (more, norm), (remark, feed_forward), (order, steps) in product(norms, FEED_FORWARDS, orders):
+        yield joined(order, remark, more), replace(steps, feed_forward=feed_forward, norm=norm)
+
+
+ENCODER_LAYER = kind_of(
     "encoder_layer",
     "cls(d_model, num_heads, d_ff, dropout=0.0); forward(x, mask=None) on (batch, seq, d_model)",
+    LAYERS,
+    of_layer,
+    _arrangements,
+    partial(_arrangements, usual=True),
+    lambda parameters: of_encoder_layer(),
     ENCODER_EXPERIMENTS,
-    lambda parameters: _layer_rights(parameters, False),
-    _encoder_wrongs,
     options=LAYER,
     least=IN_ENCODER,
 ).at(
@@ -180,12 +192,15 @@ SLOTS = {
     "target_mask": r"^(?!.*(mem|enc|source|src|cross|context|pad)).*(mask|bias)",
     "memory_mask": r"(mem|enc|source|src|cross|context|pad).*mask|mask.*(mem|enc|source|src|cross|context|pad)",
 }
-DECODER_LAYER = Kind(
+DECODER_LAYER = kind_of(
     "decoder_layer",
     "cls(d_model, num_heads, d_ff, dropout=0.0); forward(x, memory, target_mask=None, memory_mask=None)",
+    LAYERS,
+    partial(of_layer, cross=True),
+    _arrangements,
+    partial(_arrangements, usual=True),
+    lambda parameters: of_decoder_layer(),
     DECODER_EXPERIMENTS,
-    lambda parameters: _layer_rights(parameters, True),
-    _decoder_wrongs,
     options=LAYER,
     least=IN_DECODER,
     call=partial(by_name, slots=SLOTS),
@@ -236,46 +251,35 @@ def _log(logits: Tensor) -> Tensor:
     return logits.log_softmax(-1)
 
 
-def _machine(parameters: Parameters, steps: Steps = Steps()) -> Callable[[Style], Reference]:  # noqa: B008
-    return lambda style: of_machine(steps, parameters.sizes, style, _padding_of)
-
-
-def _machine_rights(parameters: Parameters) -> Iterator[tuple[str, Reference]]:
-    """The paper's, and what is remarked of others: norms, activations, logarithms, embeddings that are not scaled."""
+def _of_machine(style: Style, parameters: Parameters, usual: bool = False) -> Settings:
+    """The right ways of a whole one; also logarithms, embeddings that are not scaled, and no padding."""
     masked: list[tuple[str, dict[str, Any]]] = [("", {})]
     if "pad_id" not in parameters.taken:
         nowhere = {name: lambda ids, pad: None for name in ("source_mask", "memory_mask")}
         masked.append((NO_PADDING, {"target_mask": lambda ids, pad: causal_mask(ids.shape[1]), **nowhere}))
-    for style in fitting(MACHINES, parameters, _machine(parameters)):
-        for arranged, steps in _arrangements():
-            is_pre = arranged.startswith(PRE)
-            ends = (NO_END if is_pre else "") if not style.final else ("" if is_pre else AN_END)
-            for told, one in (
-                ("", steps),
-                (UNSCALED, replace(steps, embed=look_up)),
-                ("it returns logarithms of probabilities, not logits", replace(steps, logits=_log)),
-            ):
-                for open_to, masks in masked:
-                    chosen = replace(one, **masks)
-                    learned = "" if style.positions == "sinusoidal" else LEARNED
-                    yield joined(arranged, ends, told, learned, open_to), _machine(parameters, chosen)(style)
+    ends: list[tuple[str, dict[str, Any]]] = [("", {}), (UNSCALED, {"embed": look_up}), (LOGARITHMS, {"logits": _log})]
+    learned = joined("" if style.positions == "sinusoidal" else LEARNED, OPENED if style.opened else "")
+    for arranged, steps in _arrangements(style, parameters, usual):
+        is_pre = steps.encoder_layer is pre_norm_encoder
+        norms = (NO_END if is_pre else "") if not style.final else ("" if is_pre else AN_END)
+        for (told, end), (open_to, masks) in product(ends[: 2 if usual else None], masked):
+            yield joined(arranged, norms, told, learned, open_to), replace(steps, **end, **masks)
 
 
+LOGARITHMS = "it returns logarithms of probabilities, not logits"
 NO_PADDING = "it takes no id of padding and masks none: all sentences of a batch must be of one length"
 LEARNED = "positions are learned, where the paper computes them; it found both to do as well"
+OPENED = "a norm stands behind the embeddings of each side (as in BART), where the paper has none"
 NO_END, AN_END = "no stack ends with a norm", "each stack ends with a norm, which the paper has not"
 
-
-def _machine_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Reference]]:
-    for style in likely(MACHINES, parameters, _machine(parameters)):
-        for mistake, steps in _both(of_whole(), parameters):
-            if style.positions == "sinusoidal" or steps.table is sinusoidal_table:
-                yield mistake, _machine(parameters, steps)(style)
-
-
-TRANSFORMER = Kind(
+TRANSFORMER = kind_of(
     "transformer",
     "cls(config) or cls(source_vocab_size, target_vocab_size, ...); forward(source_ids, target_ids) -> logits",
+    MACHINES,
+    partial(of_machine, pad_of=_padding_of),
+    _of_machine,
+    partial(_of_machine, usual=True),
+    lambda parameters: of_whole(),
     [
         Experiment("two sentences", _every_word(11, 17)),
         Experiment("a source with padding", (PADDED_SOURCE, TARGET)),
@@ -300,8 +304,6 @@ TRANSFORMER = Kind(
         Experiment("after another sentence", (PADDED_SOURCE, TARGET), alone=KEPT, options={"before": (SOURCE, TARGET)}),
         Experiment("on another device", (PADDED_SOURCE, TARGET), how="moved", remark=True),
     ],
-    _machine_rights,
-    _machine_wrongs,
     least=IN_ENCODER + IN_DECODER + (11 + 17) * D_MODEL,
     options={**SIZES, "dropout": 0.0, "pad_id": 0, "max_len": 128},
     call=_call,
