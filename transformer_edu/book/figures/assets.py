@@ -23,7 +23,7 @@ from transformer_edu.book.engine.weights import KNOWN, weight_scripts
 FOLDER = Path(__file__).parent
 PNG_END = b"IEND\xaeB`\x82"
 PHONE = "height on a phone"  # the text in a still that says how high the figure is there, in CSS pixels
-PICTURE = "picture"
+PICTURE, SHARED = "picture", "core"
 BEHIND = '<script type="application/json" data-behind>'  # of a figure that can be opened in another one's place
 MODELS = re.compile(r'data-model="([\w -]+)"')  # names of the shipped models that a figure runs
 
@@ -35,7 +35,7 @@ def _read(path: str) -> str:
 def figure_names() -> list[str]:
     """Names of all figures: one module in js/ for each."""
     found = {path.name.partition(".")[0] for path in (FOLDER / "js").glob("*.js*")}
-    return sorted(found - {"core", "host"})
+    return sorted(found - {"host"})
 
 
 def check_figure_name(name: object) -> str:
@@ -49,8 +49,8 @@ def check_figure_name(name: object) -> str:
 
 @cache
 def module_source(name: str) -> str:
-    """The figure's whole module; nothing is left to import."""
-    return bundled(check_figure_name(name))
+    """The figure's whole module, with all that it shares with others; nothing is left to import."""
+    return bundled(SHARED) + bundled(check_figure_name(name))
 
 
 @cache
@@ -81,8 +81,8 @@ def picture_source() -> str:
 
 
 def figure_script(name: str) -> str:
-    """A classic script that hands a figure's module, or that of PICTURE, as text to the host script."""
-    text = picture_source() if name == PICTURE else module_source(name)
+    """A classic script that hands a figure's own module, PICTURE's, or what all share, as text to the host script."""
+    text = bundled(name if name in (PICTURE, SHARED) else check_figure_name(name))
     return f"(window.transformerFigures ??= {{}})[{script_json(name)}] = {script_json(text)};\n"
 
 
@@ -160,7 +160,7 @@ def standalone_page(*figures: str, title: str = "Figure") -> str:
     names = sorted({name for html in figures for name in re.findall(r'data-(?:widget|opens)="([\w-]+)"', html)})
     models = sorted({name for html in figures for found in re.findall(MODELS, html) for name in found.split()})
     weights = [text for name in models if name in KNOWN for text in weight_scripts(KNOWN[name]).values()]
-    modules = map(figure_script, [*names, PICTURE])
+    modules = map(figure_script, [SHARED, *names, PICTURE])
     scripts = "".join(f"<script>{text}</script>\n" for text in [*weights, *modules, host_script()])
     return (
         f'<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{escape(title)}</title>\n'
