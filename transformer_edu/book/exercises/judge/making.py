@@ -28,12 +28,12 @@ SAID = {  # names that leave no doubt
     "target_vocab": r"(tgt|trg|target|output|out|dec\w*)_?(vocab|n_?tok|num|size|dict)|^(tgt|target|trg)_v|^n_tgt"
     r"|vocab\w*(tgt|trg|out$)",
     "vocab_size": r"vocab|num_embeddings|n_tok|num_tok",
-    "num_heads": r"head|^h$|kopf|köpf|koepf|cabeza|têtes",
-    "num_layers": r"layers|layer_?num|n_?layer|depth|^n$|blocks|schicht|capas",
-    "d_ff": r"^(?!.*(drop|ratio|mult|factor)).*(ff|feed|mlp|inter|inner)(?!.*out)",
+    "num_heads": r"head|^h$|kopf|köpf|koepf|cabe[zcç]a|t[eê]tes?$|teste$",
+    "num_layers": r"layers|layer_?num|n_?layer|depth|^n$|blocks|schicht|capas|couche|strati|camada",
+    "d_ff": r"^(?!.*(drop|ratio|mult|factor)).*(ff|feed|mlp|inter|inner|cach[eé]e|nascost|ocult)(?!.*out)",
     "max_len": r"^(?!.*(type|base)).*(max|position|block_size|context|seq_?len|n_ctx)",
-    "dropout": r"drop|^p$|^rate$|^p_",
-    "pad_id": r"pad",
+    "dropout": r"drop|abandon|ausfall|^p$|^rate$|^p_",
+    "pad_id": r"pad|bourrage",
     "eps": r"eps",
     "d_model": r"^d_?(in|out)$|^(in|out)_(features|channels)$",
 }

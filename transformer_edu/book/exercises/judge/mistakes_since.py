@@ -10,11 +10,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import gelu, silu
 
+from transformer_edu.book.exercises.checks.components.feed_forward import network
 from transformer_edu.book.exercises.checks.components.rotary import turn
 from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.kind import known
 from transformer_edu.book.exercises.judge.mistakes import Wrong, entry, named, of_rms
-from transformer_edu.book.exercises.judge.model import Steps, attend, norms_around, pre_norm_encoder
+from transformer_edu.book.exercises.judge.model import Steps, attend, gated, norms_around, pre_norm_encoder
 from transformer_edu.masks import causal_mask
 
 BACK = partial(turn, pair=lambda u, v, cos, sin: (u * cos - v * sin, v * cos + u * sin))
@@ -80,10 +81,11 @@ def of_more_norms() -> Iterator[Wrong]:
         yield named(name, why, hint, "weights of other models do not fit"), Steps(norms=3, encoder_layer=layer)
 
 
-def _triangle(diagonal: int, upper: bool = False) -> Callable[[Tensor | None, int], Tensor]:
+def _triangle(diagonal: int, upper: bool = False, first: bool = False) -> Callable[[Tensor | None, int], Tensor]:
     def see(mask: Tensor | None, size: int) -> Tensor:
         ones = torch.ones(size, size, dtype=torch.bool)
         own = ones.triu(diagonal) if upper else ones.tril(diagonal)
+        own[0, 0] |= first
         return own if mask is None else own & mask
 
     return see
@@ -120,6 +122,11 @@ def of_sight(causal: bool, masked: bool = True) -> Iterator[Wrong]:
                 _triangle(-1),
             ),
             (
+                "a token sees what stands before it, and not itself",
+                "Which is the last column that row 3 of your mask lets through?",
+                _triangle(-1, first=True),
+            ),
+            (
                 "the triangle is upside down: each token sees itself and what comes later",
                 "Which tokens does the last row of your mask let through?",
                 _triangle(0, upper=True),
@@ -134,6 +141,13 @@ def of_sight(causal: bool, masked: bool = True) -> Iterator[Wrong]:
                 "Hand over a mask that blocks nothing. Does the first token's answer change?",
                 "a training loss that falls far too low wherever texts are padded",
                 Steps(see=lambda mask, size: causal_mask(size) if mask is None else mask),
+            )
+            yield entry(
+                "the mask that it is given and its own causal one are joined by or",
+                "what may be seen is what both allow, & and not |: each of the two lets through what the other hides.",
+                "Row by row: may a token look at a later one that is no padding?",
+                "a training loss that falls far too low wherever texts are padded",
+                Steps(see=lambda mask, size: causal_mask(size) if mask is None else causal_mask(size) | mask),
             )
             yield entry(
                 "the mask that it is given is not used, only its own causal one",
@@ -207,7 +221,7 @@ def of_turns() -> Iterator[Wrong]:
         ),
     )
     for name, hint, look in looks:
-        yield told(name, hint), Steps(attend=look)
+        yield told(name, hint), Steps(turn=turn, attend=look)
     for place, counted in ((1, "heads"), (0, "batch")):
         name = f"positions are counted along the {counted}, not along the text"
         yield told(name, "Which dimension has the length of the text?"), Steps(turn=partial(_turned_along, place=place))
@@ -264,18 +278,6 @@ GATED: tuple[tuple[str, str, Callable[..., Tensor]], ...] = (
         "Which numbers does SiLU give for −5, 0 and 5?",
         lambda x, gate, up, down: down(gate(x).tanh() * up(x)),
     ),
-    *(
-        (
-            "GELU, written by tanh, has another constant than √(2/π) or 0.044715",
-            "Which numbers does GELU give for −1 and 1?",
-            lambda x, gate, up, down, constants=constants: down(_almost_gelu(gate(x), *constants) * up(x)),
-        )
-        for constants in (
-            (2**0.5 / math.pi, 0.044715),
-            ((math.pi / 2) ** 0.5, 0.044715),
-            ((2 / math.pi) ** 0.5, 0.44715),
-        )
-    ),
     (
         "the gate is a softmax",
         "Does one entry of your gate change with the others?",
@@ -299,8 +301,30 @@ GATED: tuple[tuple[str, str, Callable[..., Tensor]], ...] = (
 )
 
 
+CONSTANTS = (2**0.5 / math.pi, 0.044715), ((math.pi / 2) ** 0.5, 0.044715), ((2 / math.pi) ** 0.5, 0.44715)
+
+
+def _wrong_gelus() -> Iterator[tuple[Mistake, Callable[[Tensor], Tensor]]]:
+    for constant, cubic in CONSTANTS:
+        yield entry(
+            "GELU, written by tanh, has another constant than √(2/π) or 0.044715",
+            "0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³))).",
+            "Which numbers does GELU give for −1 and 1?",
+            "weights of others almost fit",
+            partial(_almost_gelu, constant=constant, cubic=cubic),
+        )
+
+
+def of_gelus() -> Iterator[Wrong]:
+    """An activation of GPT, in a part without a gate."""
+    for told, inside in _wrong_gelus():
+        yield told, Steps(feed_forward=partial(network, inside=inside))
+
+
 def of_gates() -> Iterator[Wrong]:
     """A gated feed-forward part."""
+    for told, inside in _wrong_gelus():
+        yield told, Steps(gated=partial(gated, inside=inside))
     for name, hint, wrong in GATED:
         why = "(act(x W_gate) ⊙ x W_up) W_down: one half, activated, says how much of the other passes."
         symptom = "a model that learns less than its size promises, and weights of others that do not fit"
@@ -376,6 +400,7 @@ def of_language() -> Iterator[Wrong]:
     for name, wrong in (
         ("it returns probabilities, not logits", lambda logits: logits.softmax(-1)),
         ("softmax over the positions at the end", lambda logits: logits.softmax(1)),
+        ("the logits are not divided by their cap before the tanh", lambda logits: 30 * logits.tanh()),
         ("the logits are shifted by one position: row i belongs to token i + 1", lambda logits: logits.roll(-1, 1)),
         ("the logits are shifted by one position: row i belongs to token i − 1", lambda logits: logits.roll(1, 1)),
     ):

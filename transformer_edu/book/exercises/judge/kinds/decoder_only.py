@@ -19,6 +19,7 @@ from transformer_edu.book.exercises.judge.making import TAKES_MASK, TARGETS, log
 from transformer_edu.book.exercises.judge.mistakes import Wrong, of_attention, of_encoder_layer
 from transformer_edu.book.exercises.judge.mistakes_since import (
     of_gates,
+    of_gelus,
     of_language,
     of_more_norms,
     of_rms_norms,
@@ -162,9 +163,15 @@ def _of_block(style: Style, parameters: Parameters, usual: bool = False, whole: 
 def _of_model(style: Style, parameters: Parameters, usual: bool = False) -> Settings:
     """The right ways of a whole model."""
     plain, scaled = ("", look_up), ("its embeddings are scaled by √d_model", Steps().embed)
-    for more, embed in (plain, scaled)[: 1 if usual and style.positions == "turned" else 2]:
+    embeds = (plain, scaled)[: 1 if usual and style.positions == "turned" else 2]
+    ends = [("", Steps().logits), ("its logits are capped, softly, at ±30 (as in Gemma 2)", _capped)]
+    for (more, embed), (end, logits) in product(embeds, ends[: 1 if usual else None]):
         for remark, steps in _of_block(style, parameters, usual, whole=True):
-            yield joined(remark, more), replace(steps, embed=embed)
+            yield joined(remark, more, end), replace(steps, embed=embed, logits=logits)
+
+
+def _capped(logits: Tensor) -> Tensor:
+    return 30 * (logits / 30).tanh()
 
 
 def attention_kind(
@@ -230,6 +237,7 @@ BLOCK = kind_of(
         *of_more_norms(),
         *of_rms_norms(),
         *of_gates(),
+        *of_gelus(),
         *of_turns(),
     ),
     [
@@ -276,6 +284,7 @@ LANGUAGE_MODEL = kind_of(
         *of_more_norms(),
         *of_rms_norms(),
         *of_gates(),
+        *of_gelus(),
         *of_turns(),
     ),
     [
