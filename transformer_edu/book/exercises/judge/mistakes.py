@@ -645,6 +645,10 @@ def of_decoder_layer() -> Iterator[Wrong]:
     yield from of_attention()
 
 
+def _unnormed(norm: Any, x: Tensor) -> Tensor:
+    return x
+
+
 def _scaled(table: Tensor, ids: Tensor) -> Tensor:
     return table[ids] * table.shape[1] ** 0.5
 
@@ -772,6 +776,14 @@ def of_whole() -> Iterator[Wrong]:
         "a sentence's translation changes with the other sentences of its batch",
         Steps(encoder_batch_first=False),
     )
+    for side, steps in (("encoder", Steps(end_memory=_unnormed)), ("decoder", Steps(end=_unnormed))):
+        yield entry(
+            f"the {side}'s last norm is made and not used",
+            "a pre-norm stack ends with a norm: what its layers add has any scale.",
+            "Which of your norms does forward not call?",
+            "logits that grow with depth, and weights of others that do not fit",
+            steps,
+        )
     for mistake, wrong in known("target mask"):
         yield mistake, Steps(target_mask=wrong)
     for mistake, wrong in known("padding mask"):

@@ -96,10 +96,16 @@ def _small(norm: Callable[..., Tensor], eps: float, count: int) -> Callable[...,
     return lambda x, gamma, beta: norm(x, *(gamma, beta)[:count], eps=eps)
 
 
+def norm_by_spread(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-6) -> Tensor:
+    """γ (x − mean) / (s + ε) + β, where s is the standard deviation as statistics estimate it, with n − 1."""
+    return gamma * (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + eps) + beta
+
+
 RMS = "RMS norm stands where the paper has layer norm"
+SPREAD = "its norms divide by n − 1 and add ε outside the root, as in the Annotated Transformer"
 NORMS: list[tuple[str, Callable[..., Tensor]]] = [  # right ones, with what is remarked of each
     (remark, _small(norm, eps, count))
-    for remark, norm, count in (("", layer_norm, 2), (RMS, rms_norm, 1))
+    for remark, norm, count in (("", layer_norm, 2), (RMS, rms_norm, 1), (SPREAD, norm_by_spread, 2))
     for eps in (1e-5, 1e-6, 1e-12)
 ]
 BY_TANH = partial(gelu, approximate="tanh")
@@ -223,6 +229,7 @@ class Steps:
     of_block: Callable[[int, Tensor | None], Tensor | None] = field(default=lambda index, mask: mask)
     begin: Callable[[Any, Tensor], Tensor] = field(default=lambda norm, x: x)  # of a decoder-only model
     end: Callable[[Any, Tensor], Tensor] = field(default=lambda norm, x: norm(x))
+    end_memory: Callable[[Any, Tensor], Tensor] = field(default=lambda norm, x: norm(x))
     between: Callable[[Any, Tensor], Tensor] = field(default=lambda norm, x: x)  # behind each of its blocks
     batch_first: bool = True  # of a block without a memory
     encoder_batch_first: bool = True  # else its tokens attend across the batch, and no mask fits
@@ -313,13 +320,13 @@ def translate(steps: Steps, machine: Machine, num_heads: int, pad_id: int, sourc
         x = turned(encode_layer(steps, layer, num_heads, turned(x), mask if steps.encoder_batch_first else None))
         seen.append(x)
     memory = steps.memory(x, seen)
-    memory = norms[0](memory) if norms else memory
+    memory = steps.end_memory(norms[0], memory) if norms else memory
     y = (steps.place_target or steps.place)((steps.embed_target or steps.embed)(machine.target, target), tables[1])
     y = opened[1](y)
     masks = steps.target_mask(target, pad_id), steps.memory_mask(source, pad_id)
     for index, layer in enumerate(machine.decoder):
         y = decode_layer(steps, layer, num_heads, y, steps.memory_of(index, memory, seen), *masks)
-    return steps.logits(machine.projection(norms[1](y) if norms else y))
+    return steps.logits(machine.projection(steps.end(norms[1], y) if norms else y))
 
 
 def read_on(

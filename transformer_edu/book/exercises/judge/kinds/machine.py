@@ -11,7 +11,7 @@ from torch import Tensor
 
 from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.experiment import EMPTY, KEPT, LONG, TRAINING, Experiment, Masked
-from transformer_edu.book.exercises.judge.kind import Kind, Parameters, drawn, joined
+from transformer_edu.book.exercises.judge.kind import Kind, Parameters, drawn, joined, known
 from transformer_edu.book.exercises.judge.making import by_name, logits_of
 from transformer_edu.book.exercises.judge.mistakes import Wrong, of_decoder_layer, of_encoder_layer, of_whole
 from transformer_edu.book.exercises.judge.model import (
@@ -25,6 +25,7 @@ from transformer_edu.book.exercises.judge.model import (
     layer_norm,
     likely,
     look_up,
+    norm_by_spread,
     of_layer,
     of_machine,
     pre_norm_decoder,
@@ -93,7 +94,7 @@ def applies(steps: Steps, style: Style) -> bool:
         and (style.positions == "turned" or steps.turn is right.turn)
         and (style.positions == "sinusoidal" or steps.table is right.table)
         and (style.positions in ("learned", "shared", "sinusoidal") or steps.place is right.place)
-        and (style.final or steps.end is right.end)
+        and (style.final or (steps.end is right.end and steps.end_memory is right.end_memory))
         and (style.norms == steps.norms or steps.encoder_layer is right.encoder_layer)
     )
 
@@ -154,17 +155,18 @@ def _of_epsilons(usual: Callable[..., Settings], style: Style, parameters: Param
         yield from (steps for _, steps in usual(style, replace(parameters, eps=eps)))
 
 
-def _mistaken(known: list[Wrong], epsilons: tuple[float, ...], style: Style, setting: Steps) -> Iterator[Wrong]:
+def _mistaken(listed: list[Wrong], epsilons: tuple[float, ...], style: Style, setting: Steps) -> Iterator[Wrong]:
     """The known mistakes that a component of this style can make, among these right steps."""
-    for mistake, steps in known:
+    for mistake, steps in listed:
         if applies(steps, style):
             for eps in epsilons if steps.norm is not Steps().norm else epsilons[:1]:
                 yield mistake, within(steps, setting, eps)
 
 
-def _arrangements(style: Style, parameters: Parameters, usual: bool = False) -> Settings:
+def _arrangements(style: Style, parameters: Parameters, usual: bool = False, whole: bool = False) -> Settings:
     """Norms behind the parts or before them, ReLU or GELU, layer norm or RMS norm; the usual ones, with its epsilon."""
-    norms = [("", with_eps(layer_norm, parameters.eps))] if usual else NORMS
+    usually = [("", with_eps(norm, parameters.eps)) for norm in (layer_norm, norm_by_spread)[: 1 + whole]]
+    norms = usually if usual else NORMS
     orders = ("", Steps()), (PRE, Steps(encoder_layer=pre_norm_encoder, decoder_layer=pre_norm_decoder))
     for (more, norm), (remark, feed_forward), (order, steps) in product(norms, FEED_FORWARDS, orders):
         yield joined(order, remark, more), replace(steps, feed_forward=feed_forward, norm=norm)
@@ -259,13 +261,18 @@ def _of_machine(style: Style, parameters: Parameters, usual: bool = False) -> Se
         masked.append((NO_PADDING, {"target_mask": lambda ids, pad: causal_mask(ids.shape[1]), **nowhere}))
     ends: list[tuple[str, dict[str, Any]]] = [("", {}), (UNSCALED, {"embed": look_up}), (LOGARITHMS, {"logits": _log})]
     learned = joined("" if style.positions == "sinusoidal" else LEARNED, OPENED if style.opened else "")
-    for arranged, steps in _arrangements(style, parameters, usual):
+    tables: list[tuple[str, dict[str, Any]]] = [("", {})]
+    if style.positions == "sinusoidal":
+        told = f"in its sinusoids {EVENLY} (as in tensor2tensor, the authors' own code)"
+        tables += [(told, {"table": fn}) for mistake, fn in known("sinusoidal table") if EVENLY in mistake.name]
+    for arranged, steps in _arrangements(style, parameters, usual, whole=True):
         is_pre = steps.encoder_layer is pre_norm_encoder
         norms = (NO_END if is_pre else "") if not style.final else ("" if is_pre else AN_END)
-        for (told, end), (open_to, masks) in product(ends[: 2 if usual else None], masked):
-            yield joined(arranged, norms, told, learned, open_to), replace(steps, **end, **masks)
+        for (more, end), (open_to, masks), (spread, table) in product(ends[: 2 if usual else None], masked, tables):
+            yield joined(arranged, norms, more, learned, spread, open_to), replace(steps, **end, **masks, **table)
 
 
+EVENLY = "the exponents run from 0 to 1, evenly"
 LOGARITHMS = "it returns logarithms of probabilities, not logits"
 NO_PADDING = "it takes no id of padding and masks none: all sentences of a batch must be of one length"
 LEARNED = "positions are learned, where the paper computes them; it found both to do as well"
