@@ -456,6 +456,9 @@ def _wrong(judging: _Judging, start: Run, best: Best | None) -> Verdict:
     unseen = _unseen(start) if best is None else None
     if unseen is not None:
         return unseen
+    shaped = _misshaped(start) if best is None else ""
+    if shaped:
+        return Verdict(start.kind.name, beyond(SHAPED), True, start.kind.experiments[0].title, shaped)
     start.numbers.left = ALL_ROUNDS
     start.numbers.told = start.numbers.held = True
     found = _known_mistake(start, len(best[2].plain) - len(best[3]) if best else 0, judging.mistakes(start))
@@ -678,6 +681,12 @@ def _other_shape(run: Run, reference: Reference) -> str:
     if right is None or mine.shape == right.shape:
         return ""
     return f"its answer has the shape {tuple(mine.shape)}, and should have {tuple(right.shape)}"
+
+
+def _misshaped(run: Run) -> str:
+    """What is said of a whole model's answer where no usual model gives one of its shape; "" else."""
+    usual = list(run.kind.usual(run.parameters))[:1] if "num_layers" in run.kind.options and run.numbers.works else []
+    return _other_shape(run, usual[0]) if usual else ""
 
 
 def _by_hand(run: Run, references: list[Reference]) -> str:
