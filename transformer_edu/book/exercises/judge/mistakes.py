@@ -650,6 +650,7 @@ def _unnormed(norm: Any, x: Tensor) -> Tensor:
 
 
 def _scaled(table: Tensor, ids: Tensor) -> Tensor:
+    """As is right, and another function than the default: so it stands also where the usual embeddings are not."""
     return table[ids] * table.shape[1] ** 0.5
 
 

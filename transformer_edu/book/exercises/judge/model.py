@@ -14,6 +14,7 @@ from torch.nn.functional import gelu, silu
 from transformer_edu.book.exercises.checks.components.decoder_layer import decoder_layer
 from transformer_edu.book.exercises.checks.components.encoder_layer import encoder_layer
 from transformer_edu.book.exercises.checks.components.feed_forward import feed_forward, network
+from transformer_edu.book.exercises.checks.components.layer_norm import norm
 from transformer_edu.book.exercises.checks.components.multi_head_split import merge_heads, split_heads
 from transformer_edu.book.exercises.judge.kind import Parameters
 from transformer_edu.book.exercises.judge.numbers import Reference
@@ -96,16 +97,12 @@ def _small(norm: Callable[..., Tensor], eps: float, count: int) -> Callable[...,
     return lambda x, gamma, beta: norm(x, *(gamma, beta)[:count], eps=eps)
 
 
-def norm_by_spread(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-6) -> Tensor:
-    """γ (x − mean) / (s + ε) + β, where s is the standard deviation as statistics estimate it, with n − 1."""
-    return gamma * (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + eps) + beta
-
-
 RMS = "RMS norm stands where the paper has layer norm"
+norm_by_spread = partial(norm, correction=1, outside=True)
 SPREAD = "its norms divide by n − 1 and add ε outside the root, as in the Annotated Transformer"
 NORMS: list[tuple[str, Callable[..., Tensor]]] = [  # right ones, with what is remarked of each
-    (remark, _small(norm, eps, count))
-    for remark, norm, count in (("", layer_norm, 2), (RMS, rms_norm, 1), (SPREAD, norm_by_spread, 2))
+    (remark, _small(one, eps, count))
+    for remark, one, count in (("", layer_norm, 2), (RMS, rms_norm, 1), (SPREAD, norm_by_spread, 2))
     for eps in (1e-5, 1e-6, 1e-12)
 ]
 BY_TANH = partial(gelu, approximate="tanh")

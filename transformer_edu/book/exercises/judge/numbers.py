@@ -65,8 +65,12 @@ class Reference:
     stages: tuple[tuple[str, ...], ...] = ()
     made_of: Any = None
 
-    def hushed(self, endings: tuple[str, ...]) -> "Reference":
-        """The same with 0 in the tensors whose names end so: a function of the others alone."""
+    @cached_property
+    def staged(self) -> list["Reference"]:
+        """Itself in each of its stages: a function of the numbers that are not 0 there."""
+        return [self._hushed(endings) for endings in self.stages]
+
+    def _hushed(self, endings: tuple[str, ...]) -> "Reference":
         none = {name: torch.zeros(shape).double() for name, shape in self.shapes.items() if name.endswith(endings)}
         loud = {name: shape for name, shape in self.shapes.items() if name not in none}
         return replace(self, shapes=loud, call=lambda p, *inputs: self.call({**p, **none}, *inputs), stages=())
@@ -250,11 +254,15 @@ class Numbers:
     def _loud(self, sizes: frozenset[int]) -> Tensor:
         return torch.cat([torch.full((length,), length in sizes) for length in self.lengths])
 
-    def parted(self, reference: Reference, endings: tuple[str, ...]) -> bool:
+    def parted(self, reference: Reference, stage: int) -> bool:
         """Whether sizes tell which numbers are not 0 in a reference's stage."""
-        hushed = Counter(reference.hushed(endings).sizes)
+        hushed = Counter(reference.staged[stage].sizes)
         here = Counter({size: count for size, count in Counter(self.lengths).items() if size in hushed})
         return not hushed - here and not here - hushed - (Counter(reference.sizes) - hushed)
+
+    def laid_out(self, reference: Reference) -> bool:
+        """Whether sizes tell so in all its stages."""
+        return all(self.parted(reference, stage) for stage, _ in enumerate(reference.stages))
 
     def in_stages(self, reference: Reference, right: bool) -> tuple[bool, Colours | None]:
         """Whether it may be the same function, and colours by the partners that are found where some tensors are 0.
@@ -263,13 +271,13 @@ class Numbers:
         """
         start = None
         for stage, endings in enumerate(reference.stages):
-            hushed, theirs = reference.hushed(endings), reference.loud(endings)
+            if not self.parted(reference, stage):
+                return True, None
+            hushed, theirs = reference.staged[stage], reference.loud(endings)
             sizes = frozenset(hushed.sizes)
             part, mine = self._part(sizes), self._loud(sizes)
             part.left = part.left if part.told == self.told else ALL_ROUNDS
             part.told, part.held = self.told, self.held
-            if not self.parted(reference, endings):
-                return True, None
             partners = part.partners(hushed, None if start is None else (start[0][mine], start[1][theirs]))
             if partners is None:
                 return False, None

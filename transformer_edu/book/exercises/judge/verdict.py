@@ -234,8 +234,7 @@ class _Judging:
 
         def ordered() -> Iterator[tuple[T, Reference | Function]]:
             for told, reference in references:
-                first = reference.stages[:1] if isinstance(reference, Reference) else ()
-                if isinstance(reference, Reference) and not all(run.numbers.parted(reference, one) for one in first):
+                if isinstance(reference, Reference) and reference.stages and not run.numbers.parted(reference, 0):
                     later.append((told, reference))
                 else:
                     yield told, reference
@@ -370,7 +369,7 @@ def _of_boolean_masks(judging: _Judging) -> Verdict | None:
 
 
 SIZES = "d_ff", "num_layers"  # those that a component may have of its own
-LONG = 100  # rows
+ROWS = 100  # of a table of places, at least
 
 
 def sized(kind: Kind, parameters: Parameters) -> Parameters:
@@ -385,7 +384,7 @@ def sized(kind: Kind, parameters: Parameters) -> Parameters:
     elif "num_layers" in sizes:
         sizes["seen"] = kind.experiments[0].inputs[0].shape[1]
     width = sizes.get("d_model", 1)
-    rows = [length // width for length in parameters.lengths if length % width == 0 and length >= LONG * width]
+    rows = [length // width for length in parameters.lengths if length % width == 0 and length >= ROWS * width]
     if "max_len" in sizes and "max_len" not in parameters.taken and rows:  # only a table of places has so many
         sizes["max_len"] = max(rows)
     usual = {"d_ff": [*(width * n for n in (4, 2, 3, 1)), 8 * width // 3], "num_layers": [2, 1, 3, 4, 6]}
@@ -594,7 +593,9 @@ def _unknown(run: Run) -> Verdict:
     if not references and _ignores(run):
         return Verdict(kind.name, beyond(IGNORED), True, kind.experiments[0].title)
     own = [name for name in parameters.untaken if name in (*SIZES, "d_model", "num_heads")]
-    laid_out = not references or any(all(run.numbers.parted(one, stage) for stage in one.stages) for one in references)
+    laid_out = not references or any(
+        all(run.numbers.parted(one, stage) for stage in range(len(one.stages))) for one in references
+    )
     if not references or ((own or not laid_out) and not run.numbers.heard):
         found = f"{parameters.alive} of its numbers change its answer, and nothing right that is known here has as many"
         taken = f"; it takes no {' and no '.join(own)}" if own else ""
@@ -685,8 +686,8 @@ def _other_shape(run: Run, reference: Reference) -> str:
 
 def _misshaped(run: Run) -> str:
     """What is said of a whole model's answer where no usual model gives one of its shape; "" else."""
-    usual = list(run.kind.usual(run.parameters))[:1] if "num_layers" in run.kind.options and run.numbers.works else []
-    return _other_shape(run, usual[0]) if usual else ""
+    usual = next(iter(run.kind.usual(run.parameters)), None)
+    return _other_shape(run, usual) if usual and "num_layers" in run.kind.options and run.numbers.works else ""
 
 
 def _by_hand(run: Run, references: list[Reference]) -> str:
