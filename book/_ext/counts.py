@@ -4,12 +4,11 @@ import re
 from pathlib import Path
 from typing import Any
 
+import catalogue
 import nbformat
 from nbformat import NotebookNode
 from sphinx.application import Sphinx
 from sphinx.config import Config
-
-from transformer_edu import checks
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 BORDER = re.compile(r"^:::+\{(exercise-start|solution-end)\}", re.M)
@@ -21,11 +20,9 @@ def counted() -> dict[str, int]:
     notebooks = [nbformat.read(path, as_version=4) for path in sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))]
     printing = [cell for notebook in notebooks for cell in notebook.cells if cell.get("outputs")]
     exercises = [told for notebook in notebooks for told in exercises_told(notebook)]
-    names = checks.component_names()
     return {
         "chapters": len(notebooks),
-        "mistakes": sum(len(checks.catalogue(name)) for name in names),
-        "pieces": len(names),
+        "mistakes": sum(len(mistakes) for *_, mistakes in catalogue.sections()),
         "cells": len(printing),
         "uncompared": sum("nbval-ignore-output" in cell.metadata.get("tags", []) for cell in printing),
         "exercises": len(exercises),

@@ -21,9 +21,11 @@ from transformer_edu import (
     DecoderCache,
     Encoder,
     EncoderLayer,
+    InputEmbedding,
     KeyValueCache,
     LayerNorm,
     MultiHeadAttention,
+    PositionalEncoding,
     PositionwiseFeedForward,
     ResidualConnection,
     RMSNorm,
@@ -73,12 +75,10 @@ PLACES = {
         ),
     ),
     "greedy search": ([(model, "greedy_search")], as_it_is),
-    "input embedding": ([(transformer, "InputEmbedding")], as_it_is),
     "layer normalization": (
         [(LayerNorm, "forward")],
         lambda known: lambda self, x: known(x, self.weight, self.bias, self.eps),
     ),
-    "positional encoding": ([(transformer, "PositionalEncoding")], as_it_is),
     "residual connection": (
         [(ResidualConnection, "forward")],
         lambda known: lambda self, x, part: known(x, part, self.norm, "pre" if self.pre else "post"),
@@ -127,6 +127,7 @@ def reorder_without_cross_attention(self, rows):
         layer.self_attention.reorder(rows)
 
 
+OFFSET_IGNORED, PLACED = "`offset` is ignored", [(PositionalEncoding, "forward")]
 # What the catalogue has not: the places, and what stands there.
 OWN = {
     "weights after dropout": (FORMULA, weights_after_dropout),
@@ -158,6 +159,13 @@ OWN = {
         [(RMSNorm, "forward")],
         lambda self, x: F.layer_norm(x, self.weight.shape, self.weight, None, self.eps),
     ),
+    "the factor √d_model is missing": ([(InputEmbedding, "forward")], lambda self, ids: self.lookup(ids)),
+    "the table is added twice": (PLACED, lambda self, x, offset=0: x + 2 * self.table[offset : offset + x.shape[1]]),
+    "the table is indexed by the batch": (
+        PLACED,
+        lambda self, x, offset=0: x + self.table[offset : offset + len(x), None],
+    ),
+    OFFSET_IGNORED: (PLACED, lambda self, x, offset=0: x + self.table[: x.shape[1]]),
     "no final norm": (
         [(Encoder, "forward")],
         lambda self, x, mask: functools.reduce(lambda y, layer: layer(y, mask), self.layers, x),
@@ -179,7 +187,6 @@ SEES_THE_FUTURE = "transformer: the decoder sees the future: "
 SEES_PADDING = "transformer: the source's padding is hidden nowhere"
 OVER_THE_BATCH = "layer normalization: mean and variance are taken over batch and positions"
 MERGED_AS_A_VIEW = "split and merge: merge lacks the transpose"
-OFFSET_IGNORED = "positional encoding: `offset` is ignored"
 NO_SOFTMAX = "attention: there is no softmax"
 MASK_UNUSED = "attention: the mask is not used"
 MASK_LATE = "attention: the mask is applied after the softmax"
@@ -205,7 +212,7 @@ GUARDS = [
         model.other_sentences_change_nothing,
         SEES_PADDING,
         OVER_THE_BATCH,
-        "positional encoding: the table is indexed by the batch",
+        "the table is indexed by the batch",
     ),
     (model.padded_tokens_get_no_gradient, SEES_PADDING),
     (
@@ -298,8 +305,8 @@ GUARDS = [
     ),
     (
         partial(torch_nn.test_whole_transformer, FLOAT, False, "post", True),
-        "input embedding: the factor √d_model is missing",
-        "positional encoding: the table is added twice",
+        "the factor √d_model is missing",
+        "the table is added twice",
     ),
     (partial(sizes.test_one_shared_table_gives_the_papers_size, sizes.BASE, 63_082_496), "tables that are not tied"),
 ]

@@ -1,12 +1,14 @@
 """Checks by the name of their component, what they find, and code that is around a candidate."""
 
+from itertools import chain
+
 import pytest
 from torch import Tensor, nn
 
 from tests.broken_transformers import BROKEN
 from transformer_edu import checks
 from transformer_edu.book.exercises.checks import components as folder
-from transformer_edu.book.exercises.judge.mistakes import of_whole
+from transformer_edu.book.exercises.judge.kinds import KINDS
 from transformer_edu.book.exercises.judge.verdict import EXPLAINED
 
 MODULES = {module.COMPONENT.name: module for module in vars(folder).values() if hasattr(module, "COMPONENT")}
@@ -52,11 +54,12 @@ def wrong(component, start):
 
 
 def names(module):
-    """The mistakes that the check of a module knows; of one that asks the judge, his of a whole machine, too."""
+    """The mistakes that the check of a module knows; of one that asks the judge, all of his, too."""
     if hasattr(module, "COMPONENT"):
         return [mistake.name for mistake in module.COMPONENT.mistakes]
-    own = [one.name for one in vars(module).values() if isinstance(one, checks.Mistake)]
-    return [*own, *EXPLAINED, *(mistake.name for mistake, _ in of_whole())]
+    kept = [list(one.values()) if isinstance(one, dict) else [one] for one in vars(module).values()]
+    own = [one for some in kept for one in some if isinstance(one, checks.Mistake)]
+    return [*EXPLAINED, *(one.name for one in chain(own, *(kind.mistakes for kind in KINDS.values())))]
 
 
 def around(own, before=lambda given: given, after=lambda given, result: result):

@@ -12,7 +12,8 @@ pytestmark = pytest.mark.usefixtures("as_readers_run_it")
 
 def test_every_file_of_the_folder_is_a_component_with_a_public_check(root):
     files = {path.stem for path in (root / "transformer_edu/book/exercises/checks/components").glob("*.py")}
-    files -= {"__init__", "gpt_block", "transformer"}  # two ask the judge: tests/judge has their tests
+    asking = {"input_embedding", "positional_encoding", "gpt_block", "transformer"}  # the judge: see tests/judge
+    files -= {"__init__"} | asking
     assert {module.__name__.split(".")[-1] for module in MODULES.values()} == files
     for name, found in CHECKS.items():
         assert len(found) == 1, f"the file of {name} defines one function check_..."
@@ -23,7 +24,7 @@ def test_every_file_of_the_folder_is_a_component_with_a_public_check(root):
 def test_components_come_in_the_order_of_the_chapters():
     chapters = [COMPONENTS[name].chapter for name in checks.component_names()]
     assert chapters == sorted(chapters)
-    assert len(EVERY) >= 481
+    assert len(EVERY) >= 454
 
 
 @pytest.mark.parametrize("name", COMPONENTS)

@@ -13,8 +13,7 @@ from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 
 import transformer_edu as te
-from tests.unit.checked import COMPONENTS, failure, run, told
-from transformer_edu import checks
+from tests.unit.checked import COMPONENTS, run
 from transformer_edu.book.exercises.checks import components
 from transformer_edu.book.exercises.checks.components.beam_search import best_answer
 from transformer_edu.decoding.writer import PromptWriter
@@ -91,36 +90,7 @@ def rows_one_by_one(weight, num_heads):
     return moved
 
 
-# ------------------------------------------------------------------ embeddings and positions
-
-
-class SparseEmbedding(nn.Module):
-    def __init__(self, vocab_size, d_model):
-        super().__init__()
-        self.words = nn.Embedding(vocab_size, d_model, sparse=True)
-        self.words.weight.data.normal_(0, d_model**-0.5)
-
-    def forward(self, ids):
-        return self.words(ids) * self.words.embedding_dim**0.5
-
-
-class LinearEmbedding(nn.Module):
-    """The table stands transposed, in a linear layer without a bias; the factor multiplies the input."""
-
-    def __init__(self, vocab_size, d_model):
-        super().__init__()
-        self.linear = nn.Linear(vocab_size, d_model, bias=False)
-        nn.init.trunc_normal_(self.linear.weight, std=d_model**-0.5, a=-3, b=3)
-
-    def forward(self, ids):
-        one_hot = F.one_hot(ids, self.linear.in_features).to(self.linear.weight.dtype)
-        return self.linear(self.linear.out_features**0.5 * one_hot)
-
-
-@pytest.mark.parametrize(("drawn", "trials"), [(True, 6), (False, 5)])
-def test_the_package_s_embedding_passes_with_the_trial_of_its_table_and_without(drawn, trials, capsys):
-    checks.check_input_embedding(te.InputEmbedding, drawn=drawn)
-    assert f"{trials} checks passed" in capsys.readouterr().out
+# ------------------------------------------------------------------ positions
 
 
 def table_with_loops(max_len, d_model):
@@ -129,29 +99,6 @@ def table_with_loops(max_len, d_model):
         table[:, 2 * i] = np.sin(np.arange(max_len) / 10000 ** (2 * i / d_model))
         table[:, 2 * i + 1] = np.cos(np.arange(max_len) / 10000 ** (2 * i / d_model))
     return table
-
-
-class FrozenTable(nn.Module):
-    """The table in a frozen nn.Embedding, as some implementations have it."""
-
-    def __init__(self, d_model, max_len=100, dropout=0.1):
-        super().__init__()
-        self.rows = nn.Embedding.from_pretrained(te.sinusoidal_table(max_len, d_model), freeze=True)
-        self.drop = nn.Dropout(dropout)
-
-    def forward(self, x, offset=0):
-        return self.drop(x + self.rows(torch.arange(offset, offset + x.size(1))))
-
-
-class WithoutOffset(FrozenTable):
-    def forward(self, x):
-        return super().forward(x)
-
-
-def test_an_encoding_without_offset_passes_only_when_asked_for(capsys):
-    checks.check_positional_encoding(WithoutOffset, with_offset=False)
-    assert "5 checks passed" in capsys.readouterr().out
-    assert "takes 2 positional arguments but 3 were given" in told(failure("positional encoding", WithoutOffset))
 
 
 def turned_as_in_roformer(x, start=0):
@@ -559,12 +506,6 @@ RIGHT = {
         induction_with_numpy,
         induction_by_advanced_indexing,
     ],
-    "input embedding": [
-        components.input_embedding.variant(),
-        SparseEmbedding,
-        LinearEmbedding,
-        lambda vocab, d: te.build_transformer(vocab, 5, d_model=d, num_heads=1, d_ff=2, num_layers=1).source_embedding,
-    ],
     "label smoothing": [loss_by_distribution],
     "language-model loss": [
         next_tokens_one_by_one,
@@ -612,7 +553,6 @@ RIGHT = {
     "position rotation": [
         lambda k, theta: [[math.cos(k * theta), math.sin(k * theta)], [-math.sin(k * theta), math.cos(k * theta)]]
     ],
-    "positional encoding": [components.positional_encoding.variant(), FrozenTable],
     "residual connection": [components.residual.wired()],
     "rotary positions": [turned_as_in_roformer, turned_as_in_llama, turned_as_complex_numbers],
     "sampling probabilities": [

@@ -61,7 +61,7 @@ def leaving(mess, own):
 
 
 ODD = ("meta by default", "inside torch.device")  # all reach a check through the laboratory that all checks share
-PLACES = [(name, nullcontext) for name in ("softmax", "attention", "input embedding", "split and merge")]
+PLACES = [(name, nullcontext) for name in ("softmax", "attention", "split and merge")]
 PLACES += [(name, STATES[odd]) for name in ("softmax", "attention") for odd in ODD]
 
 

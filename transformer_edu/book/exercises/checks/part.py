@@ -5,6 +5,7 @@ from typing import Any
 
 from transformer_edu.book.exercises.checks.engine.compare import Raised
 from transformer_edu.book.exercises.checks.engine.component import CheckFailed, need_callable
+from transformer_edu.book.exercises.checks.engine.laboratory import laboratory
 from transformer_edu.book.exercises.checks.engine.report import diagnosis
 from transformer_edu.book.exercises.checks.engine.trial import Mistake
 from transformer_edu.support.text import printable, wrapped
@@ -54,7 +55,8 @@ def check_part(
                 break
             remarks = tuple(remark for remark in remarks if remark not in found)
     if fault is None:
-        where, fault = also(part) or (where, None)
+        with laboratory():
+            where, fault = also(part) or (where, None)
     if fault is not None:
         shown = [wrapped(f"    {printable(detail)}", hanging=2), ""] if detail else []
         lines = [f"✗ {kind}, {where or 'as it is made'}", "", *shown, *diagnosis(None, fault, True)]

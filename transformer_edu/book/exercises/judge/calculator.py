@@ -27,6 +27,7 @@ from transformer_edu.book.exercises.judge.experiment import (
     precisely,
     scramble,
     tensor_of,
+    way_back,
 )
 from transformer_edu.book.exercises.judge.kind import Kind, Parameters
 from transformer_edu.book.exercises.judge.making import TAKES_MASK, Untaken, make, mask_of
@@ -106,9 +107,7 @@ class Calculator:
         """With these numbers: the answer in the first experiment, and the gradient by each number, in its precision."""
         learned = self._set(numbers, other)
         answer = self._answer(other)
-        if not answer.requires_grad:
-            return answer.detach(), torch.zeros_like(numbers)
-        found = torch.autograd.grad(summed(answer), learned, allow_unused=True)
+        found = way_back(summed(answer), learned)
         flat = [torch.zeros_like(one) if g is None else g for one, g in zip(learned, found, strict=True)]
         return answer.detach().double(), torch.cat([one.flatten() for one in flat])
 
@@ -119,12 +118,7 @@ class Calculator:
         names = [name for name, one in module.named_parameters() if one.requires_grad]
         seeded = torch.Generator().manual_seed(9)
         ways = [torch.randn(one.shape, generator=seeded, dtype=torch.float64).to(dtype) for one in learned]
-        answer = self._answer(other)
-        gradients = (
-            torch.autograd.grad(summed(answer), learned, allow_unused=True)
-            if answer.requires_grad
-            else [None] * len(learned)
-        )
+        gradients = way_back(summed(self._answer(other)), learned)
         told = [0.0 if g is None else float((g * way).sum()) for g, way in zip(gradients, ways, strict=True)]
         if not self._differs(other, learned, ways, sum(told)):
             return []
@@ -132,7 +126,7 @@ class Calculator:
         return [  # but for tables, whose row of padding has no gradient on purpose
             name
             for name, one, way, slope in zip(names, learned, ways, told, strict=True)
-            if one not in tables and self._differs(other, [one], [way], slope)
+            if (one not in tables or not slope) and self._differs(other, [one], [way], slope)
         ]
 
     def _differs(self, other: bool, learned: list[Tensor], ways: list[Tensor], told: float) -> bool:

@@ -153,6 +153,12 @@ def look(
         return seen | {"no way back": in_words(error)}
 
 
+def way_back(total: Tensor, leaves: Sequence[Tensor]) -> list[Tensor | None]:
+    """The gradient by each of these; None where it does not depend on it. That of a sparse table is made dense."""
+    found = torch.autograd.grad(total, leaves, allow_unused=True) if total.requires_grad else [None] * len(leaves)
+    return [None if g is None else g.to_dense() for g in found]
+
+
 def gradients(
     run: Callable[..., Any], inputs: tuple[Any, ...], parameters: Mapping[str, nn.Parameter], learns: tuple[int, ...]
 ) -> Seen:
@@ -167,7 +173,7 @@ def gradients(
         return {"cut": "everything"}
     weights = torch.randn(output.shape, generator=torch.Generator().manual_seed(2))
     wanted = [*leaves.values(), *parameters.values()]
-    found = torch.autograd.grad((output.float() * weights).sum(), wanted, allow_unused=True)
+    found = way_back((output.float() * weights).sum(), wanted)
     seen: Seen = {
         f"gradient {place}": torch.zeros(()) if g is None else g.detach().clone()
         for place, g in zip(leaves, found, strict=False)

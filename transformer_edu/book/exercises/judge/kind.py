@@ -63,6 +63,13 @@ class Kind:
     least: int = 0  # how many numbers it has to have learned
     plain: bool = False  # called as it is, without weights, modes or gradients
     elsewhere: "Kind | None" = None  # the same at other sizes, where its weights are others: a few experiments
+    listed: Callable[[Parameters], Iterable[tuple[Mistake, Any]]] | None = None  # the wrongs, before they are arranged
+
+    @property
+    def mistakes(self) -> list[Mistake]:
+        """What is known as wrong, each once."""
+        made = Parameters(made=True, sizes=self.options, taken=tuple(self.options))
+        return list({mistake.name: mistake for mistake, _ in (self.listed or self.wrongs)(made)}.values())
 
     @property
     def places(self) -> list[int]:

@@ -560,7 +560,7 @@ def _known_mistake(start: Run, right_in: int, tried: Iterable[Tried]) -> tuple[M
     return best[0], best[1], stopped[0] if stopped else best[2]
 
 
-ADAPTER = "an adapter (--adapter) can hand over its parts one by one, or make of it what is called as the kind is"
+ADAPTER = "An adapter (--adapter) can hand over its parts one by one, or make of it what is called as the kind is"
 
 
 def _unknown(run: Run) -> Verdict:

@@ -142,7 +142,7 @@ def kind_of(
     def as_usual(parameters: Parameters) -> Iterator[Reference]:
         return (reference(steps, parameters.sizes, style) for style, steps in arranged(parameters))
 
-    return Kind(name, is_called, list(experiments), rights, wrongs, as_usual, **more)
+    return Kind(name, is_called, list(experiments), rights, wrongs, as_usual, listed=mistakes, **more)
 
 
 def _epsilons(parameters: Parameters) -> tuple[float, ...]:

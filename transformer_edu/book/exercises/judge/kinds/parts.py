@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from transformer_edu.book.exercises.checks.components.feed_forward import feed_forward
-from transformer_edu.book.exercises.checks.components.input_embedding import with_table
 from transformer_edu.book.exercises.checks.components.layer_norm import norm
 from transformer_edu.book.exercises.checks.components.residual import residual
 from transformer_edu.book.exercises.checks.engine import Mistake
@@ -99,8 +99,50 @@ def _of_embedding() -> Iterator[tuple[Mistake, Function]]:
         "words differ only in direction, and training is slow",
         lambda ids, table: (table * (table.renorm(2, 0, 1.0) / table).detach())[ids] * math.sqrt(table.shape[1]),
     )
-    for mistake, wrong in known("input embedding"):
-        yield mistake, lambda ids, table, wrong=wrong: with_table(wrong, table, ids)
+    yield entry(
+        "the factor √d_model is missing",
+        "the rows of the table are returned as they are.",
+        "By what should a row be multiplied, with d_model 12 as here?",
+        "words are √d_model times smaller than the paper has them, and drown beside their positions",
+        lambda ids, table: table[ids],
+    )
+    yield entry(
+        "the rows are divided by √d_model, not multiplied",
+        "√d_model divides the scores in attention; here it multiplies.",
+        "The table's entries are small, about 1/√d_model. Which operation brings them to about 1?",
+        "words are d_model times smaller than they should be: positions are all that is left",
+        lambda ids, table: table[ids] / math.sqrt(table.shape[1]),
+    )
+    yield entry(
+        "the factor is d_model, not its root",
+        "the root is missing.",
+        "The table's entries are about 1/√d_model. Which factor brings them to about 1?",
+        "words are √d_model times too large, and positions drown beside them",
+        lambda ids, table: table[ids] * table.shape[1],
+    )
+    yield entry(
+        "the factor is √vocab_size, not √d_model",
+        "the wrong one of the two sizes stands under the root.",
+        "Which size is the length of one word's vector?",
+        "the size of a word's vector depends on how many words there are",
+        lambda ids, table: table[ids] * math.sqrt(table.shape[0]),
+    )
+    yield entry(
+        "ids are ignored: each position gets a row, whatever word stands there",
+        "the table is read at 0, 1, 2, …, the positions, or cut with a slice.",
+        "Word 3 stands first in the first sentence. Which row of the table should come first?",
+        "a model that does not react to its input words",
+        lambda ids, table: table[torch.arange(ids.shape[1]).expand_as(ids)] * math.sqrt(table.shape[1]),
+    )
+    yield entry(
+        "a softmax stands between the one-hot vectors and the table",
+        "softmax of 0, 0, 1 is 0.21, 0.21, 0.58: each row of the table gets in.",
+        "Which vector times the table gives exactly one of its rows?",
+        "every word's vector is a blend of all words",
+        lambda ids, table: (
+            functional.one_hot(ids, len(table)).to(table).softmax(-1) @ table * math.sqrt(table.shape[1])
+        ),
+    )
 
 
 EMBEDDING = Kind(
@@ -115,6 +157,7 @@ EMBEDDING = Kind(
     _embedding_rights,
     _embedding_wrongs,
     options={"vocab_size": VOCAB, "d_model": D_MODEL},
+    least=VOCAB * D_MODEL,
 ).at(
     [Experiment("23 words, 30 features", (torch.arange(1, 23).view(2, 11),)), Experiment("one of them", (IDS[:1],))],
     vocab_size=23,
@@ -151,14 +194,26 @@ def _position_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function
         "neighbouring positions look as different as distant ones",
         lambda x: x + _growing(x.shape[1], x.shape[2]),
     )
-    for mistake, wrong in known("positional encoding"):
-        yield mistake, lambda x, wrong=wrong: wrong(x.shape[-1], max_len=700, dropout=0.0)(x)
     yield entry(
-        "x is multiplied by √d_model here too",
-        "that factor belongs to the embedding; here it is applied twice in the end.",
-        "What comes out for x = 0, and what for x = 1?",
-        "words drown the positions",
+        "x is scaled by √d_model here as well",
+        "in this book the embedding multiplies by √d_model; doing it in both places does it twice.",
+        "With x = 1 and position 0, the first entry should be 1 + sin(0). What is yours?",
+        "embeddings that are √d_model times too large for their positions, when the embedding scales too",
         lambda x: x * x.shape[-1] ** 0.5 + sinusoidal_table(x.shape[1], x.shape[2]),
+    )
+    yield entry(
+        "the table is added twice",
+        "two places add it: for example an `x += ...` and the return line.",
+        "Follow x through your forward. How often is the table added?",
+        "positions weigh twice as much as they should",
+        lambda x: x + 2 * sinusoidal_table(x.shape[1], x.shape[2]),
+    )
+    yield entry(
+        "the embeddings are multiplied by the table, not added to it",
+        "the paper sums the two (section 3.5).",
+        "What is position 0's row of the table, and what does your operation make of a word there?",
+        "features vanish wherever a sine passes zero: position 0 loses half of every word",
+        lambda x: x * sinusoidal_table(x.shape[1], x.shape[2]),
     )
     yield entry(
         "every token gets the row behind the sentence",
@@ -168,17 +223,17 @@ def _position_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function
         lambda x: x + sinusoidal_table(x.shape[1] + 1, x.shape[2])[-1],
     )
     yield entry(
-        "the table alone is returned: x is not added",
-        "forward has to return x + P.",
-        "What does your output depend on?",
-        "all sentences look alike",
+        "the table is returned alone; x is lost",
+        "the rows are looked up but never added to the embeddings.",
+        "Which argument of forward does the return line not use?",
+        "a model that does not react to its input words",
         lambda x: sinusoidal_table(x.shape[1], x.shape[2]).expand_as(x),
     )
     yield entry(
-        "the table is indexed by the batch",
-        "dimension 0 of (batch, seq, d_model) is the batch; many tutorials have (seq, batch, d_model).",
-        "Print x.shape and pe[: x.size(0)].shape. Which dimension of x are the tokens?",
-        "all tokens of a sentence get one and the same position",
+        "the table is indexed by the batch, x.size(0), not by the position",
+        "x is (batch, seq, d_model); code written for (seq, batch, d_model) counts positions along dimension 0.",
+        "How many rows does your slice take for one sentence?",
+        "all tokens of a sentence get the same row: word order is invisible; another batch size changes results",
         lambda x: x + sinusoidal_table(x.shape[0], x.shape[2])[:, None],
     )
 
