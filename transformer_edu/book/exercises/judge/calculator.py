@@ -181,14 +181,16 @@ def _ready(kind: Kind, target: Any, options: dict[str, Any], inputs: tuple[Any, 
     component, taken = make(target, options)
     if isinstance(component, nn.Module) and any(map(is_lazy, component.parameters())):
         kind.call(component, inputs)
-    if isinstance(component, nn.Module):  # a frozen table of words has numbers as another has
+    if isinstance(component, nn.Module) and "num_layers" in options:  # a frozen table is a table
         words = {options[name] for name in VOCABULARIES if name in options}
         for one in component.parameters():
-            if one.is_floating_point() and one.dim() == 2 and one.shape[0] in words:
+            if one.is_floating_point() and one.dim() == 2 and one.shape[0] in words and not one.requires_grad:
                 one.requires_grad_()
+                taken.add(FROZEN_TABLE)
     return component, taken
 
 
+FROZEN_TABLE = "frozen table"
 VOCABULARIES = "source_vocab", "target_vocab", "vocab_size"
 
 
@@ -301,6 +303,7 @@ def _parameters(module: nn.Module, named: dict[str, nn.Parameter]) -> Parameters
         for name, one in vars(part).items()
         if name not in usual and _is_kept(one)
     )
+    frozen = tuple(name for name, one in module.named_parameters() if not one.requires_grad)
     buffers = tuple(name for name, one in module.named_buffers() if one.is_floating_point())
     numbers = torch.cat([one.detach().flatten().float() for one in named.values()] or [torch.zeros(0)])
     lengths = tuple(one.numel() for one in named.values())
@@ -308,7 +311,7 @@ def _parameters(module: nn.Module, named: dict[str, nn.Parameter]) -> Parameters
         one for part in module.modules() for name, one in vars(part).items() if "eps" in name and type(one) is float
     ]
     eps = (found or [1e-5])[0]
-    return Parameters(numbers, tuple(named), lengths, loose, True, buffers, eps=eps, says_eps=bool(found))
+    return Parameters(numbers, tuple(named), lengths, loose, True, frozen, buffers, eps=eps, says_eps=bool(found))
 
 
 def _is_kept(one: Any) -> bool:

@@ -25,6 +25,7 @@ class Parameters:
     lengths: tuple[int, ...] = ()  # how many of the numbers each named tensor has
     loose: tuple[str, ...] = ()  # tensors and modules in plain attributes, which training does not see
     made: bool = False  # whether they belong to a module
+    frozen: tuple[str, ...] = ()  # parameters that no optimizer changes
     buffers: tuple[str, ...] = ()  # tensors that are saved with the module and not trained
     untaken: tuple[str, ...] = ()  # the options of the kind that the component does not take
     taken: tuple[str, ...] = ()  # and those that it does

@@ -24,18 +24,18 @@ SAID = {  # names that leave no doubt
     "num_experts": r"expert",
     "num_kv_heads": r"kv_?h|(kv|key|value|group)\w*head|n(um)?_?(kv|groups?|query_groups)$|^(n_)?kv$|groups",
     "source_vocab": r"(src|source|input|inp|enc\w*)_?(vocab|n_?tok|num|size|dict)|^(src|source)_v|^n_src"
-    r"|vocab\w*(src|in$)",
+    r"|vocab\w*(src|in$)|словар\w*_?(ист|вх)|源\w*词",
     "target_vocab": r"(tgt|trg|target|output|out|dec\w*)_?(vocab|n_?tok|num|size|dict)|^(tgt|target|trg)_v|^n_tgt"
-    r"|vocab\w*(tgt|trg|out$)",
-    "vocab_size": r"vocab|num_embeddings|n_tok|num_tok",
-    "num_heads": r"head|^h$|kopf|köpf|koepf|cabe[zcç]a|t[eê]tes?$|teste$",
-    "num_layers": r"layers|layer_?num|n_?layer|depth|^n$|blocks|schicht|capas|couche|strati|camada",
-    "d_ff": r"^(?!.*(drop|ratio|mult|factor)).*(ff|feed|mlp|inter|inner|cach[eé]e|nascost|ocult)(?!.*out)",
-    "max_len": r"^(?!.*(type|base)).*(max|position|block_size|context|seq_?len|n_ctx)",
-    "dropout": r"drop|abandon|ausfall|^p$|^rate$|^p_",
-    "pad_id": r"pad|bourrage",
+    r"|vocab\w*(tgt|trg|out$)|словар\w*_?(цел|вых)|目标\w*词",
+    "vocab_size": r"vocab|num_embeddings|n_tok|num_tok|словар|词表",
+    "num_heads": r"head|^h$|kopf|köpf|koepf|cabe[zcç]a|t[eê]tes?$|teste$|голов|头",
+    "num_layers": r"layers|layer_?num|n_?layer|depth|^n$|blocks|schicht|capas|couche|strati|camada|сло[её]в|层",
+    "d_ff": r"^(?!.*(drop|ratio|mult|factor)).*(ff|feed|mlp|inter|inner|cach[eé]e|nascost|ocult|внутр|前馈)(?!.*out)",
+    "max_len": r"^(?!.*(type|base)).*(max|position|block_size|context|seq_?len|n_ctx|длин|长)",
+    "dropout": r"drop|abandon|ausfall|^p$|^rate$|^p_|дропаут|丢弃",
+    "pad_id": r"pad|bourrage|пуст|填充",
     "eps": r"eps",
-    "d_model": r"^d_?(in|out)$|^(in|out)_(features|channels)$",
+    "d_model": r"^d_?(in|out)$|^(in|out)_(features|channels)$|ширин|размер|维",
 }
 LIKELY = {
     "d_head": r"dim|head|^d$|size|rotary",
@@ -118,7 +118,14 @@ def make(target: Any, values: Mapping[str, Any]) -> tuple[Any, set[str]]:
             configuration, taken = make(kept, values)
             return target(configuration, **first), taken
         taken = set()
-        return target(Settings(values=dict(values), taken=taken), **first), taken
+        try:
+            return target(Settings(values=dict(values), taken=taken), **first), taken
+        except AttributeError:  # of a field that nobody else has
+            beside = _configurations(target)
+            if len(beside) != 1:
+                raise
+            configuration, taken = make(beside[0], values)
+            return target(configuration, **first), taken
     given, taken = _given(parameters, values)
     positional = [given.pop(one.name) for one in parameters if one.kind is one.POSITIONAL_ONLY]
     if any(one.kind is one.VAR_KEYWORD for one in inspect.signature(target).parameters.values()):
@@ -183,6 +190,12 @@ def _given(parameters: list[inspect.Parameter], values: Mapping[str, Any]) -> tu
             taken.add(left[0])
             given[one.name] = values[left.pop(0)]
     return given, taken
+
+
+def _configurations(target: Any) -> list[type]:
+    """The classes beside a component that are called configurations."""
+    scope = getattr(inspect.getmodule(target), "__dict__", {})
+    return [one for name, one in scope.items() if inspect.isclass(one) and re.search("conf|cfg|args$", name.lower())]
 
 
 def _annotated(target: Any, parameter: inspect.Parameter) -> Any:

@@ -313,6 +313,13 @@ def of_norm() -> Iterator[Wrong]:
         "a token's result depends on the others, also on later ones: a decoder sees the future",
         Steps(norm=partial(norm, dim=(-2, -1))),
     )
+    yield entry(
+        "batch norm stands in the place of layer norm",
+        "in evaluation batch norm uses what it has seen in training, and does not look at the token at all.",
+        "Multiply one token by ten. What should stand behind the norm?",
+        "training and evaluation differ; sentences of a batch, padding too, change one another",
+        Steps(norm=lambda x, gamma, beta, eps=1e-5: gamma * x / (1 + eps) ** 0.5 + beta),
+    )
 
 
 def _square(x: Tensor, dim: Any = -1) -> Tensor:
@@ -453,14 +460,14 @@ def _masks_of_a_decoder_layer() -> Iterator[Wrong]:
         "target_mask is handed over and never reaches the self-attention: every position sees the answer.",
         "Follow target_mask through your forward: which attention takes it?",
         "a training loss that falls far too low",
-        Steps(self_mask=lambda target, memory: None),
+        Steps(self_mask=lambda target, memory, *sizes: None),
     )
     yield entry(
         "the two masks have changed places",
         "self-attention takes the target's mask, cross-attention the source's.",
         "Which sentence do the keys of each attention come from? Its mask belongs there.",
         "a shape error, or, with equal lengths, a leak of the future",
-        Steps(self_mask=lambda target, memory: memory, cross_mask=lambda target, memory, *sizes: target),
+        Steps(self_mask=lambda target, memory, *sizes: memory, cross_mask=lambda target, memory, *sizes: target),
     )
     yield entry(
         "cross-attention takes the target mask",
@@ -481,7 +488,7 @@ def _masks_of_a_decoder_layer() -> Iterator[Wrong]:
         "the self-attention's mask is target_mask, which hides the future.",
         "Follow target_mask through your forward.",
         "a training loss that falls far too low",
-        Steps(self_mask=lambda target, memory: memory),
+        Steps(self_mask=lambda target, memory, *sizes: memory),
     )
 
 
@@ -654,6 +661,30 @@ def _scaled(table: Tensor, ids: Tensor) -> Tensor:
     return table[ids] * table.shape[1] ** 0.5
 
 
+def _padding_alone(ids: Tensor, pad: int) -> Tensor:
+    return ~padding_mask(ids, pad)
+
+
+def _padding_if_any(ids: Tensor, pad: int) -> Tensor:
+    """As large negative numbers, added: where all are, none is hidden."""
+    padding = ~padding_mask(ids, pad)
+    return padding | ~padding.any(-1, keepdim=True)
+
+
+def _filled(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    """What is blocked gets a large negative score: where all is, all is looked at evenly."""
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    weights = (scores if mask is None else scores.masked_fill(~mask, -1e9)).softmax(-1)
+    return weights @ v
+
+
+UPSIDE_DOWN = [
+    replace(steps, attend=attends)
+    for mask, attends in ((_padding_alone, attend), (_padding_alone, _filled), (_padding_if_any, attend))
+    for steps in (Steps(source_mask=mask, memory_mask=mask), Steps(source_mask=mask), Steps(memory_mask=mask))
+]
+
+
 def of_whole() -> Iterator[Wrong]:
     """Embeddings, positions, masks, how the stacks are joined, and all that the layers can do wrong."""
     yield entry(
@@ -751,6 +782,14 @@ def of_whole() -> Iterator[Wrong]:
         "a sentence's translation changes with the padding behind its source",
         Steps(source_mask=lambda ids, pad: None, memory_mask=lambda ids, pad: None),
     )
+    for steps in UPSIDE_DOWN:
+        yield entry(
+            "the source's padding mask is upside down: of a source, padding alone is looked at",
+            "True may attend here and in F.scaled_dot_product_attention; in nn.MultiheadAttention's masks it may not.",
+            "What does your mask say of a real word, and what does the attention that takes it make of True?",
+            "translations that know nothing of their source",
+            steps,
+        )
     yield entry(
         "padding is not masked anywhere",
         "the target mask is causal and no more, and neither encoder nor cross-attention gets a padding mask.",

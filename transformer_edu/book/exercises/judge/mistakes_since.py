@@ -13,7 +13,7 @@ from torch.nn.functional import gelu, silu
 from transformer_edu.book.exercises.checks.components.feed_forward import network
 from transformer_edu.book.exercises.checks.components.rotary import turn
 from transformer_edu.book.exercises.checks.engine import Mistake
-from transformer_edu.book.exercises.judge.kind import known
+from transformer_edu.book.exercises.judge.kind import Function, known
 from transformer_edu.book.exercises.judge.mistakes import Wrong, entry, named, of_rms
 from transformer_edu.book.exercises.judge.model import Steps, attend, gated, norms_around, pre_norm_encoder
 from transformer_edu.masks import causal_mask
@@ -202,6 +202,29 @@ def _turned_along(x: Tensor, place: int) -> Tensor:
     return turn(x.transpose(place, 2)).transpose(place, 2)
 
 
+def _in_halves(place: int, way: Function, back: Function, q: Tensor, k: Tensor, v: Tensor, mask: Any = None) -> Any:
+    """Queries (or, at place 1, keys) turned anew: each entry of the first half with one of the second."""
+    paired = back(k if place else q).unflatten(-1, (2, -1)).mT.flatten(-2)
+    turned = way(paired).unflatten(-1, (-1, 2)).mT.flatten(-2)
+    return attend(q, turned, v, mask) if place else attend(turned, k, v, mask)
+
+
+def of_sums() -> Iterator[Wrong]:
+    """A block whose two parts stand side by side."""
+    sums: tuple[tuple[str, Callable[..., Tensor]], ...] = (
+        ("x is added twice", lambda x, attend, inner, n: 2 * x + attend(n[0](x)) + inner(n[1](x))),
+        ("x is not added", lambda x, attend, inner, n: attend(n[0](x)) + inner(n[1](x))),
+        ("x is added normalized", lambda x, attend, inner, n: n[0](x) + attend(n[0](x)) + inner(n[1](x))),
+    )
+    for name, layer in sums:
+        why = "x + attention(norm(x)) + feed_forward(norm(x)): one sum joins what both parts found with x as it was."
+        told = named(f"{name}, where both parts stand side by side", why, "How often does x stand in your sum?", STREAM)
+        yield told, Steps(encoder_layer=layer)
+
+
+STREAM = "deep stacks train badly: what goes on from block to block grows, or is lost"
+
+
 def of_turns() -> Iterator[Wrong]:
     """Rotary positions."""
 
@@ -222,6 +245,12 @@ def of_turns() -> Iterator[Wrong]:
     )
     for name, hint, look in looks:
         yield told(name, hint), Steps(turn=turn, attend=look)
+    pairs = told(
+        "of queries and keys, one is turned in neighbouring pairs, the other in halves", "Which entries make a pair?"
+    )
+    turns: tuple[tuple[Function, Function], ...] = ((turn, BACK), (BACK, turn))
+    for (way, back), place in product(turns, (0, 1)):
+        yield pairs, Steps(turn=way, attend=partial(_in_halves, place, way, back))
     for place, counted in ((1, "heads"), (0, "batch")):
         name = f"positions are counted along the {counted}, not along the text"
         yield told(name, "Which dimension has the length of the text?"), Steps(turn=partial(_turned_along, place=place))
@@ -357,6 +386,13 @@ def of_language() -> Iterator[Wrong]:
         "Which row of your table does the first token get?",
         "the longest text does not fit, and weights of others read one row too far",
         Steps(place=lambda x, table: x + torch.cat([table[1:], table[:1]])[: x.shape[1]]),
+    )
+    yield entry(
+        "positions run backwards: the last token gets the first",
+        "position 0 is the first token's; counted from the end, a token's position changes with each that is written.",
+        "Which row does the first token of a longer text get?",
+        "a model that can go on with texts of one length only",
+        Steps(place=lambda x, table: x + table[: x.shape[1]].flip(0)),
     )
     yield entry(
         "the last norm is made and not used",

@@ -110,6 +110,7 @@ FEED_FORWARDS: list[tuple[str, Callable[..., Tensor]]] = [  # right ones, with w
     ("", feed_forward),
     ("GELU stands where the paper has ReLU", partial(network, inside=gelu)),
     ("GELU (by tanh) stands where the paper has ReLU", partial(network, inside=BY_TANH)),
+    ("SiLU stands where the paper has ReLU (as in Marian)", partial(network, inside=silu)),
 ]
 
 
@@ -132,6 +133,18 @@ def inside_alone(mask: Tensor | None, size: int) -> Tensor:
     """What a block lets through that is causal by itself: also a mask that it is given."""
     later = causal_mask(size)
     return later if mask is None else later & mask
+
+
+def by_norm(norm: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., tuple[Tensor, Tensor]]:
+    """Queries and keys by this norm, with gains or without."""
+
+    def sized(heads: Heads, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+        if heads.gains is None:
+            one = torch.ones(())
+            return norm(q, one), norm(k, one)
+        return normed_heads(heads, q, k, norm)
+
+    return sized
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -209,7 +222,7 @@ class Steps:
     encoder_layer: Callable[..., Tensor] = encoder_layer
     decoder_layer: Callable[..., Tensor] = decoder_layer
     decoder_weights: Callable[[Layer], Layer] = field(default=lambda layer: layer)
-    self_mask: Callable[..., Tensor | None] = field(default=lambda target, memory: target)
+    self_mask: Callable[..., Tensor | None] = field(default=lambda target, memory, *sizes: target)
     cross_mask: Callable[..., Tensor | None] = field(default=lambda target, memory, *sizes: memory)
     embed: Callable[[Tensor, Tensor], Tensor] = field(default=lambda table, ids: table[ids] * math.sqrt(table.shape[1]))
     table: Callable[[int, int], Tensor] = sinusoidal_table
@@ -290,7 +303,8 @@ def decode_layer(
     cross = layer.cross
     assert cross is not None
     sizes = x.shape[1], memory.shape[1]
-    masks = steps.self_mask(target_mask, memory_mask), steps.cross_mask(target_mask, memory_mask, *sizes)
+    masks = (mask(target_mask, memory_mask, *sizes) for mask in (steps.self_mask, steps.cross_mask))
+    self_mask, cross_mask = masks
 
     def looking(heads: Heads, mask: Tensor | None) -> Callable[..., Tensor]:
         return lambda q, k, v: multi_head(steps, heads, num_heads, q, k, v, mask)
@@ -298,8 +312,8 @@ def decode_layer(
     return steps.decoder_layer(
         x,
         memory,
-        looking(layer.self_attention, masks[0]),
-        looking(cross, masks[1]),
+        looking(layer.self_attention, self_mask),
+        looking(cross, cross_mask),
         _think(steps, layer),
         _norms(steps, layer.norms),
     )
@@ -362,7 +376,7 @@ class Style:
     opened: bool = False  # a norm behind the embeddings of each side
     tied: str = ""  # "target", "source" or "all": which tables are one (with the last projection, with each other)
     gated: bool = False  # three matrices in the feed-forward part
-    positions: str = ""  # "learned" (of both sides together: "shared") and "sinusoidal" are added; "turned": Q and K
+    positions: str = ""  # "learned" (of both sides: "shared"), "sinusoidal"; Q and K "turned", or a "part" of them
     norms: int = 2  # in a layer that reads x alone: 4 where one stands before and one behind each part
     normed: str = ""  # queries and keys, by gains: of a "head", of "all", of "each" head its own, "shared", or "bare"
 
@@ -491,7 +505,7 @@ def layer_of(p: Parts, at: str = "") -> Layer:
     """A layer."""
     cross = heads_of(p, f"{at}cross.") if f"{at}cross.q" in p else None
     inner, outer = inner_of(p, f"{at}inner.")
-    count = next((n for n in (4, 3) if f"{at}norm{n - 1}.gain" in p), 3 if cross else 2)
+    count = sum(f"{at}norm{place}.gain" in p for place in range(4)) or (3 if cross else 2)
     norms = tuple(gain_of(p, f"{at}norm{place}.") for place in range(count))
     gate = _affine(p, f"{at}inner.gate", 1) if f"{at}inner.gate" in p else None
     return Layer(heads_of(p, f"{at}self."), cross, inner, outer, norms, gate)
@@ -513,7 +527,8 @@ def _idle_biases(sizes: Mapping[str, int], style: Style) -> int:
     """How many biases of keys change nothing in one attention: they move all scores of a query alike, if unturned."""
     if style.attention not in ("all", "qkv") or style.positions == "turned" or style.normed:
         return 0
-    return sizes["d_model"] * (sizes.get("num_kv_heads", 0) or sizes["num_heads"]) // sizes["num_heads"]
+    heads = sizes.get("num_kv_heads", 0) or sizes["num_heads"]
+    return heads * (sizes["d_model"] // sizes["num_heads"] - 2 * (style.positions == "part"))
 
 
 def of_heads(steps: Steps, sizes: Mapping[str, int], style: Style) -> Reference:
@@ -550,6 +565,7 @@ def of_layer(steps: Steps, sizes: Mapping[str, int], style: Style, cross: bool =
         lambda p, *inputs: compute(steps, layer_of(p), sizes["num_heads"], *inputs),
         dead,
         style.kink,
+        bool(style.normed),
     )
 
 
@@ -609,9 +625,8 @@ def of_language_model(steps: Steps, sizes: Mapping[str, Any], style: Style) -> R
         return read_on(steps, p, style, blocks, sizes["num_heads"], ids)
 
     kink = style.kink and steps.feed_forward is Steps().feed_forward
-    return Reference(
-        shapes, run, dead, kink, style.norm != "both" and _centres(steps.norm), rows, QUIET, (style, steps)
-    )
+    faint = bool(style.normed) or (style.norm != "both" and _centres(steps.norm))
+    return Reference(shapes, run, dead, kink, faint, rows, QUIET, (style, steps))
 
 
 def fitting(some: list[Style], parameters: Parameters, reference: Callable[[Style], Reference]) -> list[Style]:

@@ -31,6 +31,7 @@ SCALES = 0.3, 0.6, 0.15
 ROUNDS, FALLBACK = 400, 60  # of refinement, all tries together; and of those, once the likeliest has failed
 QUICK = 4
 SMALL = 0.02  # what gains are multiplied by as long as features are not told apart
+ADDED = "o_bias", "second_bias", "shift"  # tensors whose numbers are added to what is handed on, and to nothing else
 FAR = 1000  # colours that are carried over are larger
 MANY = 1000  # numbers, from which on what is only near is not tried further
 HOPELESS, FEW = 4, 2  # partners that fail in so few rounds, and then no other is tried
@@ -85,7 +86,7 @@ class Reference:
         """A colour for each number; those that are only added, one behind the other, may change places."""
         colours, added = 1 + torch.arange(self.size), None
         for name, here in zip(self.shapes, colours.split(self.sizes), strict=True):
-            if name.endswith(("o_bias", "second_bias", "shift")):
+            if name.endswith(ADDED):
                 added = here.clone() if added is None else added
                 here.copy_(added)
         return colours
@@ -529,9 +530,9 @@ class _Search:
         gains = [colour for _, colour in several if named[members[colour][0]].endswith("gain")]
         if self.reference.kink and gains and not self.reference.faint:
             return self._try_each(mine, theirs, gains[0], members[gains[0]])
-        chosen: dict[str, int] = {}
+        chosen: dict[Any, int] = {}
         for _, colour in several:
-            chosen.setdefault(named[members[colour][0]].rpartition(".")[0], colour)
+            chosen.setdefault(self._moves_with(members[colour]), colour)
         a, b = mine.clone(), theirs.clone()
         for colour in chosen.values():
             self._tell_apart(a, b, colour, members[colour])
@@ -540,6 +541,22 @@ class _Search:
             return found
         self.most = min(self.most, self.rounds + FALLBACK)
         return self._try_each(mine, theirs, several[0][1], members[several[0][1]])
+
+    def _moves_with(self, members: list[int]) -> Any:
+        """What may not change places in any order while these do: two such are told apart at once.
+
+        Numbers that are only added stand by themselves; so do, in a head, queries with keys, and values with outputs;
+        else it is all that belongs to one part.
+        """
+        names, places = zip(*(self.reference.places[one] for one in members), strict=True)
+        part, _, name = names[0].rpartition(".")
+        if all(one.endswith(ADDED) for one in names):
+            return members[0]
+        shapes = [self.reference.shapes.get(f"{part}.{one}") for one in "qkv"]
+        if shapes[0] is None or shapes[0] != shapes[1] or shapes[1] != shapes[2] or len(set(names)) > 1:
+            return part
+        heads = {place[0 if name == "o" or len(place) < 3 else 1] for place in places}
+        return (part, name[0] in "qk", *heads) if len(heads) == 1 else part
 
     def _try_each(self, mine: Tensor, theirs: Tensor, colour: int, members: list[int]) -> Tensor | None:
         """Tell the first number of a colour apart from the others, by each partner that it may have.

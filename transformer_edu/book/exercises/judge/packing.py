@@ -12,7 +12,7 @@ from transformer_edu.book.exercises.judge.experiment import Seen
 from transformer_edu.book.exercises.judge.kind import Parameters
 
 LENGTH = 8
-ROWS = "names", "loose", "buffers", "untaken", "taken"  # of words
+ROWS = "names", "loose", "frozen", "buffers", "untaken", "taken"  # of words
 
 
 def pack(words: dict[str, Any], tensors: dict[str, Tensor] | None = None) -> bytes:

@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import chain, product
+from itertools import chain, islice, product
 from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
 from transformer_edu.book.exercises.checks.engine import Mistake
+from transformer_edu.book.exercises.judge.calculator import FROZEN_TABLE
 from transformer_edu.book.exercises.judge.experiment import (
     ALONE,
     FIXED,
@@ -155,6 +156,9 @@ def judge(kind: Kind, component: Component, seconds: float = math.inf) -> Verdic
     early = _before_numbers(start)
     if early is not None:
         return early
+    stops = all(isinstance(start.got[i], str) for i in start.plain) and not start.parameters.made
+    if kind.made and (stops or (len(start.parameters.numbers) and not start.numbers.works)):
+        return _unknown(start)  # before anything can be said of its numbers
     start.numbers.held = bool(start.idle)
     found = _known_mistake(start, len(start.plain), judging.idling(start)) if start.idle else None
     if found is not None:
@@ -218,6 +222,7 @@ class _Judging:
         heard = start.numbers.heard
         if not heard and start.numbers.works:
             for reference in start.kind.usual(start.parameters):
+                self.in_time()
                 start.numbers.in_stages(reference, right=True)
         return replace(start.parameters, arranged=tuple(heard[max(heard)]) if heard else ())
 
@@ -234,6 +239,7 @@ class _Judging:
 
         def ordered() -> Iterator[tuple[T, Reference | Function]]:
             for told, reference in references:
+                self.in_time()
                 if isinstance(reference, Reference) and reference.stages and not run.numbers.parted(reference, 0):
                     later.append((told, reference))
                 else:
@@ -241,11 +247,15 @@ class _Judging:
             yield from later if not run.numbers.heard else ()
 
         for told, reference in ordered():
-            if time.monotonic() > self.until:
-                raise Undecided("judging it takes longer than --seconds allows")
+            self.in_time()
             fn = run.numbers.bind(reference, right)
             if fn is not None and _agrees_early(run, fn):
                 yield told, fn
+
+    def in_time(self) -> None:
+        """Undecided, when it is too late."""
+        if time.monotonic() > self.until:
+            raise Undecided("judging it takes longer than --seconds allows")
 
     @property
     def ours(self) -> Ways:
@@ -335,12 +345,15 @@ NAMING = 20.0  # seconds, for the name of what is wrong at other sizes only
 
 def _at_other_sizes(judging: _Judging, other: Run, remark: str) -> tuple[Verdict | None, int]:
     """The fault that shows at other sizes only, and in how many experiments there is none."""
-    fits = any(isinstance(one, Reference) for _, one in other.kind.rights(other.parameters))
+    fits = any(told == remark and isinstance(one, Reference) for told, one in other.kind.rights(other.parameters))
     if other.numbers.works and other.parameters.made and not fits and other.parameters.alive < other.kind.least:
         return _too_few(other, other.kind.least), 0
     best = _best_right(judging, other, remark)
     if best is not None and not best[3]:
         return None, len(other.plain)
+    if best is None and _has_one_layer(other, remark):
+        told = f"it learns {len(other.parameters.numbers)} numbers with two layers, as many as with one"
+        return Verdict(other.kind.name, beyond(ONE_LAYER), True, other.kind.experiments[0].title, told), 0
     if best is None and other.idle:
         told = f"unused: {', '.join(other.idle[:4])}"
         return Verdict(other.kind.name, beyond(UNUSED), True, other.kind.experiments[0].title, told), 0
@@ -403,15 +416,16 @@ def sized(kind: Kind, parameters: Parameters) -> Parameters:
 
 
 def _alike(kind: Kind, parameters: Parameters) -> int:
-    """How many tensors of a component are as large as those of what would be right; −1 where nothing would be."""
+    """How many tensors of a component are as large as those of what would be right, or else usual; −1 without any."""
     have = Counter(parameters.lengths)
     some = {tuple(one.sizes) for _, one in kind.rights(parameters) if isinstance(one, Reference)}
+    some = some or {tuple(one.sizes) for one in islice(kind.usual(parameters), 1)}
     return max(((have & Counter(sizes)).total() for sizes in some), default=-1)
 
 
 def _kept(run: Run) -> Experiment | None:
     """The experiment that is answered otherwise after a call with other inputs than it is without one."""
-    some = [one for one in zip(run.kind.experiments, run.got, strict=True) if one[1] is not None]
+    some = [one for one in zip(run.kind.experiments, run.got, strict=True) if isinstance(one[1], Tensor)]
     for later, got in (one for one in some if "before" in one[0].options):
         for fresh, alone in (one for one in some if one[0].how == "plain" and "before" not in one[0].options):
             alike = len(fresh.inputs) == len(later.inputs) and all(map(operator.is_, fresh.inputs, later.inputs))
@@ -420,19 +434,32 @@ def _kept(run: Run) -> Experiment | None:
     return None
 
 
-def _before_numbers(run: Run) -> Verdict | None:
-    """What is wrong whatever the numbers are: what is learned, chance, and gradients that are cut."""
-    kind, parameters, start = run.kind, run.parameters, run.seen[0]
+def _unlearned(run: Run) -> Verdict | None:
+    """What is wrong with what is learned, whatever the numbers are."""
+    kind, parameters = run.kind, run.parameters
     learns_none = not len(parameters.numbers)
     if parameters.loose and (kind.learns or (learns_none and kind.least)):
         return Verdict(kind.name, beyond("what should be learned is a plain tensor, no parameter"))
     if parameters.buffers and learns_none and (kind.learns or kind.least):
         return Verdict(kind.name, beyond("what should be learned is a buffer, no parameter"))
+    if parameters.frozen and learns_none and kind.least:
+        return Verdict(kind.name, beyond(FROZEN), True, "", f"frozen: {', '.join(parameters.frozen[:4])}")
     if not learns_none and kind.learns_nothing:
         return Verdict(kind.name, beyond("its table is a parameter, which training would change"))
+    return None
+
+
+def _before_numbers(run: Run) -> Verdict | None:
+    """What is wrong whatever the numbers are: what is learned, chance, and gradients that are cut."""
+    kind, parameters, start = run.kind, run.parameters, run.seen[0]
+    unlearned = _unlearned(run)
+    if unlearned is not None:
+        return unlearned
     for experiment, seen in zip(kind.experiments, run.seen, strict=True):
         if any(name.startswith("changed") for name in seen):
             return Verdict(kind.name, beyond("an input is changed in place"), True, experiment.title)
+        if experiment.how == "dropout" and "again" in seen and not same(seen["output"], seen["again"], 1e-4):
+            return Verdict(kind.name, beyond("dropout is active in eval mode"), True, experiment.title)
     if "rewritten" in start:
         return Verdict(kind.name, beyond(REWRITTEN), True, kind.experiments[0].title)
     if "again" in start and not same(start["output"], start["again"], kind.experiments[0].tolerance):
@@ -458,18 +485,23 @@ def _wrong(judging: _Judging, start: Run, best: Best | None) -> Verdict:
     shaped = _misshaped(start) if best is None else ""
     if shaped:
         return Verdict(start.kind.name, beyond(SHAPED), True, start.kind.experiments[0].title, shaped)
+    if best is None and "num_layers" in start.kind.options and "d_model" in start.parameters.untaken:
+        return _unknown(start)  # made of a size of its own, it is no model that is known here
     start.numbers.left = ALL_ROUNDS
     start.numbers.told = start.numbers.held = True
     found = _known_mistake(start, len(best[2].plain) - len(best[3]) if best else 0, judging.mistakes(start))
     if found is not None:
         mistake, run, first = found
-        return Verdict(run.kind.name, mistake, True, run.kind.experiments[first].title, _said(run.got[first]))
+        told = _said(run.got[first]) or _first_difference(run, first)
+        return Verdict(run.kind.name, mistake, True, run.kind.experiments[first].title, told)
     return _unknown(start) if best is None else _not_everywhere(best[2], best[1], best[3])
 
 
 def _with_manners(run: Run, remark: str, right: Function) -> Verdict:
     """The verdict on a component whose numbers are right everywhere: what numbers do not show."""
     kind, remarks = run.kind, [remark] if remark else []
+    if FROZEN_TABLE in run.parameters.taken:
+        remarks.append("a table of words is frozen: training does not change it")
     for index, (experiment, seen) in enumerate(zip(kind.experiments, run.seen, strict=True)):
         if "not asked" in seen:
             continue
@@ -518,6 +550,19 @@ def _differing(run: Run, fn: Function) -> list[int]:
     return [i for i in run.plain if not same(answer_of(kind, fn, i), run.got[i], kind.experiments[i].tolerance)]
 
 
+def _first_difference(run: Run, index: int) -> str:
+    """The first number that is not as the first of all right answers has it, where it learns none; "" else."""
+    right = next((fn for _, fn in run.kind.rights(run.parameters) if not isinstance(fn, Reference)), None)
+    expected, got = answer_of(run.kind, right, index) if right else "", run.got[index]
+    if isinstance(expected, str) or isinstance(got, str) or expected.shape != got.shape or expected.dtype == torch.bool:
+        return ""
+    far = (~torch.isclose(expected.double(), got.double(), 1e-3, 1e-4)).nonzero().tolist()
+    if not far:
+        return ""
+    place = tuple(far[0])
+    return f"its number at {list(place)} is {float(got[place]):.4g}, and should be {float(expected[place]):.4g}"
+
+
 def _agrees_early(run: Run, fn: Function) -> bool:
     """Whether a function is like the component in one of the first two experiments without a mask."""
     kind, unmasked = run.kind, [i for i in run.plain if not run.kind.experiments[i].masked]
@@ -525,15 +570,15 @@ def _agrees_early(run: Run, fn: Function) -> bool:
     return any(same(answer_of(kind, fn, i), run.got[i], kind.experiments[i].tolerance) for i in some)
 
 
-def _best_right(judging: _Judging, start: Run, likeliest: str = "") -> Best | None:
+def _best_right(judging: _Judging, start: Run, likeliest: str | None = None) -> Best | None:
     """The right function that agrees in most experiments, and those in which it does not; None if it never does.
 
-    What has the remark `likeliest` is tried first.
+    Where a remark `likeliest` is given, what has another is left out.
     """
     best: Best | None = None
     rights = start.kind.rights(start.parameters)
-    ordered = sorted(rights, key=lambda right: right[0] != likeliest) if likeliest else rights
-    for remark, fn in judging.fitting(start, ordered, right=True):
+    asked = rights if likeliest is None else ((told, one) for told, one in rights if told == likeliest)
+    for remark, fn in judging.fitting(start, asked, right=True):
         run = judging.run(judging.ways(fn)) if start.kind.places else start
         wrong = _differing(run, fn)
         if best is None or len(wrong) < len(best[3]):
@@ -584,7 +629,8 @@ def _unknown(run: Run) -> Verdict:
     if not parameters.made or kind.learns_nothing:
         return Verdict(kind.name, NOTHING_KNOWN, False, experiment.title, told)
     if len(parameters.numbers) and not run.numbers.works:
-        raise Undecided(f"its numbers cannot be set and its gradient cannot be computed. {ADAPTER}")
+        stops = f"it stops at '{experiment.title}' ({told})" if told else "its numbers cannot be set"
+        raise Undecided(f"{stops}, and its gradient cannot be computed. {ADAPTER}")
     least = kind.least if not set(parameters.untaken) & set(SIZES) else 0
     if not references and parameters.alive < least:
         return _too_few(run, least)
@@ -625,11 +671,14 @@ def _too_few(run: Run, least: int) -> Verdict:
     return Verdict(kind.name, beyond(name), True, kind.experiments[0].title, told + unused)
 
 
-def _has_one_layer(run: Run) -> bool:
+def _has_one_layer(run: Run, remark: str | None = None) -> bool:
     """Whether it has as many numbers as there are to learn in a single layer, where it was given several."""
     sizes = {**run.parameters.sizes, "num_layers": 1}
-    one = run.kind.rights(replace(run.parameters, sizes=sizes))
-    return run.parameters.sizes.get("num_layers", 1) > 1 and any(True for _ in one)
+    if run.parameters.sizes.get("num_layers", 1) == 1:
+        return False
+    own = [n * sizes["d_model"] for n in (4, 2, 3, 1)] if "d_ff" in run.parameters.untaken else []
+    ones = (replace(run.parameters, sizes=sizes | {"d_ff": d_ff}) for d_ff in (sizes["d_ff"], *own))
+    return any(remark in (None, told) for one in ones for told, _ in run.kind.rights(one))
 
 
 def _tokens_meet(run: Run) -> bool:
@@ -642,15 +691,16 @@ def _tokens_meet(run: Run) -> bool:
 
 def _ignores(run: Run) -> bool:
     """Whether it has the numbers of another d_ff than the one that it was given."""
-    sizes = run.parameters.sizes
-    if "d_ff" not in run.parameters.taken or "d_model" not in sizes:
+    sizes, have = run.parameters.sizes, len(run.parameters.numbers)
+    if "d_ff" not in run.parameters.taken or "d_model" not in sizes or have > WIDEST:
         return False
-    others = (replace(run.parameters, sizes={**sizes, "d_ff": n * sizes["d_model"]}) for n in (4, 2, 3, 1))
-    have = len(run.parameters.numbers)
+    widths = {length // sizes["d_model"] for length in run.parameters.lengths if length % sizes["d_model"] == 0}
+    others = (replace(run.parameters, sizes={**sizes, "d_ff": width}) for width in widths - {1, sizes["d_ff"]})
     rights = (one for other in others for _, one in run.kind.rights(other))
     return any(isinstance(one, Reference) and one.size == have for one in rights)
 
 
+WIDEST = 1 << 18  # numbers of a layer, of any inner width
 MIXED = "tokens see each other where each should be alone"
 IGNORED = "the argument d_ff is taken and not used: the inner width is fixed, or comes from another size"
 REWRITTEN = "a call changes what the component has learned: something is written into its own weights"
@@ -658,6 +708,7 @@ UNUSED = "a part of what it learns is never used"
 TOO_FEW = "it learns fewer numbers than there are to learn: something is missing, or shared that should not be"
 SHAPED = "its answer has not the shape that it should have"
 ONE_LAYER = "all layers are one and the same layer"
+FROZEN = "what should be learned is frozen"
 UNSEEN = "training does not see all that it should learn"
 NOTHING_KNOWN = named(
     "it gives other numbers than it should, by none of the known mistakes",
@@ -833,6 +884,10 @@ EXPLAINED = {
     "what should be learned is a buffer, no parameter": (
         "a buffer is saved and moved with the module, and no optimizer changes it.",
         "Print [name for name, _ in module.named_parameters()]. What is missing?",
+    ),
+    FROZEN: (
+        "its requires_grad is off, as in nn.Embedding.from_pretrained unless freeze=False is given.",
+        "What should the gradient reach?",
     ),
     "its table is a parameter, which training would change": (
         "positions are computed, not learned: the table is a buffer (register_buffer), which no optimizer sees.",

@@ -80,6 +80,9 @@ def _experiments(*shape: int) -> list[Experiment]:
             options={"before": (*reversed(self_input), later)},
         ),
         Experiment(
+            "after a shorter call", self_input, alone=KEPT, options={"before": tuple(x[..., :3, :] for x in self_input)}
+        ),
+        Experiment(
             "after a call with another mask",
             (*self_input, both),
             alone=KEPT,
@@ -372,7 +375,8 @@ class _Cache:
         else:
             value, was = key if self.way == "mixed" else value, self.key if self.way == "onto" else self.value
             pairs = [(self.key, key), (was, value)]
-            pairs = [pair[::-1] for pair in pairs] if self.way == "front" else pairs
+            turned = {"front": (True, True), "ends": (True, False)}.get(self.way, (False, False))
+            pairs = [pair[::-1] if turn else pair for pair, turn in zip(pairs, turned, strict=True)]
             self.key, self.value = (torch.cat(pair, self.dim) for pair in pairs)
         if self.way == "last":
             return key, value
@@ -397,6 +401,7 @@ def _cache_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
         ("new keys replace the old ones", "what was kept is overwritten, not extended", {"way": "replace"}),
         ("only the new keys are handed out", "update has to return all keys so far", {"way": "last"}),
         ("new keys go in front of the old ones", "order is time: the new token is the last", {"way": "front"}),
+        ("new keys go in front of the old ones, new values behind", "both have one place", {"way": "ends"}),
         ("keys and values are returned in the wrong order", "the contract is (keys, values)", {"way": "swap"}),
         ("keys are kept as values", "one tensor is stored in both places", {"way": "same"}),
         ("the values are joined from keys", "the new key is appended to the values", {"way": "mixed"}),

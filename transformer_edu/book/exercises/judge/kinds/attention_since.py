@@ -36,6 +36,7 @@ from transformer_edu.book.exercises.judge.model import (
     Shapes,
     Steps,
     Style,
+    by_norm,
     normed_heads,
     of_itself,
     rms_norm,
@@ -381,19 +382,9 @@ UNTOLD = {"": "it knows no positions: queries and keys are not turned", "turned"
 Sized = Callable[[Heads, Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
-def _by_norm(norm: Callable[[Tensor, Tensor], Tensor]) -> Sized:
-    def sized(heads: Heads, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-        if heads.gains is None:
-            one = torch.ones(())
-            return norm(q, one), norm(k, one)
-        return normed_heads(heads, q, k, norm)
-
-    return sized
-
-
 def _normed(steps: Steps, sizes: Mapping[str, Any], style: Style) -> Reference:
     if steps.sized is normed_heads:
-        steps = replace(steps, sized=_by_norm(rms_norm))
+        steps = replace(steps, sized=by_norm(rms_norm))
     return of_itself(steps, sizes, style, layer=False)
 
 
@@ -409,12 +400,12 @@ def _of_normed(style: Style, parameters: Parameters, usual: bool = False) -> Ite
     for remark, steps in settings_of_attention(style, parameters, usual=usual):
         for eps in _epsilons(parameters)[: 1 if usual else None]:
             told = joined(remark, NORM_REMARKS[style.normed], UNTOLD[style.positions])
-            yield told, replace(steps, sized=_by_norm(partial(rms_norm, eps=eps)))
+            yield told, replace(steps, sized=by_norm(partial(rms_norm, eps=eps)))
 
 
 def _alone(place: int, norm: Callable[[Tensor, Tensor], Tensor]) -> Sized:
     def sized(heads: Heads, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-        both = _by_norm(norm)(heads, q, k)
+        both = by_norm(norm)(heads, q, k)
         return (both[0], k) if place == 0 else (q, both[1])
 
     return sized
@@ -422,7 +413,7 @@ def _alone(place: int, norm: Callable[[Tensor, Tensor], Tensor]) -> Sized:
 
 def _of_each_head(over: Callable[[Tensor], Tensor], eps: float) -> Sized:
     """Norms whose root is taken of other numbers than one head's."""
-    return _by_norm(lambda x, gamma: x / (over(x.double()) + eps).sqrt().to(x.dtype) * gamma)
+    return by_norm(lambda x, gamma: x / (over(x.double()) + eps).sqrt().to(x.dtype) * gamma)
 
 
 def _values_too(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
@@ -466,20 +457,20 @@ def _of_norms(eps: float) -> Iterator[Wrong]:
         (
             "vectors get the length 1: they are divided by their length, not by its root mean square",
             "How long is a normalized vector of four numbers: 1, or 2?",
-            _by_norm(lambda x, gamma: normalize(x, dim=-1) * gamma),
+            by_norm(lambda x, gamma: normalize(x, dim=-1) * gamma),
         ),
     ):
         yield named(name, one, hint, symptom), Steps(sized=sized)
     yield (
         named("the norm comes after the turn", one, "Which comes first, the norm or the rotation?", symptom),
-        Steps(sized=lambda heads, q, k: _by_norm(norm)(heads, turn(q), turn(k)), turn=lambda x: x),
+        Steps(sized=lambda heads, q, k: by_norm(norm)(heads, turn(q), turn(k)), turn=lambda x: x),
     )
     yield (
         named("the values are normalized, too", one, "Which of Q, K and V go through a norm?", symptom),
         Steps(attend=_values_too),
     )
     for mistake, wrong in of_rms():
-        yield mistake, Steps(sized=_by_norm(partial(wrong, eps=eps)))
+        yield mistake, Steps(sized=by_norm(partial(wrong, eps=eps)))
 
 
 NORMED_ATTENTION = attention_kind(

@@ -25,6 +25,7 @@ from transformer_edu.book.exercises.judge.mistakes_since import (
     of_rms_norms,
     of_shared_heads,
     of_sight,
+    of_sums,
     of_turns,
 )
 from transformer_edu.book.exercises.judge.model import (
@@ -33,6 +34,7 @@ from transformer_edu.book.exercises.judge.model import (
     IN_LAYERS,
     Steps,
     Style,
+    by_norm,
     gated,
     layer_norm,
     look_up,
@@ -63,13 +65,23 @@ X = drawn(2, 5, 12, seed=1)
 GIVEN = "it sees later tokens too, unless it is handed a causal mask"
 BOTH = Masked(LATER.mask & REAL.mask)
 OWN = Masked(torch.eye(5, dtype=torch.bool).expand(2, 1, 5, 5).contiguous())
-TURNED = styles(attention=("all", "none", "qkv", "out"), positions=("", "turned"))
-IN_BLOCK = {**IN_LAYERS, "positions": ("", "turned")}
-BLOCKS = styles(gated=(False, True), **IN_BLOCK)
-BLOCKS += [replace(one, norms=norms) for norms in (4, 3) for one in BLOCKS if one.norm != "none"]
+TURNED = styles(attention=("all", "none", "qkv", "out"), positions=("", "turned", "part"))
+NORMED = {"gain": ("", "head", "all"), "none": ("", "bare"), "both": ("",)}  # queries and keys, by the norms of a block
+
+
+def _of_queries(some: list[Style]) -> list[Style]:
+    """These styles, and, with rotary positions, norms of queries and keys."""
+    return [replace(one, normed=n) for one in some for n in (NORMED[one.norm] if one.positions == "turned" else ("",))]
+
+
+IN_BLOCK = {**IN_LAYERS, "positions": ("", "turned", "part")}
+BLOCKS = _of_queries(styles(gated=(False, True), **IN_BLOCK))
+BLOCKS += [replace(one, norms=norms) for norms in (4, 3, 1) for one in BLOCKS if one.norm != "none"]
 ENDS = {"projection": (False, True), "final": (True, False), "tied": ("", "target")}
-MODELS = styles(gated=(False, True), **IN_LAYERS, **ENDS, positions=("learned", "turned", "sinusoidal"))
+MODELS = styles(gated=(False, True), **IN_LAYERS, **ENDS, positions=("learned", "turned", "sinusoidal", "part"))
+MODELS = _of_queries(MODELS)
 MODELS += [replace(one, norms=4) for one in MODELS if one.gated and one.norm == "gain"]
+MODELS += [replace(one, norms=1) for one in MODELS if one.norms == 2 and one.norm == "both"]
 GATES: list[tuple[str, Callable[..., Tensor]]] = [  # right ones, with what is remarked of each
     ("", gated),
     ("", partial(gated, inside=gelu)),
@@ -80,14 +92,29 @@ GATES: list[tuple[str, Callable[..., Tensor]]] = [  # right ones, with what is r
 PLAIN = [("", one) for _, one in FEED_FORWARDS[1:]]
 PLAIN += [("ReLU stands where GPT has GELU", FEED_FORWARDS[0][1])]
 PLAIN += [("SiLU stands where GPT has GELU", partial(network, inside=silu))]
+PLAIN += [("squared ReLU stands where GPT has GELU (as in nanochat)", partial(network, inside=lambda x: x.relu() ** 2))]
 TURNS: list[tuple[str, Callable[[Tensor], Tensor]]] = [
     ("", turn),
     ("its rotary positions have the base 500,000", partial(turn, base=500_000.0)),
 ]
 UNTURNED = [("", Steps().turn)]
+PARTLY = [
+    (
+        "its rotary positions turn a part of each head only (as in GPT-NeoX and Phi)",
+        lambda x: torch.cat([turn(x[..., :2]), x[..., 2:]], -1),
+    )
+]
+NORMED_TOLD = {
+    "": "",
+    "head": "queries and keys are normed (as in Qwen 3)",
+    "all": "queries and keys are normed, over all heads together (as in OLMo 2)",
+    "bare": "queries and keys are normed, without gains (as in nanochat)",
+}
 OF_STYLE = {"both": (layer_norm,), "gain": (_rms, layer_norm, _rms_of_one_plus), "none": (layer_norm, _rms)}
 BEHIND = "the norms stand behind the parts, in front of the sums (as in OLMo 2); GPT-2 has them before the parts"
 AROUND = "norms stand before and behind the parts (as in Gemma 2 and 3); GPT-2 has them before the parts"
+BESIDE = "attention and the feed-forward part read the same x, side by side (as in GPT-J and GPT-NeoX)"
+BEGUN = "a norm stands behind the embedding, too (as in nanochat)"
 POST = "the norms stand behind the sums (post-norm, as in GPT-1); GPT-2 has them before the parts"
 
 
@@ -104,6 +131,7 @@ def _experiments(d_model: int) -> list[Experiment]:
         Experiment("in training, with dropout 0", (x,), how="training", alone=TRAINING),
         Experiment("dropout of one half", (x,), how="dropout"),
         Experiment("after another text", (x,), alone=KEPT, options={"before": (other,)}),
+        Experiment("after a shorter text", (x,), alone=KEPT, options={"before": (other[:, :3],)}),
         Experiment("after another text with padding", (x, LATER), alone=KEPT, options={"before": (other, REAL)}),
         Experiment(
             "after a text whose tokens see themselves", (x, LATER), alone=KEPT, options={"before": (other, OWN)}
@@ -131,7 +159,7 @@ def _sights(parameters: Parameters, causal: bool) -> list[tuple[str, Any]]:
 
 def settings_of_attention(style: Style, parameters: Parameters, causal: bool = True, usual: bool = False) -> Settings:
     """The right ways of an attention that reads x alone; the usual ones, with positions of one base."""
-    turns = TURNS[: 1 if usual else None] if style.positions == "turned" else UNTURNED
+    turns = {"turned": TURNS[: 1 if usual else None], "part": PARTLY}.get(style.positions, UNTURNED)
     for (sight, see), (more, one) in product(_sights(parameters, causal), turns):
         yield joined(sight, more), replace(Steps(), see=see, turn=one)
 
@@ -141,13 +169,17 @@ def _norms_behind(x: Tensor, attend: Any, feed_forward: Any, norms: Any) -> Tens
     return y + norms[1](feed_forward(y))
 
 
+def _beside(x: Tensor, attend: Any, feed_forward: Any, norms: Any) -> Tensor:
+    return x + attend(norms[0](x)) + feed_forward(norms[-1](x))
+
+
 def _of_block(style: Style, parameters: Parameters, usual: bool = False, whole: bool = False) -> Settings:
     """The right ways of a block; the usual ones, with its own epsilon."""
     name, parts = ("gated", GATES) if style.gated else ("feed_forward", PLAIN)
-    every = dict.fromkeys((parameters.eps, 1e-5, 1e-6, 1e-12))
-    norms = [with_eps(norm, eps) for eps in every for norm in OF_STYLE[style.norm]]
-    orders = {"": pre_norm_encoder, POST: Steps().encoder_layer, BEHIND: _norms_behind}
-    orders = orders if style.norms == 2 else {AROUND: norms_around} if style.norms == 4 else {}
+    every = dict.fromkeys((1e-12,) if usual and style.normed == "bare" else (parameters.eps, 1e-5, 1e-6, 1e-12))
+    norms = [(with_eps(norm, eps), eps) for eps in every for norm in OF_STYLE[style.norm]]
+    orders = {"": pre_norm_encoder, POST: Steps().encoder_layer, BEHIND: _norms_behind, BESIDE: _beside}
+    orders = orders if style.norms == 2 else {4: {AROUND: norms_around}, 1: {BESIDE: _beside}}.get(style.norms, {})
     attentions = list(settings_of_attention(style, parameters, usual=usual))
     if usual:
         from_zero = style.norm == "gain" and not bool(parameters.ones.any())
@@ -156,22 +188,27 @@ def _of_block(style: Style, parameters: Parameters, usual: bool = False, whole: 
         both = ("", POST) if whole and not style.final else ("",)  # a last norm belongs to pre-norm
         orders = {name: orders[name] for name in both} if style.norms == 2 else orders or {"": pre_norm_encoder}
     settings = product(orders.items(), attentions, norms, parts)
-    for (order, wiring), (seen, steps), norm, (more, fn) in settings:
-        yield joined(order, seen, more), replace(steps, encoder_layer=wiring, norm=norm, **{name: fn})
+    for (order, wiring), (seen, steps), (norm, eps), (more, fn) in settings:
+        sized = {"sized": by_norm(partial(rms_norm, eps=eps))} if style.normed else {}
+        told = joined(order, seen, more, NORMED_TOLD[style.normed])
+        yield told, replace(steps, encoder_layer=wiring, norm=norm, **{name: fn}, **sized)
 
 
 def _of_model(style: Style, parameters: Parameters, usual: bool = False) -> Settings:
     """The right ways of a whole model."""
     plain, scaled = ("", look_up), ("its embeddings are scaled by √d_model", Steps().embed)
-    embeds = (plain, scaled)[: 1 if usual and style.positions == "turned" else 2]
-    ends = [("", Steps().logits), ("its logits are capped, softly, at ±30 (as in Gemma 2)", _capped)]
-    for (more, embed), (end, logits) in product(embeds, ends[: 1 if usual else None]):
+    embeds = (plain, scaled)[: 1 if usual and style.positions in ("turned", "part") else 2]
+    ends: list[tuple[str, dict[str, Any]]] = [("", {})]
+    ends += [(f"its logits are capped, softly, at ±{c} (as in Gemma 2)", {"logits": _capped(c)}) for c in (30, 15)]
+    if style.normed == "bare":  # all of nanochat, or nothing of it
+        ends += [(f"{BEGUN}; {told}".rstrip("; "), {"begin": lambda norm, x: norm(x), **end}) for told, end in ends]
+    for (more, embed), (told, end) in product(embeds, ends[: 1 if usual and style.normed != "bare" else None]):
         for remark, steps in _of_block(style, parameters, usual, whole=True):
-            yield joined(remark, more, end), replace(steps, embed=embed, logits=logits)
+            yield joined(remark, more, told), replace(steps, embed=embed, **end)
 
 
-def _capped(logits: Tensor) -> Tensor:
-    return 30 * (logits / 30).tanh()
+def _capped(most: float) -> Callable[[Tensor], Tensor]:
+    return lambda logits: most * (logits / most).tanh()
 
 
 def attention_kind(
@@ -235,6 +272,7 @@ BLOCK = kind_of(
         *of_sight(True),
         *of_encoder_layer(),
         *of_more_norms(),
+        *of_sums(),
         *of_rms_norms(),
         *of_gates(),
         *of_gelus(),

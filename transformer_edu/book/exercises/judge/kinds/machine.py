@@ -22,6 +22,7 @@ from transformer_edu.book.exercises.judge.model import (
     Steps,
     Style,
     fitting,
+    inside_alone,
     layer_norm,
     likely,
     look_up,
@@ -65,6 +66,7 @@ ENCODER_EXPERIMENTS = [
     Experiment("dropout of one half", (X,), how="dropout"),
     Experiment("dropout, where attention and feed-forward give zeros", (X,), how="dropout", options=EMPTY),
     Experiment("after another sentence", (X, REAL), alone=KEPT, options={"before": (MEMORY, EVERY)}),
+    Experiment("after a shorter sentence", (X,), alone=KEPT, options={"before": (MEMORY[:, :3],)}),
 ]
 DECODER_EXPERIMENTS = [
     Experiment("target and source of five tokens", (X, MEMORY)),
@@ -74,6 +76,7 @@ DECODER_EXPERIMENTS = [
     Experiment("a causal mask alone", (X, LONGER, LATER)),
     Experiment("padding of the source alone", (X, LONGER, None, REAL_LONGER)),
     Experiment("padding of the source, one row for all queries", (X, LONGER, None, ROW_LONGER)),
+    Experiment("padding of the target alone, one row for all queries", (X, LONGER, ROW)),
     Experiment("one sentence", (X[:1], LONGER[:1])),
     Experiment("300 tokens", (drawn(1, 300, D_MODEL), drawn(1, 300, D_MODEL, seed=9)), alone=LONG),
     Experiment("in training, with dropout 0", (X, MEMORY, LATER, REAL), how="training", alone=TRAINING),
@@ -82,6 +85,7 @@ DECODER_EXPERIMENTS = [
     Experiment(
         "after another sentence", (X, MEMORY, LATER, REAL), alone=KEPT, options={"before": (MEMORY, X, LATER, EVERY)}
     ),
+    Experiment("after a shorter sentence", (X, LONGER), alone=KEPT, options={"before": (X[:, :3], MEMORY[:, :2])}),
 ]
 
 
@@ -91,7 +95,7 @@ def applies(steps: Steps, style: Style) -> bool:
     return (
         (style.gated or steps.gated is right.gated)
         and (not style.gated or steps.feed_forward is right.feed_forward)
-        and (style.positions == "turned" or steps.turn is right.turn)
+        and (style.positions in ("turned", "part") or steps.turn is right.turn)
         and (style.positions == "sinusoidal" or steps.table is right.table)
         and (style.positions in ("learned", "shared", "sinusoidal") or steps.place is right.place)
         and (style.final or (steps.end is right.end and steps.end_memory is right.end_memory))
@@ -188,19 +192,33 @@ ENCODER_LAYER = kind_of(
     4 * 18**2 + 2 * 18 * 26,
     **WIDER,
 )
-SLOTS = {
+OWN_SIGHT = "its self-attention hides what comes later by itself"
+
+
+def _of_decoder(style: Style, parameters: Parameters, usual: bool = False) -> Settings:
+    """The right ways of a decoder layer: what comes later is hidden by its mask, or by itself."""
+    for remark, steps in _arrangements(style, parameters, usual):
+        yield remark, steps
+        yield joined(remark, OWN_SIGHT), replace(steps, self_mask=lambda target, memory, *n: inside_alone(target, n[0]))
+
+
+SLOTS: dict[str, str | tuple[str, ...]] = {
     "x": r"",
     "memory": r"^(?!.*mask)(?=.*(mem|enc|context|cross|source|src|kv))",
-    "target_mask": r"^(?!.*(mem|enc|source|src|cross|context|pad)).*(mask|bias)",
-    "memory_mask": r"(mem|enc|source|src|cross|context|pad).*mask|mask.*(mem|enc|source|src|cross|context|pad)",
+    "target_mask": (
+        r"^(?!.*(mem|enc|source|src|cross|context|pad)).*(mask|bias)",
+        r"^(?!.*(mem|enc|source|src|cross|context)).*(tgt|target|trg|dec|self).*mask",
+    ),
+    "memory_mask": r"(mem|enc|source|src|cross|context).*mask|mask.*(mem|enc|source|src|cross|context)"
+    r"|^(?!.*(tgt|target|trg|dec|self)).*(pad.*mask|mask.*pad)",
 }
 DECODER_LAYER = kind_of(
     "decoder_layer",
     "cls(d_model, num_heads, d_ff, dropout=0.0); forward(x, memory, target_mask=None, memory_mask=None)",
     LAYERS,
     partial(of_layer, cross=True),
-    _arrangements,
-    partial(_arrangements, usual=True),
+    _of_decoder,
+    partial(_of_decoder, usual=True),
     lambda parameters: of_decoder_layer(),
     DECODER_EXPERIMENTS,
     options=LAYER,
@@ -277,6 +295,7 @@ LOGARITHMS = "it returns logarithms of probabilities, not logits"
 NO_PADDING = "it takes no id of padding and masks none: all sentences of a batch must be of one length"
 LEARNED = "positions are learned, where the paper computes them; it found both to do as well"
 OPENED = "a norm stands behind the embeddings of each side (as in BART), where the paper has none"
+LOST = "a mask of padding does not reach every layer: with two of them, padding is looked at"
 NO_END, AN_END = "no stack ends with a norm", "each stack ends with a norm, which the paper has not"
 
 TRANSFORMER = kind_of(
@@ -318,6 +337,7 @@ TRANSFORMER = kind_of(
     [
         Experiment("18 features, six heads, two layers", _every_word(19, 27)),
         Experiment("one of them", (SOURCE[:1], TARGET[:1])),
+        Experiment("a source with padding", (PADDED_SOURCE, TARGET), alone=LOST),
     ],
     2 * (12 * 18**2 + 4 * 18 * 26) + (19 + 27) * 18,
     source_vocab=19,
