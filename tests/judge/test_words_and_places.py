@@ -152,7 +152,11 @@ WRONG = [
         "what should be learned is a plain tensor",
         embedding(change=in_an_attribute("lookup"), rows=lambda self, ids: self.lookup[ids]),
     ),
-    (WORDS, "the table is frozen", embedding(change=lambda module: module.lookup.weight.requires_grad_(False))),
+    (
+        WORDS,
+        "what should be learned is frozen",
+        embedding(change=lambda module: module.lookup.weight.requires_grad_(False)),
+    ),
     (
         WORDS,
         "nothing of the gradient comes through",

@@ -644,7 +644,7 @@ def likely(some: list[Style], parameters: Parameters, reference: Callable[[Style
     as_made = [style for style in fit if ones and int(references[style].gains.sum()) == ones]
     # gains start as 1, so that those styles will do in which as many numbers are gains; else one norm may not be there
     fit = as_made or fit + [replace(one, norm="both") for one in fit if one.norm != "both"]
-    fit += [replace(one, norms=4) for one in fit if one.norms == 3]  # or one of four
+    fit += [replace(one, norms=one.norms + 1) for one in fit if one.norms in (1, 3)]  # or one of two, or of four
     more = sorted({one.size for one in references.values() if one.size > have})[:2]  # a part is not there, or is shared
     larger = [style for style, one in references.items() if one.size in more][:4]
     fit = fit or fitting(some, parameters, reference) or larger

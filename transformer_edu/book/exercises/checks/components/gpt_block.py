@@ -50,6 +50,12 @@ ASKED: dict[str, Mistake | None] = {  # what the judge remarks, by its words: a 
         why="norm(part(norm(x))) is Gemma's; GPT adds what the part returns as it is.",
         hint="How many norms does a block of two parts need?",
     ),
+    "side by side": Mistake(
+        "the part reads the layer's input at the feed-forward network, side by side with attention",
+        symptom="the feed-forward part never sees what attention has found in this block",
+        why="GPT-J and GPT-NeoX do so on purpose; in GPT the second part reads the sum behind the first.",
+        hint="Which of your variables does the second norm read?",
+    ),
     "ReLU stands where GPT has GELU": Mistake(
         "the activation is still ReLU",
         symptom="a slightly higher loss, and weights of GPT-2 that write nonsense",

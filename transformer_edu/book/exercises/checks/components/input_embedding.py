@@ -22,31 +22,22 @@ def check_input_embedding(cls: Callable[..., nn.Module], drawn: bool = True) -> 
     (as build_transformer draws it), and multiplies it by √d_model (paper, section 3.4). `drawn=False` leaves out how
     the table starts: for a part such as te.InputEmbedding, whose table the whole model draws.
     """
-    check_part(cls, "input_embedding", also=lambda cls: _starts_otherwise(cls, drawn))
+    check_part(cls, "input_embedding", also=_starts_otherwise if drawn else lambda cls: None)
 
 
-def _starts_otherwise(cls: Any, drawn: bool) -> tuple[str, Mistake] | None:
+def _starts_otherwise(cls: Any) -> tuple[str, Mistake] | None:
     """What is wrong with the table as it is made, whatever is computed with it."""
     from transformer_edu.book.exercises.judge.making import make
 
     module = make(cls, {"vocab_size": VOCAB, "d_model": D_MODEL})[0]
-    tables = [one for one in module.parameters() if one.numel() == VOCAB * D_MODEL]
-    if not any(one.requires_grad for one in tables):
-        return "as it is made", FROZEN
     std = float(as_tensor(module(torch.arange(VOCAB)[None])).std()) / math.sqrt(D_MODEL)
     wanted = 1 / math.sqrt(D_MODEL), math.sqrt(2 / (VOCAB + D_MODEL))  # the paper's, and Xavier's
-    if not drawn or any(math.isclose(std, one, rel_tol=CLOSE) for one in wanted):
+    if any(math.isclose(std, one, rel_tol=CLOSE) for one in wanted):
         return None
     known = (one for value, one in STARTS.items() if math.isclose(std, value, rel_tol=CLOSE))
     return f"a table of {VOCAB} words has the standard deviation {std:.3g}", next(known, OTHERWISE)
 
 
-FROZEN = Mistake(
-    "the table is frozen",
-    symptom="words keep the vectors that they were given by chance",
-    why="its requires_grad is off, as in nn.Embedding.from_pretrained unless freeze=False is given.",
-    hint="What should the gradient reach?",
-)
 OTHERWISE = Mistake(
     "the table is drawn at another scale than 1/√d_model",
     symptom="words start larger or smaller than their positions",

@@ -176,7 +176,8 @@ def _beside(x: Tensor, attend: Any, feed_forward: Any, norms: Any) -> Tensor:
 def _of_block(style: Style, parameters: Parameters, usual: bool = False, whole: bool = False) -> Settings:
     """The right ways of a block; the usual ones, with its own epsilon."""
     name, parts = ("gated", GATES) if style.gated else ("feed_forward", PLAIN)
-    every = dict.fromkeys((1e-12,) if usual and style.normed == "bare" else (parameters.eps, 1e-5, 1e-6, 1e-12))
+    first = (1e-12,) if style.normed == "bare" else ()  # as torch's own function, where nobody says how much
+    every = dict.fromkeys((*first, parameters.eps, 1e-5, 1e-6, 1e-12))
     norms = [(with_eps(norm, eps), eps) for eps in every for norm in OF_STYLE[style.norm]]
     orders = {"": pre_norm_encoder, POST: Steps().encoder_layer, BEHIND: _norms_behind, BESIDE: _beside}
     orders = orders if style.norms == 2 else {4: {AROUND: norms_around}, 1: {BESIDE: _beside}}.get(style.norms, {})
@@ -200,8 +201,9 @@ def _of_model(style: Style, parameters: Parameters, usual: bool = False) -> Sett
     embeds = (plain, scaled)[: 1 if usual and style.positions in ("turned", "part") else 2]
     ends: list[tuple[str, dict[str, Any]]] = [("", {})]
     ends += [(f"its logits are capped, softly, at ±{c} (as in Gemma 2)", {"logits": _capped(c)}) for c in (30, 15)]
-    if style.normed == "bare":  # all of nanochat, or nothing of it
-        ends += [(f"{BEGUN}; {told}".rstrip("; "), {"begin": lambda norm, x: norm(x), **end}) for told, end in ends]
+    if style.normed == "bare":  # all of nanochat at first
+        begun = [(joined(BEGUN, told), {"begin": lambda norm, x: norm(x), **end}) for told, end in reversed(ends)]
+        ends = [*begun, *ends]
     for (more, embed), (told, end) in product(embeds, ends[: 1 if usual and style.normed != "bare" else None]):
         for remark, steps in _of_block(style, parameters, usual, whole=True):
             yield joined(remark, more, told), replace(steps, embed=embed, **end)
