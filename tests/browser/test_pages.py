@@ -190,6 +190,21 @@ def test_everything_that_opens_has_one_mark(book_address, same_tab):
 GROUND = "one => getComputedStyle(one).backgroundColor"
 
 
+def test_on_a_wide_screen_figures_get_room_and_lines_of_text_do_not_grow(book_address, same_tab):
+    watched = same_tab()
+    watched.page.set_viewport_size({"width": 1680, "height": 1000})
+    page = watched.open(f"{book_address}/notebooks/04-positional-encoding.html")
+    page.locator(".te-root .te-stage").first.wait_for()
+    widths = "all => all.filter(one => one.offsetWidth).map(one => Math.round(one.getBoundingClientRect().width))"
+    assert set(page.locator(".te-root").evaluate_all(widths)) == {944}
+    assert max(page.locator(".bd-article section > :is(p, .admonition)").evaluate_all(widths)) <= 792
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1680
+    figure, contents = (page.locator(one).first.bounding_box() for one in (".te-root", ".bd-sidebar-secondary"))
+    assert figure["x"] + figure["width"] < contents["x"]
+    page.set_viewport_size(DESKTOP)
+    watched.assert_clean()
+
+
 def test_in_the_dark_a_page_has_the_ground_of_its_plots(book_address, same_tab):
     watched = same_tab()
     page = watched.open(f"{book_address}/{CHAPTER}")

@@ -173,13 +173,15 @@ function Controls({ state, now: { changed, olds } }) {
           <NumberBox key={name} name={name} value={state[name]} was={was(name)} set={set} />
         ))}
       </div>
-      <span class="te-pm-model">model</span>
-      <Choice
-        label="Model"
-        value={Object.keys(presets).find((name) => FIELDS.every((field) => presets[name][field] === state[field]))}
-        options={Object.keys(presets).map((value) => ({ value, text: value }))}
-        onChange={(name) => state.set(presets[name])}
-      />
+      <div class="te-group">
+        <span class="te-pm-model">model</span>
+        <Choice
+          label="Model"
+          value={Object.keys(presets).find((name) => FIELDS.every((field) => presets[name][field] === state[field]))}
+          options={Object.keys(presets).map((value) => ({ value, text: value }))}
+          onChange={(name) => state.set(presets[name])}
+        />
+      </div>
       <Toggle
         label={<Said of={[label("d_ff"), " follows ", label("d_model")]} />}
         value={state.keep_ratio}
