@@ -64,7 +64,14 @@ class Kind:
     least: int = 0  # how many numbers it has to have learned
     plain: bool = False  # called as it is, without weights, modes or gradients
     elsewhere: "Kind | None" = None  # the same at other sizes, where its weights are others: a few experiments
+    styled: Callable[[Parameters], Iterable[Reference]] | None = None  # of the rights, one for each way to lay out
     listed: Callable[[Parameters], Iterable[tuple[Mistake, Any]]] | None = None  # the wrongs, before they are arranged
+
+    def layouts(self, parameters: Parameters) -> Iterable[Reference]:
+        """What is right, by which tensors it has."""
+        if self.styled is not None:
+            return self.styled(parameters)
+        return (one for _, one in self.rights(parameters) if isinstance(one, Reference))
 
     @property
     def mistakes(self) -> list[Mistake]:

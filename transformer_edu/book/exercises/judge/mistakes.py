@@ -336,25 +336,13 @@ RMS: tuple[tuple[str, str, Callable[[Tensor, Tensor, float], Tensor]], ...] = (
         "RMSNorm scales without centring.",
         lambda x, gamma, eps: norm(x, gamma, torch.zeros(()), eps),
     ),
-    (
-        "the squares are summed, not averaged",
-        "the root of the sum is √d times too large.",
-        lambda x, gamma, eps: gamma * x / (_length(x) + eps).sqrt(),
-    ),
-    (
-        "the squares are summed, not averaged",
-        "the root of the sum is √d times too large.",
-        lambda x, gamma, eps: gamma * x / (_length(x).sqrt() + eps),
-    ),
-    (
-        "the squares are summed, not averaged",
-        "the root of the sum is √d times too large.",
-        lambda x, gamma, eps: gamma * torch.nn.functional.normalize(x, dim=-1, eps=eps),
-    ),
-    (
-        "the standard deviation, not the root of the mean square",
-        "a standard deviation is measured from the mean, and RMSNorm knows none.",
-        lambda x, gamma, eps: gamma * x / (x.std(-1, keepdim=True) + eps),
+    *(
+        ("the squares are summed, not averaged", "the root of the sum is √d times too large.", wrong)
+        for wrong in (
+            lambda x, gamma, eps: gamma * x / (_length(x) + eps).sqrt(),
+            lambda x, gamma, eps: gamma * x / (_length(x).sqrt() + eps),
+            lambda x, gamma, eps: gamma * torch.nn.functional.normalize(x, dim=-1, eps=eps),
+        )
     ),
     (
         "the root is missing",
@@ -661,14 +649,10 @@ def _scaled(table: Tensor, ids: Tensor) -> Tensor:
     return table[ids] * table.shape[1] ** 0.5
 
 
-def _padding_alone(ids: Tensor, pad: int) -> Tensor:
-    return ~padding_mask(ids, pad)
-
-
-def _padding_if_any(ids: Tensor, pad: int) -> Tensor:
-    """As large negative numbers, added: where all are, none is hidden."""
+def _padding_alone(ids: Tensor, pad: int, added: bool = False) -> Tensor:
+    """Or, where large negative numbers are added to all scores, everything."""
     padding = ~padding_mask(ids, pad)
-    return padding | ~padding.any(-1, keepdim=True)
+    return padding | ~padding.any(-1, keepdim=True) if added else padding
 
 
 def _filled(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -680,7 +664,11 @@ def _filled(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tens
 
 UPSIDE_DOWN = [
     replace(steps, attend=attends)
-    for mask, attends in ((_padding_alone, attend), (_padding_alone, _filled), (_padding_if_any, attend))
+    for mask, attends in (
+        (_padding_alone, attend),
+        (_padding_alone, _filled),
+        (partial(_padding_alone, added=True), attend),
+    )
     for steps in (Steps(source_mask=mask, memory_mask=mask), Steps(source_mask=mask), Steps(memory_mask=mask))
 ]
 

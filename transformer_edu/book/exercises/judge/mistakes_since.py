@@ -272,15 +272,12 @@ GATED: tuple[tuple[str, str, Callable[..., Tensor]], ...] = (
         "Which of your two matrices' results goes through SiLU?",
         lambda x, gate, up, down: down(silu(gate(x)) * silu(up(x))),
     ),
-    (
-        "the activation stands on the product, not on the gate",
-        "What goes into SiLU: one matrix's result, or the product of two?",
-        lambda x, gate, up, down: down(silu(gate(x) * up(x))),
-    ),
-    (
-        "the activation stands on the product, not on the gate",
-        "What goes into GELU: one matrix's result, or the product of two?",
-        lambda x, gate, up, down: down(gelu(gate(x) * up(x))),
+    *(
+        ("the activation stands on the product, not on the gate", "What goes into your activation?", wrong)
+        for wrong in (
+            lambda x, gate, up, down: down(silu(gate(x) * up(x))),
+            lambda x, gate, up, down: down(gelu(gate(x) * up(x))),
+        )
     ),
     (
         "there is no activation: the gate is linear",
@@ -386,13 +383,6 @@ def of_language() -> Iterator[Wrong]:
         "Which row of your table does the first token get?",
         "the longest text does not fit, and weights of others read one row too far",
         Steps(place=lambda x, table: x + torch.cat([table[1:], table[:1]])[: x.shape[1]]),
-    )
-    yield entry(
-        "positions run backwards: the last token gets the first",
-        "position 0 is the first token's; counted from the end, a token's position changes with each that is written.",
-        "Which row does the first token of a longer text get?",
-        "a model that can go on with texts of one length only",
-        Steps(place=lambda x, table: x + table[: x.shape[1]].flip(0)),
     )
     yield entry(
         "the last norm is made and not used",

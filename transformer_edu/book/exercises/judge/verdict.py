@@ -100,8 +100,7 @@ class Run:
             return []
         each = self.numbers.alive.split(list(self.parameters.lengths))
         dead = {name: len(some) for name, some in zip(self.parameters.names, each, strict=True) if not bool(some.any())}
-        rights = [one for _, one in self.kind.rights(self.parameters) if isinstance(one, Reference)]
-        usual = max((one.dead - one.rows for one in rights), default=0)
+        usual = max((one.dead - one.rows for one in self.kind.layouts(self.parameters)), default=0)
         return list(dead) if sum(dead.values()) > usual else []
 
     @cached_property
@@ -420,7 +419,7 @@ def sized(kind: Kind, parameters: Parameters) -> Parameters:
 def _alike(kind: Kind, parameters: Parameters) -> int:
     """How many tensors of a component are as large as those of what would be right, or else usual; −1 without any."""
     have = Counter(parameters.lengths)
-    some = {tuple(one.sizes) for _, one in kind.rights(parameters) if isinstance(one, Reference)}
+    some = {tuple(one.sizes) for one in kind.layouts(parameters)}
     some = some or {tuple(one.sizes) for one in islice(kind.usual(parameters), 1)}
     return max(((have & Counter(sizes)).total() for sizes in some), default=-1)
 

@@ -146,7 +146,24 @@ def kind_of(
     def as_usual(parameters: Parameters) -> Iterator[Reference]:
         return (reference(steps, parameters.sizes, style) for style, steps in arranged(parameters))
 
-    return Kind(name, is_called, list(experiments), rights, wrongs, as_usual, listed=mistakes, **more)
+    return Kind(
+        name,
+        is_called,
+        list(experiments),
+        rights,
+        wrongs,
+        as_usual,
+        styled=partial(_styled, some, reference),
+        listed=mistakes,
+        **more,
+    )
+
+
+def _styled(
+    some: list[Style], reference: Callable[[Steps, Any, Style], Reference], parameters: Parameters
+) -> Iterator[Reference]:
+    for style in fitting(some, parameters, partial(reference, Steps(), parameters.sizes)):
+        yield reference(Steps(), parameters.sizes, style)
 
 
 def _epsilons(parameters: Parameters) -> tuple[float, ...]:
