@@ -70,7 +70,7 @@ CEILINGS = {  # lines of Python; whoever raises one says why in the commit
     "translate": 900,
     "pretrained": 170,
     "fast": 935,
-    "support": 1190,
+    "support": 1210,  # of it 20 that print a model on half a page
     "book": 10,
     "book/figures": 5532,
     "book/engine": 210,

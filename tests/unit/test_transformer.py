@@ -57,6 +57,17 @@ def test_an_embedding_starts_with_vectors_of_variance_one():
     checks.check_input_embedding(InputEmbedding)
 
 
+def test_a_model_is_printed_on_half_a_page_with_what_each_part_learns():
+    model = build_transformer(37_000, 37_000, d_model=16, num_heads=2, d_ff=32, tie_embeddings="all")
+    lines = str(model).splitlines()
+    assert len(lines) <= 25
+    assert max(map(len, lines)) <= 72
+    counts = {line.split(":")[0].split()[0]: int(line.split()[-1].replace(",", "")) for line in lines}
+    assert counts["Transformer"] == sum(one.numel() for one in model.parameters())
+    assert counts["Transformer"] == counts["encoder"] + counts["decoder"] + counts["projection"]
+    assert "    layers: 6 × DecoderLayer" in str(model)
+
+
 def test_no_two_layers_start_alike():
     first, second = build_transformer(10, 12, **SMALL).encoder.layers
     assert not torch.equal(first.feed_forward.expand.weight, second.feed_forward.expand.weight)

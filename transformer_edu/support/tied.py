@@ -1,6 +1,6 @@
 """Modules some of whose matrices are one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from torch import Tensor, nn
 
@@ -17,3 +17,19 @@ class Tied(nn.Module):
         super()._apply(fn, recurse)
         self.tie()
         return self
+
+    def __repr__(self) -> str:
+        """Its parts, down to those that are made of matrices alone, each with how many numbers it has to learn."""
+        return "\n".join(_outline("", self, 0))
+
+
+def _outline(name: str, part: nn.Module, depth: int) -> Iterator[str]:
+    several = isinstance(part, nn.ModuleList) and len({type(one) for one in part}) == 1
+    what = f"{len(part)} × {type(part[0]).__name__}" if several else type(part).__name__  # type: ignore[arg-type,index]
+    count = sum(one.numel() for one in part.parameters())
+    if count:
+        yield f"{'  ' * depth}{name}{': ' * bool(name)}{what}".ljust(56) + f"{count:>15,}"
+    inner = list((part[0] if several else part).named_children())  # type: ignore[index]
+    if any(True for _, one in inner for _ in one.children()):
+        for name, one in inner:
+            yield from _outline(name, one, depth + 1)

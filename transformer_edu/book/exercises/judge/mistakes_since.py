@@ -214,7 +214,6 @@ def of_sums() -> Iterator[Wrong]:
     sums: tuple[tuple[str, Callable[..., Tensor]], ...] = (
         ("x is added twice", lambda x, attend, inner, n: 2 * x + attend(n[0](x)) + inner(n[1](x))),
         ("x is not added", lambda x, attend, inner, n: attend(n[0](x)) + inner(n[1](x))),
-        ("x is added normalized", lambda x, attend, inner, n: n[0](x) + attend(n[0](x)) + inner(n[1](x))),
     )
     for name, layer in sums:
         why = "x + attention(norm(x)) + feed_forward(norm(x)): one sum joins what both parts found with x as it was."

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import product
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -438,10 +439,19 @@ def shapes_of_norm(d_model: int, style: Style) -> Shapes:
 
 def shapes_of_layer(sizes: Mapping[str, int], style: Style, cross: bool) -> Shapes:
     """Of one encoder layer, or decoder layer."""
-    d_model = sizes["d_model"]
-    heads = shapes_of_heads(d_model, sizes["num_heads"], style, sizes.get("num_kv_heads", 0))
+    counts = sizes["d_model"], sizes["num_heads"], sizes.get("num_kv_heads", 0), sizes["d_ff"]
+    return _shapes_of_layer(counts, cross, attrgetter(*OF_LAYERS)(style))
+
+
+OF_LAYERS = "attention", "inner", "norm", "gated", "norms", "normed"  # what a layer's tensors depend on
+
+
+@lru_cache(maxsize=1 << 14)
+def _shapes_of_layer(counts: tuple[int, ...], cross: bool, ways: tuple[Any, ...]) -> Shapes:
+    (d_model, num_heads, num_kv_heads, d_ff), style = counts, Style(**dict(zip(OF_LAYERS, ways, strict=True)))
+    heads = shapes_of_heads(d_model, num_heads, style, num_kv_heads)
     shapes = _at("self", heads) | (_at("cross", heads) if cross else {})
-    shapes |= _at("inner", shapes_of_inner(d_model, sizes["d_ff"], style))
+    shapes |= _at("inner", shapes_of_inner(d_model, d_ff, style))
     for place in range(3 if cross else style.norms):
         shapes |= _at(f"norm{place}", shapes_of_norm(d_model, style))
     return shapes

@@ -91,7 +91,7 @@ class Reference:
                 here.copy_(added)
         return colours
 
-    @property
+    @cached_property
     def sizes(self) -> list[int]:
         """How many numbers each tensor has."""
         return [math.prod(shape) for shape in self.shapes.values()]
@@ -111,7 +111,7 @@ class Reference:
             for place in torch.ones(shape).nonzero().tolist()
         ]
 
-    @property
+    @cached_property
     def size(self) -> int:
         """How many numbers it has."""
         return sum(self.sizes)

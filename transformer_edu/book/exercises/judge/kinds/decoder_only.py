@@ -98,12 +98,8 @@ TURNS: list[tuple[str, Callable[[Tensor], Tensor]]] = [
     ("its rotary positions have the base 500,000", partial(turn, base=500_000.0)),
 ]
 UNTURNED = [("", Steps().turn)]
-PARTLY = [
-    (
-        "its rotary positions turn a part of each head only (as in GPT-NeoX and Phi)",
-        lambda x: torch.cat([turn(x[..., :2]), x[..., 2:]], -1),
-    )
-]
+PART = "its rotary positions turn a part of each head only (as in GPT-NeoX and Phi)"
+PARTLY = [(PART, lambda x: torch.cat([turn(x[..., :2]), x[..., 2:]], -1))]
 NORMED_TOLD = {
     "": "",
     "head": "queries and keys are normed (as in Qwen 3)",
