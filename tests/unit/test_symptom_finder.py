@@ -86,7 +86,7 @@ def test_the_named_mistakes_are_in_the_catalogue():
     for bug in bugs.BUGS:
         if bug.check:
             piece, mistake = bug.check
-            assert mistake in names(MODULES.get(piece) or getattr(components, piece)), bug.name
+            assert mistake in names(MODULES.get(piece) or getattr(components, piece.replace(" ", "_"))), bug.name
 
 
 def test_the_healthy_model_is_healthy_in_every_experiment_from_every_seed():
