@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
+from transformer_edu.book.exercises.checks.components.attention import attend as in_steps
 from transformer_edu.book.exercises.checks.components.decoder_layer import decoder_layer
 from transformer_edu.book.exercises.checks.components.layer_norm import norm
 from transformer_edu.book.exercises.checks.engine import Mistake
@@ -655,18 +656,11 @@ def _padding_alone(ids: Tensor, pad: int, added: bool = False) -> Tensor:
     return padding | ~padding.any(-1, keepdim=True) if added else padding
 
 
-def _filled(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-    """What is blocked gets a large negative score: where all is, all is looked at evenly."""
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    weights = (scores if mask is None else scores.masked_fill(~mask, -1e9)).softmax(-1)
-    return weights @ v
-
-
 UPSIDE_DOWN = [
     replace(steps, attend=attends)
     for mask, attends in (
         (_padding_alone, attend),
-        (_padding_alone, _filled),
+        (_padding_alone, partial(in_steps, zeroed=False)),
         (partial(_padding_alone, added=True), attend),
     )
     for steps in (Steps(source_mask=mask, memory_mask=mask), Steps(source_mask=mask), Steps(memory_mask=mask))

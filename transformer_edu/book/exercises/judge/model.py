@@ -304,8 +304,8 @@ def decode_layer(
     cross = layer.cross
     assert cross is not None
     sizes = x.shape[1], memory.shape[1]
-    masks = (mask(target_mask, memory_mask, *sizes) for mask in (steps.self_mask, steps.cross_mask))
-    self_mask, cross_mask = masks
+    self_mask = steps.self_mask(target_mask, memory_mask, *sizes)
+    cross_mask = steps.cross_mask(target_mask, memory_mask, *sizes)
 
     def looking(heads: Heads, mask: Tensor | None) -> Callable[..., Tensor]:
         return lambda q, k, v: multi_head(steps, heads, num_heads, q, k, v, mask)
