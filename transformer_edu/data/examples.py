@@ -15,7 +15,9 @@ class HandExample:
     """Three tokens, four dimensions, one head: small enough for pencil and paper.
 
     The matrices are chosen, not trained, so that every score is a one-digit whole number, √d_k is 2, and
-    "cat" ends up looking at "black".
+    "cat" ends up looking at "black". The columns of x say: article, adjective, noun, any word; those of W_Q and W_K:
+    noun, adjective, no adjective, by a noun; those of W_V: article, any word, noun, adjective. W_O writes each of these
+    back into its column of x, and an article into the noun's too.
     """
 
     tokens: tuple[str, str, str]
@@ -38,6 +40,6 @@ def hand_example() -> HandExample:
         x=torch.tensor([[1.0, 0, 0, 1], [0, 2, 0, 1], [0, 0, 2, 1]]),
         w_q=torch.tensor([[1.0, 1, 1, 1], [0, 0, 1, 0], [0, 0, 0, 1], [1, 1, 0, 0]]),
         w_k=torch.tensor([[0.0, 0, 1, 1], [0, 1, -1, 1], [1, 0, 1, 0], [0, 0, 1, 1]]),
-        w_v=torch.tensor([[1.0, 0, 0, 0], [0, 1, 0, 1], [0, 0, 1, 0], [0, 1, 0, 0]]),
-        w_o=torch.tensor([[0.0, 0, 0, 1], [0, 1, 0, 0], [0, 0, 1, 0], [1, 0, 0, 1]]),
+        w_v=torch.tensor([[1.0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0], [0, 1, 0, 0]]),
+        w_o=torch.tensor([[1.0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 1, 0], [0, 1, 0, 0]]),
     )
