@@ -42,8 +42,9 @@ def sections() -> list[tuple[str, str, list[Mistake]]]:
     found: list[tuple[str, str, list[Mistake]]] = []
     for name in checks.component_names():
         chapter = checks.chapter_of(name)
-        file = next(NOTEBOOKS.glob(f"{chapter:02}-*.ipynb")).stem
-        where = f"The piece is built in [chapter {chapter}](../notebooks/{file}.ipynb)."
+        files = list(NOTEBOOKS.glob(f"{chapter:02}-*.ipynb"))  # none where a part of the book is built
+        place = f"[chapter {chapter}](../notebooks/{files[0].name})" if files else f"chapter {chapter}"
+        where = f"The piece is built in {place}."
         found.append((name, where, checks.catalogue(name)))
     told = {one.name for *_, mistakes in found for one in mistakes}
     whole = [(name, f"The judge's kind is `{name}`.", kind.mistakes) for name, kind in KINDS.items()]

@@ -189,7 +189,8 @@ def _as_allowed(shape: tuple[int, int, int], fn: Any, inputs: tuple[Any, ...]) -
     batch, q_len, k_len = shape
     if mask.dim() == 3 and mask.shape[0] == batch != 1:
         mask = mask[:, None]
-    return through * (mask != 0).expand(batch, 4, q_len, k_len).float()
+    allowed = (mask != 0).to(torch.get_default_dtype()).masked_fill(mask.isnan(), torch.nan)
+    return through * allowed.expand(batch, 4, q_len, k_len)
 
 
 def _read_mask(fn: Any, inputs: tuple[Any, ...]) -> Tensor:
@@ -223,7 +224,14 @@ def _past_only(size: int) -> Tensor:
     return mask
 
 
-def _mask_wrongs(component: str) -> Iterator[tuple[Mistake, Function]]:
+def _mask_wrongs(component: str, right: Function) -> Iterator[tuple[Mistake, Function]]:
+    yield entry(
+        "it holds NaN: what is allowed was multiplied by −∞",
+        "0 times −∞ is not a number; fill with −∞ where it is blocked, or say where it is allowed.",
+        "What is torch.tensor(0.0) * -math.inf?",
+        "every answer is NaN",
+        lambda *inputs: (~right(*inputs)).float() * -torch.inf,
+    )
     if component == "causal mask":
         yield entry(
             "the last token sees nothing",
@@ -305,7 +313,7 @@ def mask_kind(name: str, is_called: str, right: Function, component: str, inputs
         [Experiment(title, given, alone=LONG if "hundred" in title else None) for title, given in inputs],
         lambda parameters: _mask_rights(right),
         lambda parameters: (
-            (mistake, _through(wrong, how)) for how in (1.0, ADDITIVE) for mistake, wrong in _mask_wrongs(component)
+            (mistake, _through(wrong, how)) for how in (1.0, ADDITIVE) for mistake, wrong in _mask_wrongs(component, right)
         ),
         made=False,
         plain=True,
