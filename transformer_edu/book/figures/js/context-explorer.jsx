@@ -1,14 +1,14 @@
-import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import * as engine from "../../engine/js/engine.js";
 import { compare, derive, everyView, memory, NEAR, pairOf, textOf } from "./context-explorer.derive.js";
+import { cellsOf } from "./core/cells.js";
 import { diverging } from "./core/colour.js";
 import { cut, div } from "./core/dom.js";
 import { format } from "./core/format.js";
-import { matrixGrid } from "./core/grid.js";
 import { modelOf } from "./core/loading.js";
 import { player } from "./core/motion.js";
 import { sentenceLine } from "./core/sentence.js";
-import { asPieces, Choice, figure, Kept } from "./core/view.jsx";
+import { asPieces, Choice, figure, Kept, Matrix } from "./core/view.jsx";
 import { asToken } from "./core/words.js";
 import { Plane } from "./parts/plane.jsx";
 
@@ -100,19 +100,29 @@ const Words = ({ both, word, onChange }) => (
   </div>
 );
 
+const COSINES = "cosine of each word's two vectors, by level";
+const ofCosine = (cosine) => diverging(Math.min(1, 2 * (1 - cosine)));
+
 /** All cosines, made when they are unfolded; and how far apart the two are. */
 function Folded({ table, columns, apart: { name, distance, relative, shares } }) {
-  const box = useRef(null);
-  useLayoutEffect(() => {
-    if (!table) return;
-    const label = "cosine of each word's two vectors, by level";
-    const grid = matrixGrid({ name: "cosines", label, rows: table.rows, columns, showRows: true, showColumns: true });
-    grid.update(table.values, { decimals: 3, colour: (cosine) => diverging(Math.min(1, 2 * (1 - cosine))) });
-    box.current.replaceChildren(grid.element);
-  }, [JSON.stringify(table)]);
+  const cells = useMemo(
+    () => table && cellsOf(table.values, { rows: table.rows, columns, decimals: 3 }),
+    [JSON.stringify(table)],
+  );
   return (
     <>
-      <div class="te-ctx-grid" ref={box} />
+      <div class="te-ctx-grid">
+        {table && (
+          <Matrix
+            key={table.rows.join()}
+            name="cosines"
+            label={COSINES}
+            rows={table.rows}
+            {...{ columns, cells }}
+            colour={ofCosine}
+          />
+        )}
+      </div>
       <p class="te-note">
         {`At the level ${name} the two are `}
         <Measure name="distance" value={distance} />

@@ -1,17 +1,17 @@
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import * as engine from "../../engine/js/engine.js";
-import { eachCell } from "./core/cells.js";
+import { cellsOf } from "./core/cells.js";
 import { cividis } from "./core/colour.js";
 import { cut, reducedMotion } from "./core/dom.js";
-import { matrixGrid } from "./core/grid.js";
 import { modelOf } from "./core/loading.js";
 import { afterFrame } from "./core/motion.js";
 import { sentenceLine } from "./core/sentence.js";
-import { asPieces, Button, Choice, figure, Kept, Said, Select, useGliding } from "./core/view.jsx";
+import { asPieces, Button, Choice, figure, Kept, Matrix, Said, Select, useGliding } from "./core/view.jsx";
 import * as derived from "./head-atlas.derive.js";
 
 const { allTo, derive, keyOf, KINDS, mayLookIn, without } = derived;
 const ACROSS = 4; // small maps in a row
+const LARGE = "weights of the chosen head, a row for each word that looks";
 // Either of these heads of the shipped model tells it that an adjective belongs to a feminine noun.
 const REDUNDANT = ["encoder.1.self.0", "decoder.1.cross.1"];
 const WITH_REDUNDANT = "my small white turtles sleep";
@@ -30,11 +30,7 @@ function paint(canvas, map, mayLook) {
 }
 
 /** A word that was not yet written cannot be looked at. */
-function hide(cell) {
-  cell.classList.replace("te-coloured", "te-blocked");
-  cell.style.background = "";
-  cell.setAttribute("aria-label", cell.getAttribute("aria-label").replace(/:[^:]*$/, ": not yet written"));
-}
+const hidden = (cell) => ({ ...cell, isHatched: true, label: cell.label.replace(/:[^:]*$/, ": not yet written") });
 
 const Sign = ({ kind }) => <span class="te-atlas-sign">{KINDS[kind].sign}</span>;
 
@@ -99,23 +95,22 @@ function Tiles({ tiles, choose }) {
   );
 }
 
-/** The chosen head's map with its words: a grid for each kind of attention, as long as the sentence stays. */
+/** The chosen head's map with its words; what it was before, of each kind of attention, as long as the sentence stays. */
 function Large({ large: { kind, weights, rows, columns } }) {
-  const [box, grids] = [useRef(null), useRef({})];
-  useLayoutEffect(() => {
-    const label = "weights of the chosen head, a row for each word that looks";
-    grids.current[kind] ??= matrixGrid({ name: "weights", label, rows, columns, showRows: true, showColumns: true });
-    const grid = grids.current[kind];
-    if (box.current.firstChild !== grid.element) box.current.replaceChildren(grid.element);
-    grid.update(weights, { decimals: 2, colour: cividis, quiet: 0.05 });
-    eachCell(grid, (cell, row, column) => mayLookIn(kind)(row, column) || hide(cell));
+  const before = useRef({});
+  const cells = useMemo(() => {
+    const look = { rows, columns, decimals: 2, quiet: 0.05, before: before.current[kind] };
+    const mayLook = mayLookIn(kind);
+    const all = cellsOf(weights, look).map((line, i) => line.map((cell, j) => (mayLook(i, j) ? cell : hidden(cell))));
+    before.current[kind] = all;
+    return all;
   }, [kind, weights]);
   return (
     <div
       class={`te-atlas-grid${columns.length > 7 ? " te-atlas-tight" : ""}${rows.length > 9 ? " te-atlas-many" : ""}`}
-      style={{ "--rows": rows.length, "--keys": columns.length }}
-      ref={box}
-    />
+      style={{ "--rows": rows.length, "--keys": columns.length }}>
+      <Matrix key={kind} name="weights" label={LARGE} {...{ rows, columns, cells }} colour={cividis} />
+    </div>
   );
 }
 

@@ -3,11 +3,10 @@
 import { render } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { css, inkOn } from "./colour.js";
-import { nextIndex, stopAt, uniqueId } from "./controls.js";
+import { neighbour, nextIndex, stopAt, uniqueId } from "./controls.js";
 import { cut, focusedIn, reducedMotion } from "./dom.js";
 import { format, parseNumber, plain, readable, short, special, VISIBLE } from "./format.js";
 import { frame } from "./frame.js";
-import { neighbour } from "./grid.js";
 import { lineStyle, pathsOf, rowStyle, SEEN } from "./links.js";
 import { afterFrame, appear, DURATION, glide, gliding } from "./motion.js";
 import { store } from "./state.js";
