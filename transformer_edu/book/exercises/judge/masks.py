@@ -34,6 +34,7 @@ SHAPES: dict[str, Callable[[Tensor], Tensor | None]] = {  # of the book's masks,
     "a mask of three dimensions, without heads": _without_heads,
     "a mask of two dimensions, (q_len, k_len)": _for_all,
     "a mask of keys, (batch, k_len)": _of_keys,
+    "a mask whose third dimension is the heads', (batch, q_len, heads, k_len)": lambda mask: mask.transpose(1, 2),
 }
 VALUES: dict[str, Callable[[Tensor], Tensor]] = {  # True may attend
     "": lambda mask: mask,

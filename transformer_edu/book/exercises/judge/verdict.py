@@ -154,31 +154,8 @@ def judge(kind: Kind, component: Component, seconds: float = math.inf) -> Verdic
     start = judging.run(judging.ours)
     early = _before_numbers(start)
     if early is not None:
-        return early
-    stops = all(isinstance(start.got[i], str) for i in start.plain) and not start.parameters.made
-    if kind.made and (stops or (len(start.parameters.numbers) and not start.numbers.works)):
-        return _unknown(start)  # before anything can be said of its numbers
-    start.numbers.held = bool(start.idle)
-    found = _known_mistake(start, len(start.plain), judging.idling(start)) if start.idle else None
-    if found is not None:
-        return Verdict(kind.name, found[0], True, kind.experiments[0].title, f"unused: {', '.join(start.idle[:4])}")
-    start.numbers.left, start.numbers.held = ALL_ROUNDS, False
-    best = _best_right(judging, start)
-    if best is not None and not best[3]:
-        remark, right, run, _ = best
-        if _opposite(run.ways):
-            return Verdict(kind.name, beyond(OPPOSITE), True, kind.experiments[0].title, passed=len(run.plain))
-        verdict = _with_manners(run, remark, right)
-        if not verdict.right and finite(run.ways) != run.ways:
-            run = judging.run(finite(run.ways))
-            verdict = verdict if _differing(run, right) else _with_manners(run, remark, right)
-        if run.idle:
-            verdict = replace(verdict, remarks=(*verdict.remarks, f"{UNUSED}: {', '.join(run.idle[:4])}"))
-        pairs = zip(kind.experiments, run.seen, strict=True)
-        slow = tuple(f"{one.title}: {TOO_SLOW}" for one, found in pairs if found.get("not asked") == TOO_SLOW)
-        verdict = replace(verdict, remarks=(*verdict.remarks, *slow))
-        return _also(judging, run, verdict, remark) if verdict.right else verdict
-    return _wrong(judging, start, best)
+        return _with_another(judging, start, early)
+    return _of_numbers(judging, start)
 
 
 Tried = tuple[Mistake, Run, int]  # a known mistake, the run it was compared with, in how many experiments it agrees
@@ -191,6 +168,7 @@ class _Judging:
     kind: Kind
     component: Component
     until: float
+    whole: bool = False  # whether a known mistake has to explain every answer
     runs: dict[tuple[Ways, bool], Run] = field(default_factory=dict)
     numbers: dict[bool, Numbers] = field(default_factory=dict)
     answers: dict[tuple[int, Way], list[Seen]] = field(default_factory=dict)
@@ -311,6 +289,56 @@ class _Judging:
                     break
             chosen.append(best)
         return tuple(chosen)
+
+
+APART = {"an input is changed in place", "dropout is active in eval mode"}  # they leave the numbers as they are
+
+
+def _with_another(judging: _Judging, start: Run, first: Verdict) -> Verdict:
+    """With a second fault, where the first one does not hide it."""
+    if first.fault is None or first.fault.name not in APART:
+        return first
+    judging.until, judging.whole = min(judging.until, time.monotonic() + NAMING), True
+    try:
+        second = _of_numbers(judging, start)
+    except Undecided:
+        return first
+    if second.fault is None or not second.known or second.fault.name == first.fault.name:
+        return first
+    return replace(first, remarks=(f"and a second fault: {second.fault.name}",))
+
+
+def _of_numbers(judging: _Judging, start: Run) -> Verdict:
+    """The verdict by what it computes, and what numbers do not show.
+
+    Raises:
+        Undecided: nothing sure can be said.
+    """
+    kind = judging.kind
+    stops = all(isinstance(start.got[i], str) for i in start.plain) and not start.parameters.made
+    if kind.made and (stops or (len(start.parameters.numbers) and not start.numbers.works)):
+        return _unknown(start)  # before anything can be said of its numbers
+    start.numbers.held = bool(start.idle)
+    found = _known_mistake(start, len(start.plain), judging.idling(start)) if start.idle else None
+    if found is not None:
+        return Verdict(kind.name, found[0], True, kind.experiments[0].title, f"unused: {', '.join(start.idle[:4])}")
+    start.numbers.left, start.numbers.held = ALL_ROUNDS, False
+    best = _best_right(judging, start)
+    if best is not None and not best[3]:
+        remark, right, run, _ = best
+        if _opposite(run.ways):
+            return Verdict(kind.name, beyond(OPPOSITE), True, kind.experiments[0].title, passed=len(run.plain))
+        verdict = _with_manners(run, remark, right)
+        if not verdict.right and finite(run.ways) != run.ways:
+            run = judging.run(finite(run.ways))
+            verdict = verdict if _differing(run, right) else _with_manners(run, remark, right)
+        if run.idle:
+            verdict = replace(verdict, remarks=(*verdict.remarks, f"{UNUSED}: {', '.join(run.idle[:4])}"))
+        pairs = zip(kind.experiments, run.seen, strict=True)
+        slow = tuple(f"{one.title}: {TOO_SLOW}" for one, found in pairs if found.get("not asked") == TOO_SLOW)
+        verdict = replace(verdict, remarks=(*verdict.remarks, *slow))
+        return _also(judging, run, verdict, remark) if verdict.right else verdict
+    return _wrong(judging, start, best)
 
 
 OPPOSITE = "True may attend in one of the two masks, and is blocked in the other"
@@ -466,6 +494,7 @@ def _before_numbers(run: Run) -> Verdict | None:
         return Verdict(kind.name, beyond(REWRITTEN), True, kind.experiments[0].title)
     if "again" in start and not same(start["output"], start["again"], kind.experiments[0].tolerance):
         name = "a second call gives another answer" if kind.plain or _settles(run.seen) else CHANCE
+        name = kind.experiments[0].options.get("again", name)
         return Verdict(kind.name, beyond(name), True, kind.experiments[0].title)
     kept = _kept(run)
     if kept is not None:
@@ -491,7 +520,8 @@ def _wrong(judging: _Judging, start: Run, best: Best | None) -> Verdict:
         return _unknown(start)  # made of a size of its own, it is no model that is known here
     start.numbers.left = ALL_ROUNDS
     start.numbers.told = start.numbers.held = True
-    found = _known_mistake(start, len(best[2].plain) - len(best[3]) if best else 0, judging.mistakes(start))
+    right_in = len(best[2].plain) - len(best[3]) if best else len(start.plain) - 1 if judging.whole else 0
+    found = _known_mistake(start, right_in, judging.mistakes(start))
     if found is not None:
         mistake, run, first = found
         told = _said(run.got[first]) or _first_difference(run, first)
@@ -760,13 +790,17 @@ MASKS: dict[str, Callable[[Tensor, int], Tensor]] = {  # of the mask (batch, 1, 
     "masks and heads go out of step: repeat() where repeat_interleave() is meant": lambda mask, heads: (
         mask[:, :1].repeat(heads, 1, 1, 1).reshape(mask.shape[0], heads, *mask.shape[2:])
     ),
+    "masks and heads go out of step: repeat_interleave() where repeat() is meant": lambda mask, heads: (
+        mask[:, 0].repeat_interleave(heads, 0).unflatten(0, (heads, -1)).transpose(0, 1)
+    ),
 }
 
 
 def _with_masks(kind: Kind, fn: Function, index: int, change: Callable[[Tensor, int], Tensor]) -> Tensor | str:
     """What a function answers in one experiment if its masks are changed so."""
     experiment = kind.experiments[index]
-    heads = experiment.options.get("num_heads", kind.options.get("num_heads", 1))
+    first = experiment.inputs[0]
+    heads = {**kind.options, **experiment.options}.get("num_heads", first.shape[1] if first.dim() == 4 else 1)
     inputs = tuple(Masked(change(one.mask, heads)) if isinstance(one, Masked) else one for one in experiment.inputs)
     changed = replace(kind, experiments=[replace(experiment, inputs=inputs)])
     return answer_of(changed, fn, 0)

@@ -226,7 +226,7 @@ mistake(
 )(partial(attend, handed=lambda query, key, value, mask: (query, key, value, None)))
 mistake(
     "the mask is inverted: it blocks what is allowed",
-    symptom="every token sees only the future, and the first row or the last sees nothing",
+    symptom="tokens see what should be hidden, and nothing else: under a causal mask, the future",
     why="here True means *may attend*; torch.nn.MultiheadAttention's masks mean the opposite.",
     hint="masked_fill fills where its mask is True. Is that where attention is allowed?",
 )(partial(attend, handed=lambda query, key, value, mask: (query, key, value, None if mask is None else ~mask)))

@@ -79,6 +79,7 @@ def search(
     banned: tuple[int, ...] = (PAD, BOS),
     stop: str = "all",
     pad_ended: bool = True,
+    remembers: bool = True,
     mode: str = "restore",
 ) -> Tensor:
     """Greedy search; the keywords switch parts of it off, for the mistakes below."""
@@ -92,9 +93,9 @@ def search(
         logits[:, list(banned)] = -torch.inf
         chosen = logits.argmax(-1)
         chosen = chosen.masked_fill(ended, model.config.pad_id) if pad_ended else chosen
-        ids, ended = torch.cat([ids, chosen[:, None]], 1), ended | (chosen == eos_id)
-    if mode == "restore":
-        model.train(training)
+        ids, ended = torch.cat([ids, chosen[:, None]], 1), (ended & remembers) | (chosen == eos_id)
+    if mode in ("restore", "train"):
+        model.train(training or mode == "train")
     return ids
 
 
@@ -137,6 +138,12 @@ mistake(
     hint="What should a sentence that has ended get as its next token?",
 )(partial(search, pad_ended=False))
 mistake(
+    "an end is forgotten at the next step",
+    symptom="sentences that go on after their end, and a search that seldom stops",
+    why="what has ended is overwritten by what ends now: `ended = ...` where `ended = ended | ...` is meant.",
+    hint="Two steps after its end, what does your function know of a sentence?",
+)(partial(search, remembers=False))
+mistake(
     "all sentences are searched up to max_len though all have ended",
     symptom="right answers followed by needless padding, and wasted time",
     why="the loop has no way out.",
@@ -160,6 +167,12 @@ mistake(
     why="eval() is called, and nobody puts the mode back.",
     hint="What was model.training before your function, and what is it after?",
 )(partial(search, mode="eval"))
+mistake(
+    "the model is left in training mode",
+    symptom="whoever evaluates next does so with dropout",
+    why="train() is called at the end, whatever the mode was before.",
+    hint="What was model.training before your function, and what is it after?",
+)(partial(search, mode="train"))
 mistake(
     "the search runs in training mode",
     symptom="another answer each time, worse than it could be",

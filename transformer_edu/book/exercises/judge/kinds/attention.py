@@ -32,6 +32,7 @@ LATER = causal_mask(5)[None, None]
 PADDED = padding_mask(torch.tensor([[5, 5, 5, 5, 0, 0], [5, 5, 5, 0, 0, 0]]), 0).expand(2, 1, 4, 6).contiguous()
 BOTH = LATER & padding_mask(torch.tensor([[5, 5, 5, 5, 5], [5, 5, 5, 0, 0]]), 0)
 LEFT = LATER & padding_mask(torch.tensor([[5, 5, 5, 5, 5], [0, 0, 5, 5, 5]]), 0)
+ONE_BY_ONE = "it is right only where tokens come one at a time"
 SHARED = "what one cache holds turns up in another: they share one store"
 FAR = (torch.arange(150) < 130).expand(2, 1, 3, 150).contiguous()
 EACH_HEAD = torch.stack([causal_mask(5), causal_mask(5).T, torch.ones(5, 5, dtype=torch.bool)])
@@ -286,6 +287,13 @@ def _mask_wrongs(component: str, right: Function) -> Iterator[tuple[Mistake, Fun
             lambda size, window: window_mask(size, window) & (torch.arange(size)[:, None] >= window - 1),
         )
         yield entry(
+            "a window as long as the text lets everything through",
+            "a wide window is the causal mask: what is later stays hidden.",
+            "What does your function return for a window of 100?",
+            "short texts see their future",
+            lambda size, window: window_mask(size, window) | torch.tensor(window >= size),
+        )
+        yield entry(
             "a token does not see itself",
             "position q may attend to q − window + 1 .. q, itself included; a slice leaves its end out.",
             "Is the diagonal of your mask True?",
@@ -313,7 +321,9 @@ def mask_kind(name: str, is_called: str, right: Function, component: str, inputs
         [Experiment(title, given, alone=LONG if "hundred" in title else None) for title, given in inputs],
         lambda parameters: _mask_rights(right),
         lambda parameters: (
-            (mistake, _through(wrong, how)) for how in (1.0, ADDITIVE) for mistake, wrong in _mask_wrongs(component, right)
+            (mistake, _through(wrong, how))
+            for how in (1.0, ADDITIVE)
+            for mistake, wrong in _mask_wrongs(component, right)
         ),
         made=False,
         plain=True,
@@ -378,7 +388,8 @@ class _Cache:
         """All keys and values so far."""
         key, value = (key[:1], value[:1]) if self.way == "alone" else (key, value)
         value = key if self.way == "same" else value
-        if self.key is None or self.value is None or self.way == "replace":
+        anew = self.way == "replace" or (self.way == "prompt" and key.shape[-2] > 1)
+        if self.key is None or self.value is None or anew:
             self.key, self.value = key, value
         else:
             value, was = key if self.way == "mixed" else value, self.key if self.way == "onto" else self.value
@@ -407,6 +418,7 @@ class _OneStep(_Cache):
 def _cache_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
     for name, why, ways in (
         ("new keys replace the old ones", "what was kept is overwritten, not extended", {"way": "replace"}),
+        ("several tokens at once replace what was kept", "a prompt may come in pieces", {"way": "prompt"}),
         ("only the new keys are handed out", "update has to return all keys so far", {"way": "last"}),
         ("new keys go in front of the old ones", "order is time: the new token is the last", {"way": "front"}),
         ("new keys go in front of the old ones, new values behind", "both have one place", {"way": "ends"}),
@@ -448,12 +460,13 @@ CACHE = Kind(
     "kv_cache",
     "cls() with update(key, value) -> (all keys, all values) so far, tensors (batch, heads, new, d_head)",
     [
-        Experiment("one token at a time", _updates(1, 1, 1)),
-        Experiment("three tokens, then two, then one", _updates(3, 2, 1), alone=SHARED),
-        Experiment("one sentence", _updates(2, 1, batch=1), alone=SHARED),
+        Experiment("one token at a time", _updates(1, 1, 1), options={"again": SHARED}),
+        Experiment("three tokens, then two, then one", _updates(3, 2, 1), alone=ONE_BY_ONE),
+        Experiment("one sentence", _updates(1, 1, batch=1)),
         Experiment("two caches in turn", _updates(1, 2, caches="two"), alone=SHARED),
-        Experiment("five heads of six features", _updates(2, 1, batch=1, sizes=(5, 6)), alone=FIXED),
+        Experiment("five heads of six features", _updates(1, 1, batch=1, sizes=(5, 6)), alone=FIXED),
         Experiment("three hundred tokens, one after another", _updates(*[1] * 300, batch=1), alone=LONG),
+        Experiment("three tokens, then three hundred at once", _updates(3, 300, 2, batch=1), alone=LONG),
     ],
     lambda parameters: iter([("", lambda *inputs: _steps_of_cache(_Cache, inputs))]),
     _cache_wrongs,

@@ -238,11 +238,11 @@ def _weighs(weigh: Callable[[Tensor, Tensor], Tensor]) -> Function:
     return _by(normalize=lambda sinks: lambda scores: weigh(scores, sinks[:, None, None]))
 
 
-def _below_the_line(added: Function) -> Function:
-    """A softmax without the largest score, with `added(sinks)` below the line."""
+def _below_the_line(added: Function, least: float = -math.inf) -> Function:
+    """A softmax without the largest score, or sink where that counts, with `added(sinks)` below the line."""
 
     def weigh(scores: Tensor, sinks: Tensor) -> Tensor:
-        powers = (scores - scores.amax(-1, keepdim=True)).exp()
+        powers = (scores - scores.amax(-1, keepdim=True).maximum(sinks + least)).exp()
         return powers / (powers.sum(-1, keepdim=True) + added(sinks))
 
     return _weighs(weigh)
@@ -355,6 +355,7 @@ SINK_MISTAKES: list[tuple[str, str, str, Function]] = [
         _weighs(lambda scores, sinks: scores.softmax(-1) * torch.sigmoid(-sinks)),
     ),
 ]
+SINK_MISTAKES.append((*SINK_MISTAKES[3][:3], _below_the_line(torch.exp, least=0.0)))
 SINK = _function_kind(
     "sink_attention",
     "fn(query, key, value, sinks, mask=None), as attention, with one more score a head, sinks (heads,), for no value",

@@ -346,15 +346,14 @@ GREEDY_LOOPS = (
 )
 
 
-def _filled(filler: int) -> Function:
-    """The right search, with another id behind the end."""
+def _filled(filler: int, search: Function = greedy_search) -> Function:
+    """A search, the right one if no other is given, with another id behind the end."""
 
-    def search(model: Any, source: Tensor, bos_id: int, eos_id: int, max_len: int) -> Tensor:
-        ids = greedy_search(model, source, bos_id, eos_id, max_len)
-        behind = ((ids == eos_id).cumsum(1) - (ids == eos_id).int()) > 0
-        return ids.masked_fill(behind, filler)
+    def filled(model: Any, source: Tensor, bos_id: int, eos_id: int, max_len: int) -> Tensor:
+        ids = search(model, source, bos_id, eos_id, max_len)
+        return ids.masked_fill(ids == model.config.pad_id, filler)
 
-    return search
+    return filled
 
 
 def _greedy_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
@@ -367,7 +366,8 @@ def _greedy_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]
     for name, why, hint, symptom, wrong in GREEDY_LOOPS:
         yield named(name, why, hint, symptom), _greedy(wrong)
     for mistake, wrong in known("greedy search"):
-        yield mistake, _greedy(wrong)
+        for fn in (wrong, _filled(EOS, wrong), _filled(0, wrong)):
+            yield mistake, _greedy(fn)
 
 
 GREEDY = Kind(

@@ -21,7 +21,7 @@ from transformer_edu.book.exercises.judge.experiment import (
 from transformer_edu.book.exercises.judge.kind import Function, Kind, Parameters, drawn, joined, known
 from transformer_edu.book.exercises.judge.kinds.attention import mask_kind
 from transformer_edu.book.exercises.judge.kinds.decoder_only import GATES, PLAIN
-from transformer_edu.book.exercises.judge.kinds.parts import D_FF, D_MODEL, EACH_TOKEN, OTHERS, WIDER
+from transformer_edu.book.exercises.judge.kinds.parts import COARSE, D_FF, D_MODEL, EACH_TOKEN, OTHERS, WIDER
 from transformer_edu.book.exercises.judge.mistakes import entry, named
 from transformer_edu.book.exercises.judge.mistakes_since import of_gates
 from transformer_edu.book.exercises.judge.model import (
@@ -393,6 +393,7 @@ ROTARY = Kind(
         Experiment("one head", (drawn(2, 1, 7, 8),)),
         Experiment("300 tokens", (drawn(1, 2, 300, 8),), alone=LONG),
         Experiment("large numbers", (300 * drawn(2, 3, 5, 8),)),
+        Experiment("300 tokens in half precision", (drawn(1, 2, 300, 8),), how="half", alone=COARSE, tolerance=3e-2),
     ],
     lambda parameters: _turns(turn),
     _rotary_wrongs,
@@ -521,6 +522,12 @@ FROM_THE_BATCH = named(
     "Which shape has your threshold?",
     "with several texts, more than k tokens are kept",
 )
+OTHER_VALUES = named(
+    "the chosen places get the row's first logits, not their own",
+    "scatter takes from its source in order; topk gives the values that belong to its indices.",
+    "Which numbers does your scatter put back?",
+    "the right tokens, drawn with the chances of others",
+)
 CUTS = tuple(
     entry(
         name,
@@ -555,6 +562,11 @@ CUTS = tuple(
             "the number of tokens is p of the vocabulary, whatever their probabilities",
             "Does how many tokens you keep change with the logits?",
             lambda logits, p: _back(logits, torch.arange(logits.shape[-1]) < p * logits.shape[-1], True),
+        ),
+        (
+            "the likeliest token is cut, too, where it reaches p alone",
+            "What does your function keep where one token has nearly all the probability?",
+            lambda logits, p: _back(logits, _reached(logits)[..., torch.arange(logits.shape[-1]).clamp(1)] <= p, True),
         ),
         (
             "one token more is kept than it takes to reach p",
@@ -598,6 +610,11 @@ def _sampling(name: str, is_called: str, values: tuple[Any, ...], least: Any, pl
         if place:
             yield CUTS[1][0], _gathered
         if not place:
+            empty = torch.full_like(LOGITS[:1, :1], -math.inf)
+            yield (
+                OTHER_VALUES,
+                lambda logits, k: empty.expand(logits.shape).scatter(-1, logits.topk(k).indices, logits).softmax(-1),
+            )
             yield FROM_THE_BATCH, lambda logits, k: _cut(logits, logits >= logits.topk(k).values.min())
 
     texts = [Experiment(f"two texts, {name[-1]} = {one}", (LOGITS, one)) for one in values]

@@ -13,7 +13,7 @@ from transformer_edu.book.exercises.checks.components.feed_forward import feed_f
 from transformer_edu.book.exercises.checks.components.layer_norm import norm
 from transformer_edu.book.exercises.checks.components.residual import residual
 from transformer_edu.book.exercises.checks.engine import Mistake
-from transformer_edu.book.exercises.judge.experiment import ALONE, FIXED, LONG, OVERFLOW, TRAINING, Experiment
+from transformer_edu.book.exercises.judge.experiment import ALONE, FIXED, KEPT, LONG, OVERFLOW, TRAINING, Experiment
 from transformer_edu.book.exercises.judge.kind import Answer, Function, Kind, Parameters, drawn, joined, known
 from transformer_edu.book.exercises.judge.mistakes import entry, named, of_rms
 from transformer_edu.book.exercises.judge.model import (
@@ -238,12 +238,14 @@ def _position_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function
     )
 
 
+COARSE = "angles are computed in half precision, in which 600 radians are known to a quarter of a radian"
 POSITIONS = Kind(
     "positional_encoding",
     "cls(d_model, max_len=5000, dropout=0.0); x (batch, seq, d_model) -> x + the sinusoidal table's rows",
     [
         *_usual(X, long=drawn(1, 600, D_MODEL)),
         Experiment("30 features", (drawn(3, 4, WIDER),), alone=FIXED, options={"d_model": WIDER}),
+        Experiment("after a shorter sentence", (X,), alone=KEPT, options={"before": (X[:, :2],)}),
         Experiment(
             "dropout, where the sum is zero", (-sinusoidal_table(5, D_MODEL)[None],), how="dropout", options=STILL
         ),
@@ -251,7 +253,7 @@ POSITIONS = Kind(
             "600 tokens in half precision",
             (drawn(1, 600, D_MODEL),),
             how="half",
-            alone="angles are computed in half precision, in which 600 radians are known to a quarter of a radian",
+            alone=COARSE,
             tolerance=3e-2,
         ),
         Experiment("on another device", (X,), how="moved"),
@@ -482,6 +484,15 @@ def _feed_forward_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Refe
         "Change one token of x: how many tokens of the answer change?",
         "tokens see each other where each should be alone",
     )
+    single = named(
+        "each bias is a single number",
+        "a bias has a number for each feature; one of shape (1,) is broadcast to all of them.",
+        "Print the shapes of your parameters. How many numbers has b₁?",
+        "fewer numbers to learn, and weights of others that do not fit",
+    )
+    shapes = shapes_of_inner(parameters.sizes["d_model"], parameters.sizes["d_ff"], INNER_STYLES[0])
+    shapes |= {"first_bias": (1,), "second_bias": (1,)}
+    yield single, Reference(shapes, lambda p, x: feed_forward(x, *of_equation_two(*inner_of(p))))
     for style in likely(INNER_STYLES, parameters, lambda style: _inner(feed_forward, parameters, style)):
         for mistake, wrong in ((reshaped, _reshaped), *known("feed-forward network")):
             yield mistake, _inner(wrong, parameters, style)
@@ -513,12 +524,18 @@ FEED_FORWARD = Kind(
 # ------------------------------------------------------------------ residual connection
 
 
-def _part(x: Tensor) -> Tensor:
-    return x * x + 1
+class _Part:
+    """x² + 1; called once more, it gives another answer."""
+
+    calls = 0
+
+    def __call__(self, x: Tensor) -> Tensor:
+        self.calls += 1
+        return self.calls * x * x + 1
 
 
 def _call_residual(component: Any, inputs: tuple[Any, ...]) -> Any:
-    return component(inputs[0], inputs[1] if len(inputs) > 1 else _part)
+    return component(inputs[0], inputs[1] if len(inputs) > 1 else _Part())
 
 
 NORM_STYLES = styles(norm=("both", "none", "gain"))
@@ -530,9 +547,9 @@ def _residuals(
     for style in some:
         for place in ("post", "pre"):
 
-            def answer(p: Mapping[str, Tensor], x: Tensor, part: Any = _part, place: str = place) -> Any:
+            def answer(p: Mapping[str, Tensor], x: Tensor, part: Any = None, place: str = place) -> Any:
                 gain = gain_of(p)
-                return wiring(x, part, lambda x: norm(x, gain.gamma, gain.beta), place)
+                return wiring(x, part or _Part(), lambda x: norm(x, gain.gamma, gain.beta), place)
 
             yield Reference(shapes_of_norm(parameters.sizes["d_model"], style), answer)
 
