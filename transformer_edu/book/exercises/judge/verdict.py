@@ -672,7 +672,7 @@ def _unknown(run: Run) -> Verdict:
         return Verdict(kind.name, beyond(IGNORED), True, kind.experiments[0].title)
     own = [name for name in parameters.untaken if name in (*SIZES, "d_model", "num_heads")]
     laid_out = any(run.numbers.laid_out(one) for one in references)
-    if not references or ((own or not laid_out) and not run.numbers.heard):
+    if not references or not laid_out or (own and not run.numbers.heard):
         found = f"{parameters.alive} of its numbers change its answer, and nothing right that is known here has as many"
         taken = f"; it takes no {' and no '.join(own)}" if own else ""
         raise Undecided(f"{found if not references else 'the sizes of its parts are its own'}{taken}. {ADAPTER}")
