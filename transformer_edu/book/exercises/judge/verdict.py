@@ -520,7 +520,8 @@ def _wrong(judging: _Judging, start: Run, best: Best | None) -> Verdict:
         return _unknown(start)  # made of a size of its own, it is no model that is known here
     start.numbers.left = ALL_ROUNDS
     start.numbers.told = start.numbers.held = True
-    right_in = len(best[2].plain) - len(best[3]) if best else len(start.plain) - 1 if judging.whole else 0
+    right_in = len(best[2].plain) - len(best[3]) if best else 0
+    right_in = len(start.plain) - 1 if judging.whole else right_in
     found = _known_mistake(start, right_in, judging.mistakes(start))
     if found is not None:
         mistake, run, first = found
