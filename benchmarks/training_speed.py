@@ -4,8 +4,8 @@ Identical shapes, batches, float32, dropout, tying, loss and optimizer; `shared/
 The loss is the same number for all. The others get it from `torch.nn.functional.cross_entropy`; "ours" is what our
 training command runs, projection and loss in one, and "ours, PyTorch's loss" stands beside it.
 
-On AMD processors our linear layers hand their products to oneDNN (see transformer_edu/fast/products.py). The setting
-"medium" makes PyTorch do so for everyone, on such processors without loss of precision: one case has it.
+On AMD processors with AVX-512 our training command lets oneDNN compute products (`quick_products` in
+transformer_edu/fast/process.py), by the setting "medium": one case has it, for everyone.
 """
 
 import argparse
@@ -118,7 +118,7 @@ def measure_memory(name: str, case: Case, steps: int = 3) -> int:
 
 
 def peak_memory(name: str, title: str, case: Case) -> int:
-    """The same, measured in a process of its own, unless it is only a trial."""
+    """Bytes by which building and training a contender makes a new process grow; in a trial, this process."""
     return measure_memory(name, case) if title in QUICK else int(in_new_process(__file__, "--memory", name, title))
 
 

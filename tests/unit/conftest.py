@@ -3,10 +3,8 @@
 from pathlib import Path
 
 import pytest
-import torch
 
 from transformer_edu.data import held_out_pairs, train_pairs
-from transformer_edu.fast import products
 
 SMALL = {
     "vocab_size": 300,
@@ -35,18 +33,9 @@ def parallel_text(tmp_path_factory):
     return {"train": (str(folder / "train.en"), str(folder / "train.fr")), "valid": (str(folder / "valid.tsv"),)}
 
 
-@pytest.fixture(params=[False, True], ids=["usual-products", "oneDNN-products"])
-def either_path(request, monkeypatch):
-    """Each test twice, on any processor: as where PyTorch's usual products are quick, and as where oneDNN's are."""
-    if request.param and not torch.backends.mkldnn.is_available():
-        pytest.skip("PyTorch came without oneDNN")
-    monkeypatch.setattr(products, "_mkl_is_slow", lambda: request.param)
-    return request.param
-
-
 @pytest.fixture(scope="session")
 def brief_text(tmp_path_factory, parallel_text):
-    """The same with two validation sentences, which are soon translated."""
+    """Files of English and French sentences, with only two validation sentences, which are soon translated."""
     lines = Path(parallel_text["valid"][0]).read_text(encoding="utf-8").splitlines(keepends=True)
     valid = tmp_path_factory.mktemp("brief") / "valid.tsv"
     valid.write_text("".join(lines[:2]), encoding="utf-8")

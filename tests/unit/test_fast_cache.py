@@ -1,10 +1,10 @@
-"""Caches hold what was put into them, plain, with buffers, and with equal rows kept once."""
+"""Caches hold what was put into them, plain and with buffers."""
 
 import pytest
 import torch
 
 from transformer_edu import KeyValueCache
-from transformer_edu.fast.cache import BufferedCache, SharedCache
+from transformer_edu.fast.cache import BufferedCache
 
 ROWS = torch.randn(3, 2, 9, 4, generator=torch.Generator().manual_seed(0))  # (batch, heads, k_len, d_head)
 
@@ -116,34 +116,3 @@ def test_a_new_row_seldom_moves_the_old_ones():
             key, _ = cache.append(new, new)
             places.add(key.data_ptr())
     assert len(places) <= 3, "eight new rows, at most three tensors"
-
-
-def test_equal_neighbours_are_kept_once():
-    cache, beams = SharedCache(), ROWS.repeat_interleave(4, dim=0)
-    with torch.no_grad():
-        cache.append(beams, -beams)
-        assert cache.sharing == 4
-        assert torch.equal(cache.key, ROWS)
-        cache.reorder(torch.tensor([8, 9, 10, 11, 1, 0, 3, 2]))  # the second source is done
-    assert cache.sharing == 4
-    assert torch.equal(cache.value, -ROWS[[2, 0]])
-
-
-@pytest.mark.parametrize(
-    ("rows", "kept"),
-    [
-        ([0, 0, 1, 1, 2, 2], [0, 5]),
-        ([0, 0, 1, 1, 2, 2], [4, 0, 5, 1]),
-        ([0, 0, 1], [0, 1, 2]),
-        ([0, 0, 1, 2], [0, 1, 2, 3]),
-        ([0, 1, 1, 2], [0, 1, 2, 3]),
-    ],
-    ids=["too few are left", "mixed", "odd", "alone", "first alone"],
-)
-def test_rows_that_are_not_equal_in_turn_are_kept_one_by_one(rows, kept):
-    cache, given = SharedCache(), ROWS[rows]
-    with torch.no_grad():
-        cache.append(given, -given)
-        cache.reorder(torch.tensor(kept))
-    assert cache.sharing == 1
-    assert torch.equal(cache.key, given[kept])

@@ -28,7 +28,7 @@ def plain():
 
 
 def logits(writer, ids=IDS):
-    return torch.stack([writer.next_logits(one) for one in ids.split([2, 1, 1], dim=1)])
+    return torch.stack([writer.next_logits(part) for part in ids.split([2, 1, 1], dim=1)])
 
 
 @pytest.fixture

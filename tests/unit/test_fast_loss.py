@@ -120,7 +120,7 @@ QUESTIONS = {
 @pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")  # checks of shapes
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.long
-def test_it_can_be_differentiated_again_transformed_and_traced(either_path, question, as_readers_run_it):
+def test_it_can_be_differentiated_again_transformed_and_traced(question, as_readers_run_it):
     ours, theirs = (QUESTIONS[question](loss, *inputs()) for loss in (chunked, at_once))
     for mine, other in zip(ours, theirs, strict=True):
         torch.testing.assert_close(mine, other)

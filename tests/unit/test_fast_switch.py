@@ -20,7 +20,7 @@ from transformer_edu import (
     record_activations,
     record_attention,
 )
-from transformer_edu.fast import products, switch
+from transformer_edu.fast import switch
 from transformer_edu.models import GPT
 from transformer_edu.training.loss import SummedLoss
 
@@ -37,13 +37,9 @@ def model(seed=0, dropout=0.0, vocab=12, **fields):
     return build_transformer(vocab, vocab, dropout=dropout, **{**sizes, **fields})
 
 
-@pytest.fixture(params=["off", "on", "on, oneDNN's products"])
-def build(request, monkeypatch):
+@pytest.fixture(params=["off", "on"])
+def build(request):
     """Builds models in each state."""
-    if "oneDNN" in request.param:
-        monkeypatch.setattr(products, "_mkl_is_slow", lambda: True)
-        monkeypatch.setattr(products, "ROWS", 1)
-        monkeypatch.setattr(products, "WEIGHTS", 1)
     return model if request.param == "off" else lambda **fields: fast.switch_on(model(**fields))
 
 
@@ -67,13 +63,13 @@ def test_every_part_that_has_a_quick_class_gets_it_and_gives_it_back():
 
 
 def test_parts_of_other_classes_stay_what_they_are():
-    class Mine(nn.Linear):
+    class Mine(nn.Dropout):
         pass
 
-    parts = nn.Sequential(Mine(2, 2), nn.Linear(2, 2))
+    parts = nn.Sequential(Mine(), nn.Dropout())
     fast.switch_on(parts)
     assert type(parts[0]) is Mine
-    assert type(parts[1]) is switch.QUICK[nn.Linear]
+    assert type(parts[1]) is switch.QUICK[nn.Dropout]
 
 
 def test_only_modules_can_be_switched():
@@ -86,9 +82,9 @@ def test_logits_loss_and_gradients_are_the_same(built):
     if type(built) is not Transformer:
         fast.switch_on(loss)
     torch.testing.assert_close(built(SOURCE, TARGET), plain.model(SOURCE, TARGET))
-    results = [one(*BATCH) for one in (loss, plain)]
+    results = [module(*BATCH) for module in (loss, plain)]
     torch.testing.assert_close(*results)
-    gradients = [torch.autograd.grad(one(*BATCH), list(one.parameters())) for one in (loss, plain)]
+    gradients = [torch.autograd.grad(module(*BATCH), list(module.parameters())) for module in (loss, plain)]
     for mine, other in zip(*gradients, strict=True):
         torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-5)
 
@@ -100,12 +96,12 @@ def test_searches_find_the_same(built, search, rows):
     for seed in range(3):
         weights = model(seed).state_dict()
         built.load_state_dict(weights)
-        found, expected = (search(one.eval(), source, BOS, EOS, 12) for one in (built, model(seed)))
+        found, expected = (search(transformer.eval(), source, BOS, EOS, 12) for transformer in (built, model(seed)))
         if search is greedy_search:
             assert torch.equal(found, expected)
             continue
         for mine, other in zip(found, expected, strict=True):
-            assert [one.ids for one in mine] == [one.ids for one in other]
+            assert [hypothesis.ids for hypothesis in mine] == [hypothesis.ids for hypothesis in other]
             assert all(abs(a.log_prob - b.log_prob) < 1e-4 for a, b in zip(mine, other, strict=True))
 
 
@@ -120,12 +116,27 @@ def test_weights_that_change_between_searches_are_used(built):
 
 def test_a_projection_of_another_kind_is_not_joined_with_the_others(built):
     expected = model().eval()
-    for one in (built.eval(), expected):
-        one.decoder.layers[0].self_attention.key_projection = nn.Linear(32, 32, bias=False)
+    for transformer in (built.eval(), expected):
+        transformer.decoder.layers[0].self_attention.key_projection = nn.Linear(32, 32, bias=False)
     expected.load_state_dict(built.state_dict())
     fast.switch_on(built)
-    found, wanted = (greedy_search(one, SOURCE.repeat(8, 1), BOS, EOS, 8) for one in (built, expected))
+    found, wanted = (greedy_search(transformer, SOURCE.repeat(8, 1), BOS, EOS, 8) for transformer in (built, expected))
     assert torch.equal(found, wanted)
+
+
+def test_an_attention_of_ones_own_function_calls_it(monkeypatch, build):
+    monkeypatch.setattr("transformer_edu.fast.dropout.LARGE", 1)
+    built = build(dropout=0.1).train()
+    attention = built.decoder.layers[0].cross_attention
+    attention.function = lambda q, k, v, *_: (torch.zeros_like(q), None)
+    x, memory = torch.randn(2, 3, 32), torch.randn(2, 4, 32)
+    for mode in (True, False):
+        seen = attention.train(mode)(x, memory, memory)
+        assert torch.equal(seen, attention.output_projection.bias.expand_as(seen))
+    calls = []
+    attention.function = lambda q, k, v, *_: calls.append(1) or (torch.zeros_like(q), None)
+    greedy_search(built.eval(), SOURCE, BOS, EOS, 4)
+    assert len(calls) >= 2, "in a search as well"
 
 
 @pytest.mark.parametrize("part", ["", "decoder.layers.0.self_attention.query_projection", "projection.linear"])
@@ -142,17 +153,17 @@ def test_hooks_are_called_in_a_search_and_in_training(built, part):
 
 def test_attention_and_activations_are_recorded_in_a_search(built):
     seen = []
-    for one in (built.eval(), model().eval()):
-        with record_attention(one) as maps, record_activations(one) as activations:
-            beam_search(one, SOURCE.repeat(6, 1), BOS, EOS, 6)
+    for transformer in (built.eval(), model().eval()):
+        with record_attention(transformer) as maps, record_activations(transformer) as activations:
+            beam_search(transformer, SOURCE.repeat(6, 1), BOS, EOS, 6)
         seen.append({**maps, **{f"activation {name}": value for name, value in activations.items()}})
     assert seen[0].keys() == seen[1].keys()
     for name in seen[0]:
         torch.testing.assert_close(seen[0][name], seen[1][name], rtol=1e-4, atol=1e-5)
 
 
-def pickled(one):
-    return pickle.loads(pickle.dumps(one))
+def pickled(module):
+    return pickle.loads(pickle.dumps(module))
 
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, pickled])
@@ -165,13 +176,13 @@ def test_copies_compute_the_same_and_share_nothing(built, duplicate):
     torch.testing.assert_close(built(SOURCE, TARGET), model()(SOURCE, TARGET))
 
 
-def derivatives(one):
-    weights = dict(one.named_parameters())
-    weight = one.encoder.layers[0].feed_forward.expand.weight
+def derivatives(transformer):
+    weights = dict(transformer.named_parameters())
+    weight = transformer.encoder.layers[0].feed_forward.expand.weight
     with sdpa_kernel(SDPBackend.MATH):  # PyTorch's flash kernel has no second derivative
-        (first,) = torch.autograd.grad(one(SOURCE, TARGET).pow(2).sum(), weight, create_graph=True)
+        (first,) = torch.autograd.grad(transformer(SOURCE, TARGET).pow(2).sum(), weight, create_graph=True)
         (second,) = torch.autograd.grad(first.pow(2).sum(), weight)
-        of_each = vmap(grad(lambda w, *ids: functional_call(one, w, ids).pow(2).mean()), (None, 0, 0))
+        of_each = vmap(grad(lambda w, *ids: functional_call(transformer, w, ids).pow(2).mean()), (None, 0, 0))
         gradients = of_each(weights, SOURCE[:, None], TARGET[:, None])
     return [derivative.detach() for derivative in (second, *gradients.values())]
 

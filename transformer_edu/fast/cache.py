@@ -1,4 +1,4 @@
-"""A cache that moves and reads less: preallocated buffers for the target's rows, equal sources kept once."""
+"""A cache that moves less: preallocated buffers for the target's rows."""
 
 from dataclasses import dataclass, field
 
@@ -77,45 +77,9 @@ def _may_overwrite(*tensors: Tensor) -> bool:
     return not torch.is_grad_enabled() and is_plain(*tensors)
 
 
-@dataclass
-class SharedCache(KeyValueCache):
-    """A `KeyValueCache` that keeps neighbouring rows once if they are equal, as those of one source in a beam are.
-
-    `key` and `value` then have `sharing` times fewer rows than what was put in.
-    """
-
-    sharing: int = 1
-
-    def append(self, key: HeadVectors, value: HeadVectors) -> KeysValues:
-        """Keep these rows; return what is kept."""
-        if self.key is None and not torch.is_grad_enabled() and is_plain(key, value):
-            self.sharing = _equal_neighbours(key, value)
-            key, value = key[:: self.sharing], value[:: self.sharing]
-        return super().append(key, value)
-
-    def reorder(self, rows: Int[Tensor, " kept"]) -> None:
-        """Keep these rows of the batch, in this order."""
-        sources = rows // self.sharing
-        shared = sources[:: self.sharing]
-        if torch.equal(shared.repeat_interleave(self.sharing), sources):
-            super().reorder(shared)
-        else:
-            super().reorder(sources)
-            self.sharing = 1
-
-
-def _equal_neighbours(*tensors: Tensor) -> int:
-    """How many rows side by side are the same in each of these tensors, throughout the batch."""
-    first = torch.stack([(rows == rows[:1]).flatten(1).all(dim=1) for rows in tensors]).all(dim=0)
-    count = int(first.long().cumprod(dim=0).sum())
-    fits = count > 1 and len(first) % count == 0
-    equal = fits and all(torch.equal(rows[::count].repeat_interleave(count, dim=0), rows) for rows in tensors)
-    return count if equal else 1
-
-
 class SearchCache(DecoderCache):
-    """A `DecoderCache` with buffers for the target's rows, and the sources' rows kept once."""
+    """A `DecoderCache` with buffers for the target's rows."""
 
     def __init__(self, num_layers: int) -> None:
         super().__init__(num_layers)
-        self.layers = [LayerCache(BufferedCache(), SharedCache()) for _ in range(num_layers)]
+        self.layers = [LayerCache(BufferedCache()) for _ in range(num_layers)]

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from transformer_edu.decoding.writer import PromptWriter
 from transformer_edu.encoder import EncoderLayer
@@ -99,10 +100,12 @@ class GPT(gpt.GPT):
 
 def _is_as_built(layer: Any) -> bool:
     attention, residuals = layer.self_attention, (layer.self_attention_residual, layer.feed_forward_residual)
-    plain = type(attention) is MultiHeadAttention and attention.rotate is None and attention.recorder is None
+    added = attention.rotate, attention.recorder, attention.function
     return (
-        plain
-        and attention.can_join_projections()
+        type(attention) is MultiHeadAttention
+        and not any(added)
+        and all(type(part) is nn.Linear for part in _projections(attention))
+        and len({part.bias is None for part in _projections(attention)}) == 1
         and attention.query_projection.weight.shape == attention.key_projection.weight.shape
         and type(layer) is EncoderLayer
         and type(layer.feed_forward) is PositionwiseFeedForward
@@ -114,16 +117,22 @@ def _parts(layer: EncoderLayer) -> tuple[Any, ...]:
     """What a step calls of a layer, in order: heads, norm, products, ..., each looked up once."""
     attention: Any = layer.self_attention
     network: Any = layer.feed_forward
+    weights: list[Tensor] = [part.weight for part in _projections(attention)]
+    biases: list[Tensor] = [part.bias for part in _projections(attention) if part.bias is not None]
     return (
         attention.num_heads,
         _norm(layer.self_attention_residual.norm),
-        _product(*attention.joined_weights()),  # queries, keys and values
+        _product(torch.cat(weights), torch.cat(biases) if biases else None),  # queries, keys and values
         _product(attention.output_projection.weight, attention.output_projection.bias),
         _norm(layer.feed_forward_residual.norm),
         _product(network.expand.weight, network.expand.bias),
         network.activation,
         _product(network.contract.weight, network.contract.bias),
     )
+
+
+def _projections(attention: Any) -> tuple[nn.Linear, ...]:
+    return attention.query_projection, attention.key_projection, attention.value_projection
 
 
 def _norm(norm: Any) -> Callable[[Tensor], Tensor]:

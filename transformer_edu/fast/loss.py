@@ -6,8 +6,8 @@
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 
-from transformer_edu.fast.products import linear
 from transformer_edu.support.plain import has_hooks, is_plain
 from transformer_edu.support.shapes import Float, Int, Tensor
 from transformer_edu.support.validation import check_positive_integer, check_probability
@@ -70,11 +70,11 @@ class _ProjectedLoss(torch.autograd.Function):
         narrow = weight.to(lower)
         losses, x_gradients, weight_gradient = [], [], torch.zeros_like(weight)
         for part, wanted in zip(x.to(lower).split(rows), target.split(rows), strict=True):
-            loss, gradient = _loss_and_gradient(linear(part, narrow), wanted[:, None], smoothing)
+            loss, gradient = _loss_and_gradient(F.linear(part, narrow), wanted[:, None], smoothing)
             gradient = gradient.to(lower)  # p - q: (rows, vocab)
             losses.append(loss)
-            x_gradients.append(linear(gradient, narrow.T))
-            weight_gradient += linear(gradient.T, part.T)
+            x_gradients.append(F.linear(gradient, narrow.T))
+            weight_gradient += F.linear(gradient.T, part.T)
         ctx.save_for_backward(x, weight, target, torch.cat(x_gradients).to(x.dtype), weight_gradient)
         ctx.settings = smoothing, lower
         return torch.stack(losses).sum()
@@ -94,7 +94,7 @@ class _ProjectedLoss(torch.autograd.Function):
 
 def _differentiable_loss(x: Tensor, weight: Tensor, target: Tensor, smoothing: float, lower: torch.dtype) -> Tensor:
     """The same loss with all logits at once, of PyTorch's functions alone: differentiable any number of times."""
-    logits = linear(x.to(lower), weight.to(lower))
+    logits = F.linear(x.to(lower), weight.to(lower))
     return _loss(torch.log_softmax(logits, dim=-1, dtype=_exact(lower)), target[:, None], smoothing)
 
 

@@ -8,7 +8,6 @@ from transformer_edu import attention, normalization, parts, transformer
 from transformer_edu.fast import gpt as quick_gpt
 from transformer_edu.fast.attention import MultiHeadAttention
 from transformer_edu.fast.dropout import Dropout
-from transformer_edu.fast.linear import Linear
 from transformer_edu.fast.loss import SummedLoss
 from transformer_edu.fast.normalization import LayerNorm, RMSNorm
 from transformer_edu.fast.transformer import Transformer
@@ -17,7 +16,6 @@ from transformer_edu.support.arguments import check_is
 from transformer_edu.training import loss
 
 QUICK: dict[type[nn.Module], type[nn.Module]] = {
-    nn.Linear: Linear,
     nn.Dropout: Dropout,
     attention.MultiHeadAttention: MultiHeadAttention,
     normalization.LayerNorm: LayerNorm,

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, get_args
 
 import torch
 
-from transformer_edu.fast.memory import keep_freed_memory
+from transformer_edu.fast.process import keep_freed_memory, quick_products
 from transformer_edu.runs.distributed import Processes, process_group
 from transformer_edu.runs.settings import RunSettings
 from transformer_edu.runs.start import alone_in, remembered
@@ -32,8 +32,8 @@ def add_training(commands: Any, name: str, summary: str, kind: type[RunSettings]
     """Add a command that trains, with one option for each field of its settings."""
     again = f"Several processes: torchrun --nproc-per-node=2 -m transformer_edu {name} ..."
     parser: argparse.ArgumentParser = commands.add_parser(name, help=summary, description=f"{summary}. {again}")
-    for one in fields(kind):
-        parser.add_argument(f"--{one.name.replace('_', '-')}", **_argument(one))
+    for field in fields(kind):
+        parser.add_argument(f"--{field.name.replace('_', '-')}", **_argument(field))
     parser.add_argument(
         "--resume", action="store_true", help="go on from the newest checkpoint in --out; the run knows its settings"
     )
@@ -42,28 +42,29 @@ def add_training(commands: Any, name: str, summary: str, kind: type[RunSettings]
     return parser
 
 
-def _argument(one: Any) -> dict[str, Any]:
+def _argument(field: Any) -> dict[str, Any]:
     """Left out of the options where nobody typed it: a run that goes on knows it better than the default does."""
-    said = f" (default: {one.default})" if one.default not in (None, (), False) else ""
-    given: dict[str, Any] = {"help": one.metadata["help"] + said, "default": argparse.SUPPRESS}
-    if one.type is bool:
+    said = f" (default: {field.default})" if field.default not in (None, (), False) else ""
+    given: dict[str, Any] = {"help": field.metadata["help"] + said, "default": argparse.SUPPRESS}
+    if field.type is bool:
         return {**given, "action": "store_true"}
-    if one.name in FILES:
+    if field.name in FILES:
         return {**given, "nargs": "+", "metavar": "FILE"}
-    if choices := one.metadata.get("choices"):
+    if choices := field.metadata.get("choices"):
         return {**given, "metavar": "{" + ",".join(choices) + "}"}
-    kind = next((kind for kind in get_args(one.type) if kind is not type(None)), one.type)
+    kind = next((kind for kind in get_args(field.type) if kind is not type(None)), field.type)
     return {**given, "type": kind, "metavar": {int: "N", float: "X", str: "FOLDER"}[kind]}
 
 
 def settings_of(options: argparse.Namespace, kind: type[Settings]) -> Settings:
     """What was typed; of a run that goes on, what it was begun with; and the defaults."""
-    typed = {one.name: getattr(options, one.name) for one in fields(kind) if hasattr(options, one.name)}
+    typed = {field.name: getattr(options, field.name) for field in fields(kind) if hasattr(options, field.name)}
     known = remembered(typed.get("out", kind.out), kind) if options.resume else {}
     texts = {name: tuple(value) for name, value in {**known, **typed}.items() if name in FILES}
     return kind(**{**known, **typed, **texts})
 
 
+@quick_products()
 def run_training(
     options: argparse.Namespace,
     settings: Settings,
