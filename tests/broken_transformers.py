@@ -9,10 +9,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_edu.attention import MultiHeadAttention
+from transformer_edu.config import TransformerConfig
 from transformer_edu.embedding import ProjectionLayer
 from transformer_edu.masks import causal_mask, padding_mask
 from transformer_edu.support.cache import DecoderCache
-from transformer_edu.transformer import Transformer, TransformerConfig
+from transformer_edu.transformer import Transformer
 
 
 class Model(Transformer):

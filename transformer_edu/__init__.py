@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from transformer_edu.attention import MultiHeadAttention, scaled_dot_product_attention
+from transformer_edu.config import TransformerConfig, build_decoder_layer, build_encoder_layer
 from transformer_edu.data.examples import RUNNING_SENTENCE, RUNNING_TRANSLATION, hand_example
 from transformer_edu.decoder import Decoder, DecoderLayer
 from transformer_edu.decoding.beam import Hypothesis, beam_search
@@ -28,13 +29,7 @@ from transformer_edu.support.cache import DecoderCache, KeyValueCache
 from transformer_edu.support.device import pick_device
 from transformer_edu.training.loss import label_smoothing
 from transformer_edu.training.schedule import warmup_schedule
-from transformer_edu.transformer import (
-    Transformer,
-    TransformerConfig,
-    build_decoder_layer,
-    build_encoder_layer,
-    build_transformer,
-)
+from transformer_edu.transformer import Transformer, build_transformer
 
 __version__ = "0.1.0"
 

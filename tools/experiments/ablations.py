@@ -15,6 +15,7 @@ from transformer_edu.book.experiments.removed_parts import (
     without_residual,
     without_scaling,
 )
+from transformer_edu.config import TransformerConfig
 from transformer_edu.data import encode_pairs, iterate_batches, train_pairs, vocabularies
 from transformer_edu.support.initialization import xavier_initialize
 from transformer_edu.support.seeds import seeded
@@ -30,7 +31,7 @@ from transformer_edu.training.grammar_model import (
     loss_curve,
 )
 from transformer_edu.training.loop import train
-from transformer_edu.transformer import Transformer, TransformerConfig
+from transformer_edu.transformer import Transformer
 
 SEEDS = (0, 1, 2)
 

@@ -7,11 +7,12 @@ import torch
 from torch import nn
 
 from transformer_edu.book.experiments import experiment
+from transformer_edu.config import TransformerConfig
 from transformer_edu.data import encode_pairs, held_out_pairs, iterate_batches, make_batch, train_pairs, vocabularies
 from transformer_edu.support.initialization import xavier_initialize
 from transformer_edu.support.shapes import Tensor
 from transformer_edu.training import evaluate_loss, train
-from transformer_edu.transformer import Transformer, TransformerConfig
+from transformer_edu.transformer import Transformer
 
 SEEDS = (0, 1, 2)
 STEPS = 250

@@ -17,6 +17,7 @@ from torch import nn
 
 from transformer_edu.book.experiments import experiment
 from transformer_edu.book.experiments.removed_parts import NoResidual, take_out
+from transformer_edu.config import build_encoder_layer
 from transformer_edu.embedding import InputEmbedding, ProjectionLayer
 from transformer_edu.encoder import Encoder
 from transformer_edu.normalization import LayerNorm
@@ -26,7 +27,6 @@ from transformer_edu.support.initialization import xavier_initialize
 from transformer_edu.support.seeds import seeded
 from transformer_edu.support.shapes import Int, Tensor
 from transformer_edu.support.validation import check_choice, check_number, check_positive_integer
-from transformer_edu.transformer import build_encoder_layer
 
 VOCAB_SIZE = 8  # knowing nothing costs ln 8 = 2.08 nats
 LENGTH = 8

@@ -33,7 +33,7 @@ def check_card(card: Any) -> None:
     for key in ("name", "command"):
         _expect(key, card.get(key), isinstance(card.get(key, ""), str), "a text")
     languages = card.get("languages", [])
-    words = isinstance(languages, list) and all(isinstance(one, str) for one in languages)
+    words = isinstance(languages, list) and all(isinstance(language, str) for language in languages)
     _expect("languages", languages, words and len(languages) in (0, 2), "two texts or none")
     search = card.get("search", {})
     _expect("search", search, isinstance(search, dict), "an object {...}")

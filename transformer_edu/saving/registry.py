@@ -7,9 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from transformer_edu.config import TransformerConfig
 from transformer_edu.saving.size import check_memory, in_words, parameter_count, sizes_in_words
 from transformer_edu.support.arguments import check_is
-from transformer_edu.transformer import Transformer, TransformerConfig
+from transformer_edu.transformer import Transformer
 
 FORMAT = "transformer_edu.{}/1"  # of a file; the name stands in it
 Check = Callable[[Any, Mapping[str, Tensor]], None]  # a configuration and the tensors that are said to be its model's
@@ -30,12 +31,12 @@ FAMILIES: dict[str, Family] = {}
 def count_numbers(model: Callable[[Any], nn.Module], config: Any) -> int:
     """How many numbers a model of this configuration learns; it is built without memory."""
     with torch.device("meta"):
-        return sum(one.numel() for one in model(config).parameters())
+        return sum(parameter.numel() for parameter in model(config).parameters())
 
 
 def check_count(config: Any, tensors: Mapping[str, Tensor], name: str) -> None:
     """Raise unless a model of this configuration, built without memory, holds as many numbers as the tensors."""
-    held, claimed = sum(one.numel() for one in tensors.values()), count_numbers(FAMILIES[name].model, config)
+    held, claimed = sum(tensor.numel() for tensor in tensors.values()), count_numbers(FAMILIES[name].model, config)
     if held != claimed:
         raise ValueError(f"its tensors hold {held:,} numbers, but {config} asks for {claimed:,}")
 

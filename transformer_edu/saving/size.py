@@ -2,7 +2,7 @@
 
 import os
 
-from transformer_edu.transformer import TransformerConfig
+from transformer_edu.config import TransformerConfig
 
 LAYER_BYTES = 2**17  # what the modules of an encoder and a decoder layer take beside their numbers
 POSITION_BYTES = 16  # for each entry of the positional table, while its sines are computed in float64

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from transformer_edu.config import TransformerConfig
 from transformer_edu.data import encode_pairs, held_out_pairs, iterate_batches, train_pairs, vocabularies
 from transformer_edu.saving.checkpoint import save_model
 from transformer_edu.support.files import write_atomically
@@ -22,7 +23,7 @@ from transformer_edu.support.threads import one_thread
 from transformer_edu.training.evaluate import exact_match
 from transformer_edu.training.loop import History, Step, evaluate_loss, train
 from transformer_edu.training.schedule import warmup_schedule
-from transformer_edu.transformer import Transformer, TransformerConfig
+from transformer_edu.transformer import Transformer
 
 STEPS = 1000
 BATCH_SIZE = 64  # sentence pairs

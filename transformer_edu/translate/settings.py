@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from transformer_edu.config import TransformerConfig
 from transformer_edu.runs.settings import ADAM_BYTES, RunSettings, setting
 from transformer_edu.saving.size import check_memory
 from transformer_edu.support.validation import check_boolean, check_choice, check_probability
-from transformer_edu.transformer import TransformerConfig
 
 LANGUAGES = ("de", "en")
 POSITIONS, ROOM = 512, 50  # what a model has at least; tokens more than its source that an answer may have (the paper)

@@ -6,10 +6,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from transformer_edu.config import build_encoder_layer
 from transformer_edu.embedding import InputEmbedding
 from transformer_edu.positional import PositionalEncoding
 from transformer_edu.support.shapes import Float, Ids, Tensor
-from transformer_edu.transformer import build_encoder_layer
 
 VOCAB_SIZE = 8  # guessing is right once in eight times
 MAX_LEN = 2048  # tokens, rows of the positional table

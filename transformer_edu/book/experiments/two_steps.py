@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from transformer_edu.book.experiments import experiment
+from transformer_edu.config import build_encoder_layer
 from transformer_edu.embedding import InputEmbedding, ProjectionLayer
 from transformer_edu.encoder import Encoder
 from transformer_edu.positional import PositionalEncoding
@@ -19,7 +20,6 @@ from transformer_edu.support.initialization import xavier_initialize
 from transformer_edu.support.seeds import seeded
 from transformer_edu.support.shapes import Bool, Float, Int, Tensor
 from transformer_edu.support.validation import check_positive_integer
-from transformer_edu.transformer import build_encoder_layer
 
 QUESTION, STAR, SYMBOLS = 0, 1, 10  # the ids 2 .. 9 are the letters: guessing gives 12.5 %
 LENGTH = 10

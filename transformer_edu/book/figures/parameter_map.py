@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 import traitlets
 
 from transformer_edu.book.figures.base import Figure
+from transformer_edu.config import TransformerConfig
 from transformer_edu.support.validation import check_boolean, check_choice
-from transformer_edu.transformer import TransformerConfig
 
 PAPER_SUBWORDS = 37_000  # "about 37000 tokens", shared by both languages (section 5.1)
 # name -> source words, target words, d_model, heads, d_ff, layers, tying

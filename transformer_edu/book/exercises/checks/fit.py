@@ -15,6 +15,7 @@ from transformer_edu.book.exercises.checks.engine import CheckFailed
 from transformer_edu.book.exercises.checks.engine.compare import Unfit, agree, as_tensor, read_tensor, same_numbers
 from transformer_edu.book.exercises.checks.engine.laboratory import laboratory
 from transformer_edu.book.exercises.checks.engine.side_effects import gradients
+from transformer_edu.config import TransformerConfig, build_decoder_layer, build_encoder_layer
 from transformer_edu.decoder import Decoder
 from transformer_edu.embedding import InputEmbedding, ProjectionLayer
 from transformer_edu.encoder import Encoder
@@ -25,7 +26,7 @@ from transformer_edu.models.gpt import GPT, GPTConfig
 from transformer_edu.normalization import LayerNorm
 from transformer_edu.positional import PositionalEncoding, sinusoidal_table
 from transformer_edu.residual import ResidualConnection
-from transformer_edu.transformer import Transformer, TransformerConfig, build_decoder_layer, build_encoder_layer
+from transformer_edu.transformer import Transformer
 
 TOLERANCE, GRADIENTS = 1e-4, 1e-2
 D_MODEL, HEADS, D_FF = 12, 2, 20  # no two of √d_model, √d_head, d_head / 2, log₂ d_head, heads are the same number
@@ -82,7 +83,7 @@ def _both(answer: Any) -> Tensor:
         raise Incomplete(
             "returns the output alone; other parts of the machine read the weights too: return (output, weights)"
         )
-    return torch.cat([read_tensor(one).flatten() for one in answer])
+    return torch.cat([read_tensor(item).flatten() for item in answer])
 
 
 def _in_two_sizes(fn: Callable[[Tensor], Any], x: Tensor) -> Tensor:
@@ -272,7 +273,7 @@ def _compare(name: str, yours: Any, ours: Any, part: Part) -> None:
 
 def _compare_gradients(name: str, yours: Any, ours: Any, part: Part) -> None:
     """The answers are the same: is what training makes of them, too?"""
-    expected, got = (_gradients_by_name(part, one) for one in (ours, yours))
+    expected, got = (_gradients_by_name(part, model) for model in (ours, yours))
     compared = {key: value for key, value in expected.items() if isinstance(value, Tensor)}
     lost = {key: got.get(key, "none") for key, value in compared.items() if not agree(value, got.get(key), GRADIENTS)}
     if lost:

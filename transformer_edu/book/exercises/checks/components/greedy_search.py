@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from transformer_edu.book.exercises.checks.engine import Component, Trial, as_tensor
+from transformer_edu.config import TransformerConfig
 from transformer_edu.decoding.greedy import greedy_search
-from transformer_edu.transformer import Transformer, TransformerConfig
+from transformer_edu.transformer import Transformer
 
 PAD, BOS, EOS, VOCAB = 0, 1, 2, 10
 

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from transformer_edu.book.exercises.checks.engine import Component, Trial, as_number
-from transformer_edu.transformer import TransformerConfig
+from transformer_edu.config import TransformerConfig
 
 
 def check_parameter_count(fn: Callable[[TransformerConfig], int]) -> None:
