@@ -40,7 +40,7 @@ def shifted_batch(sentences: list[list[int]]) -> tuple[torch.Tensor, torch.Tenso
     """Lists of ids -> what goes in and what should come out, each (batch, longest + 1)."""
 ''',
     body="""
-    longest = max(len(one) for one in sentences)
+    longest = max(len(words) for words in sentences)
 
     def padded(rows):
         filled = []
@@ -49,36 +49,36 @@ def shifted_batch(sentences: list[list[int]]) -> tuple[torch.Tensor, torch.Tenso
             filled.append(<<side.code>>)
         return torch.tensor(filled)
 
-    return padded([[<<bos>>, *one] for one in sentences]), padded([[*one, <<eos>>] for one in sentences])
+    return padded([[<<bos>>, *words] for words in sentences]), padded([[*words, <<eos>>] for words in sentences])
 """,
     cases=batch_cases,
     mistakes=(
         Mistake(
             "both begin and end are in both",
-            "padded([[<<bos>>, *one] for one in sentences]), padded([[*one, <<eos>>] for one in sentences])",
-            "(padded([[<<bos>>, *one, <<eos>>][: longest + 1] for one in sentences]), "
-            "padded([[<<bos>>, *one, <<eos>>][: longest + 1] for one in sentences]))",
+            "padded([[<<bos>>, *words] for words in sentences]), padded([[*words, <<eos>>] for words in sentences])",
+            "(padded([[<<bos>>, *words, <<eos>>][: longest + 1] for words in sentences]), "
+            "padded([[<<bos>>, *words, <<eos>>][: longest + 1] for words in sentences]))",
             "What goes in and what should come out are the same: the model learns to copy its input.",
             "Compare column 0 of the two tensors.",
         ),
         Mistake(
             "nothing is shifted",
-            "padded([[<<bos>>, *one] for one in sentences])",
-            "padded([[*one, <<eos>>] for one in sentences])",
+            "padded([[<<bos>>, *words] for words in sentences])",
+            "padded([[*words, <<eos>>] for words in sentences])",
             "The decoder gets the very word that it should answer.",
             "What does the decoder see before it has to answer the first word?",
         ),
         Mistake(
             "the end is forgotten",
-            "[*one, <<eos>>] for one",
-            "[*one] for one",
+            "[*words, <<eos>>] for words",
+            "[*words] for words",
             "A model that never sees the end token in training never ends a sentence.",
             "What should be answered after the last word?",
         ),
         Mistake(
             "begin and end have changed places",
-            "padded([[<<bos>>, *one] for one in sentences]), padded([[*one, <<eos>>] for one in sentences])",
-            "padded([[*one, <<eos>>] for one in sentences]), padded([[<<bos>>, *one] for one in sentences])",
+            "padded([[<<bos>>, *words] for words in sentences]), padded([[*words, <<eos>>] for words in sentences])",
+            "padded([[*words, <<eos>>] for words in sentences]), padded([[<<bos>>, *words] for words in sentences])",
             "The decoder gets the answers and should say what comes before.",
             "Which of the two tensors begins with <<bos>>?",
         ),
@@ -364,7 +364,7 @@ def greedy(log_probs: torch.Tensor, max_len: int) -> list[int]:
         Mistake(
             "the end token is cut off",
             "return ids[1:]",
-            "return [one for one in ids[1:] if one != <<eos>>]",
+            "return [token for token in ids[1:] if token != <<eos>>]",
             "Whoever reads the answer cannot tell whether it was finished.",
             "What is the last id of an answer that ended?",
             passes=("answers that never end",),
@@ -423,18 +423,18 @@ def beam(log_probs: torch.Tensor, width: int, max_len: int) -> list[int]:
         for total, ids in alive:
             longer += [(total + float(log_probs[ids[-1], word]), [*ids, word]) for word in range(vocab)]
         best = sorted(longer, reverse=True)[:width]
-        finished += [one for one in best if one[1][-1] == <<eos>>]
-        alive = [one for one in best if one[1][-1] != <<eos>>]
+        finished += [path for path in best if path[1][-1] == <<eos>>]
+        alive = [path for path in best if path[1][-1] != <<eos>>]
         if not alive:
             break
     finished += alive
-    return max(finished, key=lambda one: one[0] / (len(one[1]) - 1) ** <<power>>)[1][1:]
+    return max(finished, key=lambda path: path[0] / (len(path[1]) - 1) ** <<power>>)[1][1:]
 """,
     cases=beam_cases,
     mistakes=(
         Mistake(
             "long answers are not helped",
-            " / (len(one[1]) - 1) ** <<power>>)[1][1:]",
+            " / (len(path[1]) - 1) ** <<power>>)[1][1:]",
             ")[1][1:]",
             "Without the division short answers win: each word makes the sum smaller.",
             "What is the sum divided by?",
@@ -456,7 +456,7 @@ def beam(log_probs: torch.Tensor, width: int, max_len: int) -> list[int]:
         ),
         Mistake(
             "finished answers are continued",
-            "alive = [one for one in best if one[1][-1] != <<eos>>]",
+            "alive = [path for path in best if path[1][-1] != <<eos>>]",
             "alive = best",
             "Words are written after the end token.",
             "Which answers are in the beam after the first has ended?",
@@ -472,8 +472,8 @@ def beam(log_probs: torch.Tensor, width: int, max_len: int) -> list[int]:
             "finished answers leave their place to others",
             "best = sorted(longer, reverse=True)[:width]",
             "order = sorted(longer, reverse=True)\n"
-            "        best = [one for one in order if one[1][-1] != <<eos>>][:width]\n"
-            "        best += [one for one in order[:width] if one[1][-1] == <<eos>>]",
+            "        best = [path for path in order if path[1][-1] != <<eos>>][:width]\n"
+            "        best += [path for path in order[:width] if path[1][-1] == <<eos>>]",
             "The beam is filled up with `width` unfinished answers, where one that ends has taken a place this round.",
             "How many of the kept continuations may be unfinished when one of them ends?",
         ),

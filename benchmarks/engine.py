@@ -80,7 +80,7 @@ def median_of(run: Callable[[], object]) -> float:
 
 
 def in_pytorch(name: str, text: str, beam: int) -> float:
-    """The same search in PyTorch, with the same weights."""
+    """Milliseconds of a search in PyTorch, with the weights that the engine has."""
     model, vocabularies = read_page_file(shipped_file(name))
     source = vocabularies if isinstance(vocabularies, Tokenizer) else vocabularies[0]
     ids = torch.tensor([source.encode(text)])

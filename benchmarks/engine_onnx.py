@@ -145,7 +145,7 @@ def check_alike(page: Page) -> None:
     for question in (*CASES, *ALSO_ALIKE):
         ours, theirs = page.evaluate(ANSWERS, list(question))
         if question[2].startswith("beam"):
-            ours, theirs = ([one["ids"] for one in found] for found in (ours, theirs))
+            ours, theirs = ([answer["ids"] for answer in found] for found in (ours, theirs))
         if ours != theirs:
             raise RuntimeError(f"both must answer alike to {question}, got {ours} and {theirs}")
 
@@ -156,7 +156,7 @@ def bytes_to_load(folder: Path) -> dict[str, dict[str, int]]:
     return {
         name: {
             "ours": len(engine_source().encode()) + len(shipped_file(name)),
-            "ONNX Runtime Web": runtime + sum(one.stat().st_size for one in folder.glob(f"{name}.*.onnx")),
+            "ONNX Runtime Web": runtime + sum(file.stat().st_size for file in folder.glob(f"{name}.*.onnx")),
         }
         for name in SHIPPED
     }
@@ -196,7 +196,7 @@ def main() -> None:
         loads = bytes_to_load(folder)
     title = f"milliseconds in Chromium; ONNX Runtime Web {version}: WebAssembly with SIMD, one thread"
     table(title, ["", *next(iter(cases.values()))], [[case, *row.values()] for case, row in cases.items()])
-    rows = [[one, *(round(size / 1e6, 2) for size in row.values())] for one, row in loads.items()]
+    rows = [[model, *(round(size / 1e6, 2) for size in row.values())] for model, row in loads.items()]
     table("to load, uncompressed, MB", ["", "ours", "ONNX Runtime Web"], rows)
     save("engine_onnx", {"onnxruntime_web": version, "milliseconds": cases, "bytes_to_load": loads}, options)
 

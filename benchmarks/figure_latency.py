@@ -131,13 +131,13 @@ class Work:
     def until_frame(self) -> float:
         """The milliseconds of the tasks from the key's to the frame's."""
         keys = [
-            one for one in self.events if one["name"] == "EventDispatch" and one["args"]["data"]["type"] == "keydown"
+            key for key in self.events if key["name"] == "EventDispatch" and key["args"]["data"]["type"] == "keydown"
         ]
-        start = min(keys, key=lambda one: one["ts"])
-        mine = [one for one in self.events if (one["pid"], one["tid"]) == (start["pid"], start["tid"])]
-        frame = min(one["ts"] for one in mine if one["name"] == "FireAnimationFrame" and one["ts"] > start["ts"])
-        tasks = [one for one in mine if one["name"] == "RunTask" and "tdur" in one]
-        return sum(one["tdur"] for one in tasks if one["ts"] <= frame and one["ts"] + one["dur"] >= start["ts"]) / 1000
+        start = min(keys, key=lambda event: event["ts"])
+        mine = [event for event in self.events if (event["pid"], event["tid"]) == (start["pid"], start["tid"])]
+        frame = min(tick["ts"] for tick in mine if tick["name"] == "FireAnimationFrame" and tick["ts"] > start["ts"])
+        tasks = [task for task in mine if task["name"] == "RunTask" and "tdur" in task]
+        return sum(job["tdur"] for job in tasks if job["ts"] <= frame and job["ts"] + job["dur"] >= start["ts"]) / 1000
 
 
 def rounds_of(page: Page, measure: Callable[[str], float], address: str, control: str, rounds: int) -> list[float]:
@@ -179,7 +179,7 @@ def print_latency(page: Page, names: list[str], rounds: int, folder: Path) -> No
             over = "  over the goal" if effort > GOAL else ""
             print(f"{name:24}{control:10}{median:10.0f}{max(slowed):10.0f}{effort:10.0f}{over}", flush=True)
     if efforts:
-        worst, above = max(efforts, key=lambda name: efforts[name]), sum(one > GOAL for one in efforts.values())
+        worst, above = max(efforts, key=lambda name: efforts[name]), sum(cost > GOAL for cost in efforts.values())
         print(f"worst: {worst}, {efforts[worst]:.0f} ms; {above} of {len(efforts)} figures take more than {GOAL} ms")
 
 

@@ -66,9 +66,9 @@ def main() -> None:
         print(f"{'ms':42}{'first':>8}{'largest':>9}   what it is", flush=True)
         for path in pages:
             name = path.relative_to(options.book).as_posix()
-            visits = sorted((visit(browser, f"{address}/{name}") for _ in range(VISITS)), key=lambda one: one["at"])
+            visits = sorted((visit(browser, f"{address}/{name}") for _ in range(VISITS)), key=lambda paint: paint["at"])
             middle = visits[VISITS // 2]
-            first = median(one["first"] for one in visits)
+            first = median(paint["first"] for paint in visits)
             print(f"{name:42}{first:8.0f}{middle['at']:9.0f}   {middle['what']} “{middle['text']}”", flush=True)
             if middle["at"] > GOAL:
                 late.append(name)

@@ -89,12 +89,12 @@ def main() -> None:
         for path in pages:
             name = path.relative_to(options.book).as_posix()
             found = {width: shifts_of(browser, f"{address}/{name}", width) for width in WIDTHS}
-            sums = {width: sum(one["value"] for one in some) for width, some in found.items()}
-            print(f"{name:42}" + "".join(f"{one:12.3f}" for one in sums.values()), flush=True)
-            above += [f"{name} at {width} px" for width, one in sums.items() if one > GOAL]
+            sums = {width: sum(shift["value"] for shift in some) for width, some in found.items()}
+            print(f"{name:42}" + "".join(f"{total:12.3f}" for total in sums.values()), flush=True)
+            above += [f"{name} at {width} px" for width, total in sums.items() if total > GOAL]
             for width, some in found.items() if options.causes else ():
-                for one in sorted(some, key=lambda one: -one["value"])[:5]:
-                    print(f"    {width} px: {one['value']:.3f} after {one['at']} ms, {one['what']}")
+                for shift in sorted(some, key=lambda shift: -shift["value"])[:5]:
+                    print(f"    {width} px: {shift['value']:.3f} after {shift['at']} ms, {shift['what']}")
         browser.close()
     print(f"more than {GOAL}: {', '.join(above) or 'none'}")
 

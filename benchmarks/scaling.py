@@ -86,7 +86,7 @@ def measure_memory(path: str, shape: Shape, length: int) -> int:
 
 
 def peak_memory(path: str, case: Case, length: int) -> int:
-    """The same, measured in a process of its own, unless it is only a trial."""
+    """Bytes by which one pass makes a new process grow, weights and gradients not counted; in a trial, this process."""
     if case is QUICK:
         return measure_memory(path, case.shape, length)
     return int(in_new_process(__file__, "--memory", path, str(length)))
@@ -153,7 +153,7 @@ def share_of_peak(case: Case, seconds: float) -> dict[str, Any]:
 
 
 def on_gpu(case: Case) -> dict[str, Any]:
-    """The same batch on a GPU, with and without `torch.compile`; nothing where there is none."""
+    """A GPU's name and its seconds for a batch, with and without `torch.compile`; nothing where there is none."""
     if not torch.cuda.is_available():
         return {}
     return {

@@ -28,7 +28,7 @@ def small_stories():
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = GPT(GPTConfig(len(tokenizer), 32, 2, 64, 2, 0.0, 40, pad_id=tokenizer.pad_id))
-        ids = pad_sequences([[1, *tokenizer.encode(one), 2][:40] for one in STORIES], 0)
+        ids = pad_sequences([[1, *tokenizer.encode(story), 2][:40] for story in STORIES], 0)
         optimizer = torch.optim.Adam(model.parameters(), lr=0.003)
         for _ in range(STEPS):
             loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten(), ignore_index=0)

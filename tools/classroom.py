@@ -37,23 +37,23 @@ def practice(sources: list[term.Source]) -> dict[Path, bytes]:
 def grade_fixtures(folder: Path, sources: list[term.Source], number: int, many: int = 0) -> list[str]:
     """Grade the fixtures of a set, at least `many` submissions; returns a line for each wrong point."""
     material = term.material(folder, sources, number)
-    source = next(one for one in sources if one.problems.number == number)
+    source = next(problem_set for problem_set in sources if problem_set.problems.number == number)
     made = list(fixtures(source.problems, material.problems))
     submissions, wanted = folder / f"submissions-{number}", {}
     repeated = itertools.islice(itertools.cycle(made), max(many, len(made)))
-    for place, one in enumerate(repeated):
-        file = f"{place:03}-{one.name}.ipynb"
-        write_atomically(submissions / file, written(one.notebook))
-        wanted[file] = one.points
+    for place, fixture in enumerate(repeated):
+        file = f"{place:03}-{fixture.name}.ipynb"
+        write_atomically(submissions / file, written(fixture.notebook))
+        wanted[file] = fixture.points
     start = time.perf_counter()
     results = grade_folder(material, submissions, folder / f"graded-{number}")
     wrong = [
-        f"set {number}, {one['file']}, {name}: {points['points']:g} points, {wanted[one['file']][name]} are right"
-        for one in results
-        for name, points in one["problems"].items()
-        if points["points"] != wanted[one["file"]][name]
+        f"set {number}, {result['file']}, {name}: {points['points']:g} points, {wanted[result['file']][name]} are right"
+        for result in results
+        for name, points in result["problems"].items()
+        if points["points"] != wanted[result["file"]][name]
     ]
-    wrong += [f"set {number}, {one['file']}: not graded" for one in results if not one["problems"]]
+    wrong += [f"set {number}, {result['file']}: not graded" for result in results if not result["problems"]]
     seconds = time.perf_counter() - start
     print(f"set {number}: {len(results)} submissions in {seconds:.0f} s, {len(wrong)} wrong points", flush=True)
     return wrong
@@ -74,7 +74,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "term"
         term.make(folder, sources, "fixtures")
-        numbers = [options.number] if options.number else [one.problems.number for one in sources]
+        numbers = [options.number] if options.number else [source.problems.number for source in sources]
         wrong = [line for number in numbers for line in grade_fixtures(folder, sources, number, options.many)]
     sys.exit("\n".join(wrong) or None)
 

@@ -88,10 +88,10 @@ def main(arguments: list[str] | None = None) -> int:
     for name in options.only:
         report["parts"][name] = [run(command) for command in PARTS[name]]
         write_atomically(options.out, (json.dumps(report, indent=1, ensure_ascii=False) + "\n").encode())
-        said = [f"{one['status'] or 'well'}, {one['seconds']} s" for one in report["parts"][name]]
+        said = [f"{result['status'] or 'well'}, {result['seconds']} s" for result in report["parts"][name]]
         print(f"{name}: ended {'; '.join(said)}", flush=True)
     print(f"wrote {options.out}")
-    return int(any(one["status"] for part in report["parts"].values() for one in part))
+    return int(any(result["status"] for part in report["parts"].values() for result in part))
 
 
 if __name__ == "__main__":

@@ -84,8 +84,8 @@ def joined(pages: list[tuple[Path, str]], pdfs: Iterator[bytes]) -> bytes:
         starts[path] = len(writer.pages)
         writer.append(PdfReader(io.BytesIO(pdf)), outline_item=title, import_outline=False)
     for sheet in writer.pages:
-        for one in sheet.get("/Annots", []):
-            lead_inside(one.get_object(), starts, writer)
+        for annotation in sheet.get("/Annots", []):
+            lead_inside(annotation.get_object(), starts, writer)
     writer.add_metadata({"/Title": "The Transformer, piece by piece"})
     writer.compress_identical_objects()
     content = io.BytesIO()
@@ -113,7 +113,7 @@ def main() -> None:
     options = parser.parse_args()
     if not (BOOK / "index.html").exists():
         sys.exit("The book is not built: run `make book` first.")
-    pages = [one for one in in_order(BOOK) if one[0].name.startswith(tuple(options.only))]
+    pages = [page for page in in_order(BOOK) if page[0].name.startswith(tuple(options.only))]
     out = options.out or ROOT / "build" / f"transformer-edu-book-{versions(ROOT)['pyproject.toml']}.pdf"
     with sync_playwright() as tool:
         content = joined(pages, printed([path for path, _ in pages], headless.launch(tool)))

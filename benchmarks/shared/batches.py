@@ -22,7 +22,7 @@ class Batch:
         return int((self.target_out != PAD).sum())
 
     def to(self, device: torch.device | str) -> "Batch":
-        """The same batch on another device."""
+        """The batch on another device."""
         return Batch(self.source.to(device), self.target_in.to(device), self.target_out.to(device))
 
 

@@ -1,4 +1,4 @@
-"""The same model three times: the book's, one of `torch.nn.Transformer`, and Hugging Face's Marian.
+"""One model three times: the book's, one of `torch.nn.Transformer`, and Hugging Face's Marian.
 
 All have one matrix for both embeddings and the projection, the sinusoidal table, post-norm layers with no last norm,
 ReLU, biases in every layer and none in the projection, and the same dropout at the same four places: on the sum of

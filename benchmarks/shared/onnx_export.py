@@ -35,8 +35,8 @@ class Reader(nn.Module):
         words = model.source_embedding.lookup(source) * model.config.d_model**0.5
         memory = model.encoder(words + model.positional_encoding.table[: source.shape[1]])
         roads = [layer.cross_attention for layer in model.decoder.layers]
-        projected = [(one.key_projection(memory), one.value_projection(memory), one) for one in roads]
-        return tuple(one.split_heads(x) for *both, one in projected for x in both)
+        projected = [(road.key_projection(memory), road.value_projection(memory), road) for road in roads]
+        return tuple(road.split_heads(x) for *both, road in projected for x in both)
 
 
 class Writer(nn.Module):

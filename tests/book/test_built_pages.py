@@ -157,7 +157,7 @@ def test_a_line_stands_under_each_output_that_is_not_compared_and_under_no_other
     for path in sorted((HTML.parents[1] / "notebooks").glob("[0-9]*.ipynb")):
         cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.get("outputs")]
         tags = [cell.metadata.get("tags", []) for cell in cells]
-        wanted = ["times" in one for one in tags if "nbval-ignore-output" in one]
+        wanted = ["times" in cell_tags for cell_tags in tags if "nbval-ignore-output" in cell_tags]
         found = page(f"notebooks/{path.stem}.html").select(".te-uncompared")
         assert [line.text.startswith("Times") for line in found] == wanted, path.stem
 
@@ -181,7 +181,7 @@ def test_each_plot_stands_in_a_chapter_light_and_dark(book_html, root):
 @pytest.mark.parametrize("name", ["notebooks/06-attention", "book/intro"])
 def test_no_script_but_the_options_stands_in_the_way_of_the_first_picture(name, book_html):
     page = built.page(book_html / f"{name}.html")
-    waited_for = [one["src"] for one in page.select("head script[src]:not([defer]):not([async])")]
+    waited_for = [script["src"] for script in page.select("head script[src]:not([defer]):not([async])")]
     assert len(waited_for) == 1
     assert "documentation_options.js" in waited_for[0]
     assert not page.select("link[rel=preload]")

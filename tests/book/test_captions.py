@@ -9,11 +9,11 @@ def under(*parts):
     """What stands under a figure whose next paragraph has these parts, those in asterisks in italics."""
     output = nodes.container()
     cell = nodes.container("", output)
-    made = [nodes.emphasis("", one.strip("*")) if one[0] == "*" else nodes.Text(one) for one in parts]
+    made = [nodes.emphasis("", part.strip("*")) if part[0] == "*" else nodes.Text(part) for part in parts]
     page = nodes.section("", cell, *([nodes.paragraph("", "", *made)] if made else []))
     captions.put_caption(cell, output, nodes.reference("", "Figure 1.4", refid="figure-1-4"))
     shown = list(page.findall(nodes.paragraph))
-    return [one.astext() for one in shown], [one for one in shown if captions.CAPTION in one["classes"]]
+    return [node.astext() for node in shown], [node for node in shown if captions.CAPTION in node["classes"]]
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_a_caption_begins_with_the_number_and_what_stands_out_is_in_italics(part
     shown, [caption] = under(*parts)
     assert shown[0].startswith("Figure 1.4 ")
     assert texts is None or shown == texts
-    assert [one.astext() for one in caption.findall(nodes.emphasis)] == italic
+    assert [emphasis.astext() for emphasis in caption.findall(nodes.emphasis)] == italic
 
 
 @pytest.mark.parametrize("parts", [[], ["Prose."], ["*bank*", " has moved."]])
@@ -38,4 +38,4 @@ def test_a_figure_without_a_caption_has_its_number_alone(parts):
     shown, [caption] = under(*parts)
     assert caption.astext() == "Figure 1.4"
     assert caption["classes"] == [captions.CAPTION]
-    assert shown[1:] == (["".join(one.strip("*") for one in parts)] if parts else [])
+    assert shown[1:] == (["".join(part.strip("*") for part in parts)] if parts else [])

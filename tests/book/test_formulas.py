@@ -50,7 +50,7 @@ def test_no_page_loads_a_script_for_formulas_and_those_with_formulas_have_the_fo
 
 @pytest.mark.book
 def test_the_font_has_every_letter_of_every_formula(pages, letters):
-    written = {letter for text in pages.values() for one in MATH.findall(text) for letter in one_text(one)}
+    written = {letter for text in pages.values() for formula in MATH.findall(text) for letter in one_text(formula)}
     assert {ord(letter) for letter in written if not letter.isspace()} <= letters
 
 
@@ -70,7 +70,7 @@ def test_high_roots_are_as_narrow_as_low_ones():
     with TTFont(io.BytesIO(formulas.woff2())) as font:
         table = font["MATH"].table.MathVariants
         root = table.VertGlyphConstruction[table.VertGlyphCoverage.glyphs.index(font.getBestCmap()[ord("√")])]
-        assert len({font["hmtx"][one.VariantGlyph][0] for one in root.MathGlyphVariantRecord}) == 1
+        assert len({font["hmtx"][variant.VariantGlyph][0] for variant in root.MathGlyphVariantRecord}) == 1
         assert len(root.MathGlyphVariantRecord) > 1
 
 

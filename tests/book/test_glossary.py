@@ -24,7 +24,7 @@ def test_a_chapter_links_each_entry_at_most_once_and_only_in_prose(chapter, book
     page = built.page(book_html / "notebooks" / f"{chapter}.html")
     found = links(page)
     assert len(found) >= 3, (
-        f"{chapter} uses fewer than three words of book/glossary.md: {[one.get_text() for one in found]}"
+        f"{chapter} uses fewer than three words of book/glossary.md: {[link.get_text() for link in found]}"
     )
     words = [entry for link in found for entry in ENTRIES if terms.pattern(entry).fullmatch(link.get_text())]
     assert len(words) == len(set(words)) == len(found)

@@ -39,7 +39,7 @@ def test_descriptions_differ(book_html):
 
 def test_the_chapters_before_and_after_are_named_with_their_numbers(book_html):
     page = built.page(book_html / "notebooks" / "06-attention.html")
-    assert [one.get_text() for one in page.select(".prev-next-title")] == [
+    assert [title.get_text() for title in page.select(".prev-next-title")] == [
         "5. Normalization",
         "7. Multi-head attention",
     ]
@@ -47,7 +47,7 @@ def test_the_chapters_before_and_after_are_named_with_their_numbers(book_html):
 
 def section(*paragraphs):
     return nodes.section(
-        "", nodes.title("", "A page"), *[nodes.paragraph("", "", nodes.Text(one)) for one in paragraphs]
+        "", nodes.title("", "A page"), *[nodes.paragraph("", "", nodes.Text(paragraph)) for paragraph in paragraphs]
     )
 
 

@@ -58,8 +58,8 @@ def bars(*children):
     document += children
     hidden.OneBar(document).run()
     return [
-        (one[0].astext(), [block.astext() for block in one.findall(nodes.literal_block)])
-        for one in document.findall(hidden.details)
+        (bar[0].astext(), [block.astext() for block in bar.findall(nodes.literal_block)])
+        for bar in document.findall(hidden.details)
     ]
 
 

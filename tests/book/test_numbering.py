@@ -19,8 +19,8 @@ DISPLAYED = re.compile(r"\$\$.+?\$\$", re.S)
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
 def test_equations_are_numbered_without_a_gap_as_jupyter_prints_them(chapter):
     cells = nbformat.read(chapter, 4).cells
-    equations = [one for cell in cells if cell.cell_type == "markdown" for one in DISPLAYED.findall(cell.source)]
-    said = [re.findall(r"\\tag\{(.*?)\}\s*\$\$$", one) for one in equations]
+    equations = [latex for cell in cells if cell.cell_type == "markdown" for latex in DISPLAYED.findall(cell.source)]
+    said = [re.findall(r"\\tag\{(.*?)\}\s*\$\$$", formula) for formula in equations]
     assert said == [[f"{int(chapter.stem[:2])}.{i}"] for i in range(1, len(equations) + 1)]
 
 
@@ -29,14 +29,14 @@ def test_equations_are_numbered_without_a_gap_as_jupyter_prints_them(chapter):
 def test_each_equation_and_each_picture_of_the_built_chapter_has_its_number(chapter, book_html):
     page, number = built.page(book_html / "notebooks" / f"{chapter.stem}.html"), int(chapter.stem[:2])
     equations = page.select(".bd-article div.math")
-    assert [one["id"] for one in equations] == [f"equation-{number}-{i}" for i in range(1, len(equations) + 1)]
-    assert [one.select_one(".eqno").get_text() for one in equations] == [
+    assert [formula["id"] for formula in equations] == [f"equation-{number}-{i}" for i in range(1, len(equations) + 1)]
+    assert [formula.select_one(".eqno").get_text() for formula in equations] == [
         f"({number}.{i})" for i in range(1, len(equations) + 1)
     ]
     shown = page.select(".cell_output:has(.te-figure, .te-bertviz, img.only-light)")
     assert shown, "a chapter has figures"
-    assert [one["id"] for one in shown] == [f"figure-{number}-{i}" for i in range(1, len(shown) + 1)]
-    assert [one.get_text() for one in page.select(".book-caption > .book-number:first-child")] == [
+    assert [output["id"] for output in shown] == [f"figure-{number}-{i}" for i in range(1, len(shown) + 1)]
+    assert [label.get_text() for label in page.select(".book-caption > .book-number:first-child")] == [
         f"Figure {number}.{i}" for i in range(1, len(shown) + 1)
     ]
 
@@ -47,11 +47,11 @@ def test_the_index_lists_every_figure_equation_and_word(book_html):
     pages = {path.stem: built.page(path) for path in (book_html / "notebooks").glob("[0-9]*.html")}
     for kind, selector in (("figures", ".book-number"), ("equations", ".eqno")):
         there = [
-            re.sub(r"[^\d.]", "", one.get_text()) for name in sorted(pages) for one in pages[name].select(selector)
+            re.sub(r"[^\d.]", "", label.get_text()) for name in sorted(pages) for label in pages[name].select(selector)
         ]
-        listed = [one.select_one("a").get_text() for one in index.select(f"#{kind} .book-index li")]
+        listed = [item.select_one("a").get_text() for item in index.select(f"#{kind} .book-index li")]
         assert listed == there
-    lines = {one.get_text().split(":")[0]: one for one in index.select("#words .book-index li")}
+    lines = {line.get_text().split(":")[0]: line for line in index.select("#words .book-index li")}
     assert "see residual connection" in lines["skip connection"].get_text()
     mask = {link["href"].partition("#")[0]: link for link in lines["causal mask"].select("a")}
     assert mask["../notebooks/10-decoder.html"].select_one("strong").get_text() == "10"
@@ -80,7 +80,7 @@ def test_words_that_name_an_equation_or_a_figure_lead_there(book_html):
     ],
 )
 def test_what_counts_as_the_name_of_one(text, found):
-    assert [one[0] for one in numbering.NAMED.finditer(text)] == found
+    assert [match[0] for match in numbering.NAMED.finditer(text)] == found
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def numbered(*latex):
     document = SimpleNamespace(settings=SimpleNamespace(env=None))
     transform = object.__new__(numbering.Number)
     transform.document = document
-    blocks = [nodes.math_block(one, one) for one in latex]
+    blocks = [nodes.math_block(formula, formula) for formula in latex]
     return blocks, [transform.equation(block, f"6.{i}") for i, block in enumerate(blocks, 1)]
 
 

@@ -182,8 +182,8 @@ def contexts(browser):
         return made[name]
 
     yield context
-    for one in made.values():
-        one.close()
+    for browser_context in made.values():
+        browser_context.close()
 
 
 def reload(page):
@@ -343,7 +343,7 @@ def axe_problems(page, without=(), contrast_only=False):
 
     if not page.evaluate("'axe' in globalThis"):
         page.evaluate(AXE_SCRIPT)
-    every = [[one] for one in without]
+    every = [[selector] for selector in without]
     looks = set(page.evaluate(NEW_LOOKS, [list(without), list(LOOKS)]))
     assert looks, "a page without a word"
     runs: list[tuple[dict[str, list[list[str]]], dict[str, Any]]] = []

@@ -48,17 +48,17 @@ def control(page, role, name):
     return exact if exact.count() else page.get_by_role(role, name=name)
 
 
-def operate(one, role, value):
+def operate(widget, role, value):
     """Click a control, or give it a value; an option is named by its label or else its value."""
     if role in ("slider", "textbox"):
-        one.fill(value)
+        widget.fill(value)
     elif role == "combobox":
-        by_label = value in one.locator("option").all_text_contents()
-        one.select_option(**{"label" if by_label else "value": value})
+        by_label = value in widget.locator("option").all_text_contents()
+        widget.select_option(**{"label" if by_label else "value": value})
     elif role == "checkbox":
-        one.set_checked(value == "on")
+        widget.set_checked(value == "on")
     else:
-        one.click()
+        widget.click()
 
 
 def play(page, *lines):

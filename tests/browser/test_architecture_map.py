@@ -107,6 +107,6 @@ def test_a_block_whose_numbers_are_not_there_yet_says_so(open_html):
 def test_on_a_phone_play_stands_in_one_view_with_the_boxes_it_goes_through(page):
     page.set_viewport_size({"width": 390, "height": 844})
     top = page.locator(".te-play").bounding_box()["y"]
-    boxes = [one.bounding_box() for one in page.locator(".te-root [data-block]").all()]
+    boxes = [block.bounding_box() for block in page.locator(".te-root [data-block]").all()]
     assert boxes
-    assert all(0 < one["y"] + one["height"] - top <= 844 for one in boxes)
+    assert all(0 < box["y"] + box["height"] - top <= 844 for box in boxes)

@@ -95,8 +95,8 @@ def assert_weights(head_view, head, weights, shown=4):
     close(shown * opacities(lines), torch.tensor(weights).flatten())
 
 
-def words(one):
-    return one.locator(".bv-words").inner_text()
+def words(drawing):
+    return drawing.locator(".bv-words").inner_text()
 
 
 def test_without_javascript_there_are_stills_with_words(site, strict_page):

@@ -23,7 +23,7 @@ def levels(sentence):
     found = [x, MODEL.positional_encoding(x)]
     for layer in MODEL.encoder.layers:
         found.append(layer(found[-1]))
-    return [one[0] for one in found]
+    return [state[0] for state in found]
 
 
 def assert_shows(page, first, second, pair):
@@ -91,7 +91,7 @@ def test_table_holds_the_cosine_of_every_word(page):
     act(page, "click .te-details summary")
     page.wait_for_selector("[data-matrix=cosines]")
     pairs = zip(levels(RUNNING_SENTENCE), levels(COW), strict=True)
-    expected = torch.stack([cosine_similarity(one, other)[[0, 1, 2, 4, 5, 6]] for one, other in pairs], dim=1)
+    expected = torch.stack([cosine_similarity(level, other)[[0, 1, 2, 4, 5, 6]] for level, other in pairs], dim=1)
     close(values(page, "[data-matrix=cosines]").view_as(expected), expected)
 
 

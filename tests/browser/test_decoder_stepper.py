@@ -9,7 +9,7 @@ def test_the_page_shows_what_was_derived(open_html):
     page = open_html(figure.html(), asleep=True).page
     *before, step = figure.recorded["steps"][: len(figure.path) + 1]
     for where, expected in {
-        ".te-dec-p[data-value]": [one["taken"][0] for one in before],
+        ".te-dec-p[data-value]": [previous["taken"][0] for previous in before],
         ".te-dec-look": step["self"][figure.layer],
         ".te-dec-output": [*step["moved"], 0],
         "[aria-label=Cross-attention] li": step["cross"][figure.layer],

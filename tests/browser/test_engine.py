@@ -58,7 +58,7 @@ ANSWER = """async () => {
 }"""
 
 
-WEEKLY = [pytest.param(one, marks=pytest.mark.weekly if one != "chromium" else ()) for one in ENGINES]
+WEEKLY = [pytest.param(engine, marks=pytest.mark.weekly if engine != "chromium" else ()) for engine in ENGINES]
 
 
 @pytest.fixture(scope="session", params=WEEKLY)
@@ -119,9 +119,9 @@ def whole_answers(ask, model, vocabulary, texts):
     for text, source, row, best in zip(texts, sources, rows, beams, strict=True):
         greedy = row[: row.index(EOS_ID) + 1] if EOS_ID in row else [index for index in row if index]
         found = compare(ask, model, source, greedy, text=text, search=BEAM)
-        assert [one["ids"] for one in found["beam"]] == [list(one.ids) for one in best], text
-        for mine, one in zip(found["beam"], best, strict=True):
-            assert mine["score"] == pytest.approx(one.score, abs=1e-3)
+        assert [answer["ids"] for answer in found["beam"]] == [list(answer.ids) for answer in best], text
+        for mine, answer in zip(found["beam"], best, strict=True):
+            assert mine["score"] == pytest.approx(answer.score, abs=1e-3)
         yield text, greedy, found
 
 
@@ -259,14 +259,14 @@ def test_a_search_goes_on_from_what_it_is_given_and_draws_at_a_temperature(load,
     logits[[model.config.pad_id, BOS_ID]] = -torch.inf
     torch.testing.assert_close(torch.tensor(found["chances"]), (logits / 2).softmax(dim=-1), atol=1e-5, rtol=0)
     assert (found["last"], found["first"]) == (2, 1)
-    for one in found["beam"]:
-        assert one["ids"][: len(begun)] == begun
+    for hypothesis in found["beam"]:
+        assert hypothesis["ids"][: len(begun)] == begun
         with torch.no_grad():
-            logits = model(torch.tensor([source]), torch.tensor([one["ids"][:-1]]))[0]
+            logits = model(torch.tensor([source]), torch.tensor([hypothesis["ids"][:-1]]))[0]
         logits[:, [model.config.pad_id, BOS_ID]] = -torch.inf
-        rest = range(len(begun) - 1, len(one["ids"]) - 1)
-        log_prob = sum(float(logits[place].log_softmax(dim=-1)[one["ids"][place + 1]]) for place in rest)
-        assert one["logProb"] == pytest.approx(log_prob, abs=1e-4)
+        rest = range(len(begun) - 1, len(hypothesis["ids"]) - 1)
+        log_prob = sum(float(logits[place].log_softmax(dim=-1)[hypothesis["ids"][place + 1]]) for place in rest)
+        assert hypothesis["logProb"] == pytest.approx(log_prob, abs=1e-4)
 
 
 # A GPT reads a text in one pass, goes on greedily with what it keeps, and comes back from another token.
@@ -376,9 +376,9 @@ def test_what_sampling_leaves_in_is_what_python_leaves_in(load, browser_engine):
     load(shipped_file("grammar"))
     names = {"temperature": "temperature", "top_k": "topK", "top_p": "topP"}
     fourths = [math.log(share) for share in (0.4, 0.3, 0.2, 0.1)]
-    cases = [(SCORES, {names[key]: value for key, value in one.items()}) for one in SETTINGS]
+    cases = [(SCORES, {names[key]: value for key, value in settings.items()}) for settings in SETTINGS]
     cases += [(fourths, options) for options, _ in MIN_P]
     found = browser_engine[1].run(SAMPLED.replace("CASES", json.dumps(cases)))
-    expected = [sampling_probabilities(torch.tensor(SCORES), **one).tolist() for one in SETTINGS]
+    expected = [sampling_probabilities(torch.tensor(SCORES), **settings).tolist() for settings in SETTINGS]
     for row, known in zip(found, [*expected, *(left for _, left in MIN_P)], strict=True):
         assert row == pytest.approx(known, abs=1e-6)

@@ -113,7 +113,7 @@ def test_the_map_of_a_head_that_has_to_stay_says_so(page):
 @pytest.mark.parametrize("width", [720, 390])
 def test_the_switch_and_what_the_model_then_writes_are_beside_each_other(width, show):
     page = show(HeadAtlas(), width=width)
-    top, low = (page.locator(one).bounding_box() for one in (".te-atlas-switch", ".te-atlas-writes"))
+    top, low = (page.locator(selector).bounding_box() for selector in (".te-atlas-switch", ".te-atlas-writes"))
     assert 0 <= low["y"] - top["y"] - top["height"] < 60
 
 

@@ -44,7 +44,7 @@ def written(page):
 
 
 def plain(tokens):
-    return ["end" if one == "<eos>" else one.removeprefix("·") for one in tokens]
+    return ["end" if token == "<eos>" else token.removeprefix("·") for token in tokens]
 
 
 def assert_bars(page, model, ids, settings):
@@ -62,7 +62,7 @@ def assert_bars(page, model, ids, settings):
 def test_the_stored_steps_go_back_and_forth_without_a_model(page, stories):
     model, tokenizer = stories
     stored = recorded_text(shipped_file("stories"), BEGINNING, Settings())
-    ids = [one for one, _ in stored["written"]]
+    ids = [token_id for token_id, _ in stored["written"]]
     start = [BOS_ID, *tokenizer.encode(BEGINNING)]
     tokens = plain(token for _, token in stored["written"])
     assert written(page) == []
@@ -122,7 +122,7 @@ def test_a_token_is_taken_and_its_place_is_found_again(open_html, stories):
     other.click()
     rests(page)
     assert written(page) == plain([name])
-    taken = next(one for one in range(len(tokenizer)) if tokenizer.id_to_token(one) == name)
+    taken = next(token_id for token_id in range(len(tokenizer)) if tokenizer.id_to_token(token_id) == name)
     assert_bars(page, model, [*start, taken], Settings())
     assert page.locator(".te-next-pale").count() == 0
     act(page, "button Write 30")

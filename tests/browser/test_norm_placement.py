@@ -23,7 +23,7 @@ def test_circuit_has_the_norm_where_the_placement_says(page):
     height = {}
     for placement in PLACEMENTS:
         act(page, f"radio {NAMES[placement]}")
-        boxes = {one: page.locator(f".te-place-{one} rect").bounding_box() for one in ("norm", "sub-layer")}
+        boxes = {part: page.locator(f".te-place-{part} rect").bounding_box() for part in ("norm", "sub-layer")}
         height[placement] = boxes["norm"]["y"] - boxes["sub-layer"]["y"]
         assert bool(page.locator(".te-place-residual").first.get_attribute("d")) == (placement != "none")
     assert height["pre"] < 0 < height["none"] < height["post"]

@@ -199,7 +199,7 @@ def test_on_a_wide_screen_figures_get_room_and_lines_of_text_do_not_grow(book_ad
     assert set(page.locator(".te-root").evaluate_all(widths)) == {944}
     assert max(page.locator(".bd-article section > :is(p, .admonition)").evaluate_all(widths)) <= 792
     assert page.evaluate("document.documentElement.scrollWidth") <= 1680
-    figure, contents = (page.locator(one).first.bounding_box() for one in (".te-root", ".bd-sidebar-secondary"))
+    figure, contents = (page.locator(part).first.bounding_box() for part in (".te-root", ".bd-sidebar-secondary"))
     assert figure["x"] + figure["width"] < contents["x"]
     page.set_viewport_size(DESKTOP)
     watched.assert_clean()

@@ -39,7 +39,7 @@ def test_the_page_shows_what_is_computed_before_any_weight_is_loaded_and_then(op
         close(numbers(page.locator(".te-link-key")), row)
         printed = [f"{weight:.2f}" if weight >= 0.005 else "" for weight in row]
         assert [text.strip() for text in page.locator(".te-link-key .te-share").all_inner_texts()] == printed
-    number, word = (page.locator(f".te-link-key >> nth=0 >> {one}").bounding_box() for one in (".te-share", ".te-word"))
+    number, word = (page.locator(f".te-link-key >> nth=0 >> {css}").bounding_box() for css in (".te-share", ".te-word"))
     assert word["y"] - 2 < number["y"] + number["height"] <= word["y"] + 2, "a number stands above its word"
     watched.assert_clean()
 

@@ -31,16 +31,16 @@ def test_printed_pages_are_joined_with_bookmarks_and_links_lead_inside(book_html
     pages = [(path, title) for path, title in print_book.in_order(book_html) if path.as_posix().endswith(wanted)]
     content = print_book.joined(pages, print_book.printed([path for path, _ in pages], browser))
     book = PdfReader(io.BytesIO(content))
-    assert [one.title for one in book.outline] == [title for _, title in pages]
-    first_pages = [book.get_destination_page_number(one) for one in book.outline]
+    assert [bookmark.title for bookmark in book.outline] == [title for _, title in pages]
+    first_pages = [book.get_destination_page_number(bookmark) for bookmark in book.outline]
     assert first_pages == sorted(set(first_pages))
     text = "".join(page.extract_text() for page in book.pages)
     assert "Batch norm: one number changed" in text  # the figure is alive
-    links = [one.get_object() for page in book.pages for one in page.get("/Annots", [])]
-    inside = [one["/Dest"] for one in links if "/A" not in one and isinstance(one.get("/Dest"), list)]
+    links = [annotation.get_object() for page in book.pages for annotation in page.get("/Annots", [])]
+    inside = [link["/Dest"] for link in links if "/A" not in link and isinstance(link.get("/Dest"), list)]
     assert len(inside) > 3
-    assert {book.get_page_number(one[0].get_object()) for one in inside if isinstance(one[0], IndirectObject)} <= {
+    assert {book.get_page_number(goal[0].get_object()) for goal in inside if isinstance(goal[0], IndirectObject)} <= {
         *first_pages
     }
-    left = [one["/A"]["/URI"] for one in links if "/URI" in one.get("/A", {})]
+    left = [link["/A"]["/URI"] for link in links if "/URI" in link.get("/A", {})]
     assert not [address for address in left if address.endswith(wanted)]

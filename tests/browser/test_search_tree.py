@@ -40,7 +40,7 @@ def test_the_page_shows_what_beam_search_finds_for_a_sentence_that_is_typed(show
     told = rows.evaluate_all("all => all.map(one => one.firstChild.textContent.split('★')[0])")
     assert told[: len(ranked)] == [text for text, *_ in ranked]
     for i, key in enumerate(("length", "logprob", "value"), start=1):
-        close(numbers(rows, key)[: len(ranked)], [one[i] for one in ranked])
+        close(numbers(rows, key)[: len(ranked)], [hypothesis[i] for hypothesis in ranked])
     won = numbers(page.locator(".te-srch-node.te-srch-finished.te-srch-won"))
     close(won, [ranked[0][2]])
 
@@ -61,7 +61,7 @@ def test_all_boxes_have_room_and_labels_cover_none(width, sentence, show):
         for *_, lines, left, right in boxes:
             assert lines == 1
             assert min(left, right) >= -1, "the word sticks out of its box"
-        assert min(one[3] for one in boxes) >= NARROWEST
-        for (step, is_label, one, *_), (other_step, is_other_label, other, *_) in itertools.combinations(boxes, 2):
+        assert min(box[3] for box in boxes) >= NARROWEST
+        for (step, is_label, edges, *_), (other_step, is_other_label, other, *_) in itertools.combinations(boxes, 2):
             if step == other_step or is_label or is_other_label:
-                assert any(min(one[i + 2], other[i + 2]) - max(one[i], other[i]) <= 1 for i in (0, 1))
+                assert any(min(edges[i + 2], other[i + 2]) - max(edges[i], other[i]) <= 1 for i in (0, 1))

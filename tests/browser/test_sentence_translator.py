@@ -76,7 +76,7 @@ def assert_shows(page, expected):
     for place, step in enumerate(expected["steps"]):
         page.locator(".te-trans-chips button").nth(place).click()
         best = numbers(page.locator(".te-trans-rival")).float()
-        torch.testing.assert_close(best, torch.tensor([one[2] for one in step["best"]]), atol=1e-3, rtol=0)
+        torch.testing.assert_close(best, torch.tensor([rival[2] for rival in step["best"]]), atol=1e-3, rtol=0)
         weights = numbers(page.locator(".te-trans-chip")).float()
         torch.testing.assert_close(weights, torch.tensor(step["weights"]), atol=2e-4, rtol=0)
 
@@ -123,8 +123,8 @@ def test_what_needs_the_model_looks_so_until_it_is_there(open_html):
         True
     ] * 3
     assert page.get_by_role("radiogroup", name="Search").locator(".te-trans-waits").count() == 0
-    for one in waiting.all():
-        assert one.get_attribute("title") == "needs the model"
+    for element in waiting.all():
+        assert element.get_attribute("title") == "needs the model"
     rivals.nth(2).click()
     assert "This needs the model: load it first." in page.locator(".te-trans-status").inner_text()
     page.get_by_role("button", name="Start again").click()

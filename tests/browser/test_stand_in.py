@@ -32,7 +32,7 @@ def test_a_stand_in_is_as_wide_and_as_high_as_the_font(strict_page, style):
         return page.evaluate(LINE, [f'{style} 16px/normal "{family}"', TEXT])
 
     width, height = line(font.FAMILY)
-    found = [one for name in font.STAND_INS if (one := line(f"{font.FAMILY} {name}"))]
+    found = [size for name in font.STAND_INS if (size := line(f"{font.FAMILY} {name}"))]
     assert found, "this machine has none of the fonts that stand in"
-    assert [one for one, _ in found] == pytest.approx([width] * len(found), rel=WITHIN)
-    assert [one for _, one in found] == pytest.approx([height] * len(found), abs=1)
+    assert [its_width for its_width, _ in found] == pytest.approx([width] * len(found), rel=WITHIN)
+    assert [its_height for _, its_height in found] == pytest.approx([height] * len(found), abs=1)

@@ -10,4 +10,4 @@ def test_the_page_shows_the_recorded_numbers(show):
     act(page, *(f"click .te-sym-row:nth-child({row + 2}) button" for row in range(len(case.experiments))))
     recorded = DATA["bugs"][case.bugs[2]]["values"]
     cells = page.locator(".te-sym-row [data-value]").evaluate_all("all => all.map((one) => Number(one.dataset.value))")
-    assert cells == [recorded[one] for one in case.experiments]
+    assert cells == [recorded[experiment] for experiment in case.experiments]

@@ -55,7 +55,7 @@ def figure(request, show):
 
 @pytest.fixture(scope="module")
 def shown(request, show):
-    """The same, once for the tests that only look."""
+    """The figure of this name in the column of a laptop's book, made once for the tests that only look."""
     return show(CASES[request.param].make(), width=COLUMN)
 
 

@@ -31,11 +31,11 @@ def test_rectangles_are_to_scale_with_a_row_for_each_sentence(page, order, limit
     act(page, f"radio {order}", f"radio of {limit}")
     cell = float(page.locator(".te-pack-stage").evaluate("one => parseFloat(one.style.getPropertyValue('--cell'))"))
     batches = plan(LENGTHS, order, limit, 64 if limit == "tokens" else 8).batches
-    for batch, one in zip(batches, page.locator(".te-pack-batches button").all(), strict=True):
+    for batch, button in zip(batches, page.locator(".te-pack-batches button").all(), strict=True):
         lengths = [LENGTHS[index] for index in batch]
-        rows = one.locator(".te-pack-row")
+        rows = button.locator(".te-pack-row")
         assert rows.evaluate_all("all => all.map((row) => row.title)") == [SENTENCES[index] for index in batch]
-        close(torch.tensor(rows.evaluate_all(WIDTHS)), [[cell * one, cell * max(lengths)] for one in lengths], atol=0.1)
+        close(torch.tensor(rows.evaluate_all(WIDTHS)), [[cell * row, cell * max(lengths)] for row in lengths], atol=0.1)
     assert number(page, "[data-measure=batches]") == len(batches)
     assert number(page, "[data-measure=cells]") == sum(cells_of(batch, LENGTHS) for batch in batches)
 

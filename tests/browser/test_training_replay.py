@@ -32,11 +32,11 @@ def test_the_mark_hides_no_number_and_the_axis_no_label(page):
     inside = "one => getComputedStyle(one).boxShadow.split(/,(?![^(]*\\))/).every((part) => part.includes('inset'))"
     assert page.locator(".te-rep-map .te-selected").evaluate(inside)
     chart = page.locator(".te-rep-chart").first
-    label, tick = (chart.locator(one).bounding_box() for one in (".te-rep-steps", ".te-rep-x >> nth=-1"))
+    label, tick = (chart.locator(selector).bounding_box() for selector in (".te-rep-steps", ".te-rep-x >> nth=-1"))
     assert label["x"] >= tick["x"] + tick["width"]
 
 
 def test_on_a_phone_play_stands_in_one_view_with_the_map_it_moves(page):
     page.set_viewport_size({"width": 390, "height": 844})
-    play_, map_ = (page.locator(one).bounding_box() for one in (".te-play", ".te-rep-map.te-rep-now"))
+    play_, map_ = (page.locator(selector).bounding_box() for selector in (".te-play", ".te-rep-map.te-rep-now"))
     assert 0 < map_["y"] + map_["height"] - play_["y"] <= 844

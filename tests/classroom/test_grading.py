@@ -46,18 +46,18 @@ def graded(cells, material):
     ran = run_cells(cells, material)
     marks = Marks(material, ran.answers)
     problems = {}
-    for one in material.problems:
-        groups = one.problem.points
-        got = sum(points for group, points in groups.items() if (one.name, group) not in marks.wrong)
-        problems[one.name] = {"points": got, "possible": one.problem.possible}
+    for drawn in material.problems:
+        groups = drawn.problem.points
+        got = sum(points for group, points in groups.items() if (drawn.name, group) not in marks.wrong)
+        problems[drawn.name] = {"points": got, "possible": drawn.problem.possible}
     feedback = feedback_on(material, marks, ran, problems, mistakes_in(material, ran, problems))
-    return {name: one["points"] for name, one in problems.items()}, feedback, ran
+    return {name: problem["points"] for name, problem in problems.items()}, feedback, ran
 
 
 @pytest.fixture(scope="module")
 def handed_in(sources, masks):
     """The fixtures of problem set 2, by name."""
-    return {one.name: one for one in fixtures(sources[1].problems, masks.problems)}
+    return {fixture.name: fixture for fixture in fixtures(sources[1].problems, masks.problems)}
 
 
 def cells_of(fixture, tmp_path):
@@ -75,7 +75,7 @@ def test_points_are_exact(name, handed_in, masks, tmp_path):
     fixture = handed_in[name]
     points, feedback, ran = graded(cells_of(fixture, tmp_path), masks)
     assert points == fixture.points, feedback
-    assert all("Landlock" not in one for one in ran.unprotected)
+    assert all("Landlock" not in sentence for sentence in ran.unprotected)
 
 
 def test_an_endless_function_and_one_that_ends_the_process_cost_only_their_own_points(monkeypatch, masks, handed_in):
@@ -95,7 +95,7 @@ def test_an_endless_function_and_one_that_ends_the_process_cost_only_their_own_p
 
 def ending(*marks):
     """What runs apart, one mark after another being the last one, and then answers."""
-    outcomes = [grading.Outcome(None, "ended the process itself", f"\x1fcell {one}\x1f") for one in marks]
+    outcomes = [grading.Outcome(None, "ended the process itself", f"\x1fcell {mark}\x1f") for mark in marks]
     told = b'{"unprotected": [], "cells": [], "defined": {}, "answers": {"softmax": {}}}'
     return iter([*outcomes, grading.Outcome(told, None, "")])
 
@@ -108,7 +108,7 @@ def test_many_cells_may_end_the_process_and_too_many_are_said_to(masks, monkeypa
         outcomes = ending(*range(1, count + 1))
         monkeypatch.setattr(grading, "run_apart", lambda *_, outcomes=outcomes: next(outcomes))
         ran = run_cells(["pass"] * count, masks)
-        assert any(one.startswith(note) for one in ran.notes)
+        assert any(line.startswith(note) for line in ran.notes)
         assert ("softmax" in ran.answers) == (count == 9)
     outcomes = ending(1, 2, 3)
     monkeypatch.setattr(grading, "run_apart", lambda *_: next(outcomes))
@@ -177,15 +177,15 @@ def feedback_of(codes, material):
     answers = {}
     for drawn in material.problems:
         fn = drawn.function(codes.get(drawn.name, drawn.solution))
-        answers[drawn.name] = {group: [drawn.observe(fn, one) for one in cases] for group, cases in drawn.cases.items()}
+        answers[drawn.name] = {group: [drawn.observe(fn, row) for row in cases] for group, cases in drawn.cases.items()}
     ran = grading.Ran(answers)
     marks = Marks(material, answers)
-    problems = {one.name: {"points": 0, "possible": one.problem.possible} for one in material.problems}
+    problems = {task.name: {"points": 0, "possible": task.problem.possible} for task in material.problems}
     return feedback_on(material, marks, ran, problems, mistakes_in(material, ran, problems))
 
 
 def test_nothing_written_is_said_once(masks):
-    blank = {one.name: one.starter for one in masks.problems}
+    blank = {drawn.name: drawn.starter for drawn in masks.problems}
     assert feedback_of(blank, masks).count("returns nothing (None)") == 1
     feedback = feedback_of({"softmax": blank["softmax"]}, masks)
     assert feedback.count("Nothing was written here: it returns nothing (None).") == 1
@@ -204,7 +204,7 @@ def test_two_mistakes_in_one_function_are_named_and_more_are_said_to_be_possible
 def test_what_a_student_writes_is_not_read_as_markup(masks):
     evil = "<script>alert(1)</script> `x` [a](javascript:b)\n# heading"
     _, feedback, _ = graded([f"def softmax(scores):\n    raise ValueError({evil!r})"], masks)
-    line = next(one for one in feedback.splitlines() if "script" in one)
+    line = next(text for text in feedback.splitlines() if "script" in text)
     code = line.partition("`")[2]
     assert code.count("`") == 1
     assert code.endswith("`")
@@ -215,7 +215,7 @@ torch.ones(2, 2).to_sparse(); torch.ones(2, 3, device='meta'); '\\ud800'; torch.
 
 
 def test_odd_answers_are_wrong_and_nothing_else(masks):
-    names = itertools.cycle(one.name for one in masks.problems)
+    names = itertools.cycle(drawn.name for drawn in masks.problems)
     answers = [
         f"def {name}(*_):\n    return {answer.strip()}" for name, answer in zip(names, ODD.split(";"), strict=False)
     ]
@@ -248,7 +248,7 @@ def softmax(scores):
     raise KeyError("open")
 """
     _, feedback, ran = graded([code], masks)
-    if not any("kernel has no Landlock" in one for one in ran.unprotected):
+    if not any("kernel has no Landlock" in sentence for sentence in ran.unprotected):
         assert "closed" in feedback
     assert key.stat().st_mode & 0o077 == 0
 
@@ -300,9 +300,9 @@ def counted(monkeypatch, masks):
 
     def grade(cells, material):
         calls.append(len(cells))
-        problems = {one.name: {"points": 1, "possible": one.problem.possible} for one in material.problems}
-        for one in problems.values():
-            one["mistakes"] = ["the mask is inverted"] if len(calls) > 1 else ["nothing was written"]
+        problems = {drawn.name: {"points": 1, "possible": drawn.problem.possible} for drawn in material.problems}
+        for problem in problems.values():
+            problem["mistakes"] = ["the mask is inverted"] if len(calls) > 1 else ["nothing was written"]
         return Graded(5, 21, problems, "# 5 of 21 points\n", ())
 
     monkeypatch.setattr(batch, "grade", grade)
@@ -567,10 +567,10 @@ def test_the_autograder_for_gradescope_holds_what_it_needs_and_its_results_what_
         names = archive.namelist()
         assert {"setup.sh", "run_autograder", wheel.name, "term/private/key"} <= set(names)
         assert archive.getinfo("run_autograder").external_attr >> 16 == 0o755
-        assert not any("solution" in one or "set-1" in one for one in names)
+        assert not any("solution" in entry or "set-1" in entry for entry in names)
     with pytest.raises(ValueError, match="--wheel must be a wheel"):
         gradescope.write_autograder(tmp_path / "c.zip", term_folder, root / "assignments", 2, tmp_path / "a.zip")
     passed = {"softmax": {"points": 1, "passed": {"examples": True, "large scores": False}}}
     told = gradescope.results({"points": 1, "feedback": "# 1", "problems": passed})
-    assert [one["visibility"] for one in told["tests"]] == ["visible", "after_published"]
+    assert [test["visibility"] for test in told["tests"]] == ["visible", "after_published"]
     assert told["score"] == 1

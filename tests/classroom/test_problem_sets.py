@@ -25,7 +25,7 @@ def source(request, sources):
 
 
 def seen_of(drawn, fn):
-    return {group: [drawn.observe(fn, one) for one in cases] for group, cases in drawn.cases.items()}
+    return {group: [drawn.observe(fn, case) for case in cases] for group, cases in drawn.cases.items()}
 
 
 def points(drawn, seen):
@@ -57,7 +57,7 @@ def test_almost_every_mistake_is_named(sources):
                 tried += 1
                 found = diagnosis(drawn, seen_of(drawn, drawn.function(drawn.with_mistake(mistake))))
                 if found != (mistake,):
-                    unnamed.append((drawn.name, mistake.name, [one.name for one in found]))
+                    unnamed.append((drawn.name, mistake.name, [guess.name for guess in found]))
     print(f"{tried - len(unnamed)} of {tried} mistakes of the problem sets are named; others: {unnamed}")
     assert tried >= 120
     assert len(unnamed) <= 0.02 * tried, unnamed
@@ -81,7 +81,7 @@ def test_a_softmax_that_is_there_already_gets_no_point_and_is_named(sources, spe
     fn, dim = THAT_IS_THERE_ALREADY[spelling], int(drawn.choices["dim"]["code"])
     seen = seen_of(drawn, lambda scores: fn(scores / drawn.choices["temperature"], dim))
     assert points(drawn, seen) == 0
-    assert all("which is there already" in one["error"] for cases in seen.values() for one in cases)
+    assert all("which is there already" in case["error"] for cases in seen.values() for case in cases)
 
 
 @pytest.mark.long
@@ -145,10 +145,10 @@ def test_the_notebook_runs_with_nothing_but_the_package_and_says_what_is_right(s
 def test_the_handout_holds_no_solution(source):
     drawn = draw(source.problems, b"a term")
     text = nbformat.writes(student_notebook(source.problems, drawn, "spring"))
-    for one in drawn:
-        assert one.problem.broken or one.fill(one.problem.body).strip().splitlines()[-1].strip() not in text
-        for mistake in one.problem.mistakes:
-            assert one.fill(mistake.why) not in text
+    for task in drawn:
+        assert task.problem.broken or task.fill(task.problem.body).strip().splitlines()[-1].strip() not in text
+        for mistake in task.problem.mistakes:
+            assert task.fill(mistake.why) not in text
 
 
 @pytest.mark.long

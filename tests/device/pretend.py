@@ -68,9 +68,9 @@ class Elsewhere(torch.Tensor):
     def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
         """One operation of PyTorch: refused if devices meet, else done on the CPU."""
         kwargs, name = kwargs or {}, function.overloadpacket.__name__
-        given = [one for one in tree_flatten((args, kwargs))[0] if isinstance(one, torch.Tensor)]
+        given = [leaf for leaf in tree_flatten((args, kwargs))[0] if isinstance(leaf, torch.Tensor)]
         _refuse(name, args, given, kwargs.get("generator"))
-        by_mask = name == "index" and any(one is not None and one.dtype is torch.bool for one in args[1])
+        by_mask = name == "index" and any(index is not None and index.dtype is torch.bool for index in args[1])
         if name in ASKS or by_mask:
             _note(name)
         made = function(*tree_map(_here, args), **tree_map(_here, kwargs))
@@ -98,9 +98,9 @@ def _refuse(name, args, given, generator):
         raise RuntimeError(f"Expected a '{DEVICE.type}' device type for generator but found 'cpu'")
     if name in ANY_DEVICE:
         return
-    left = [one for one in given if not isinstance(one, Elsewhere) and one.dim() > 0]
+    left = [leaf for leaf in given if not isinstance(leaf, Elsewhere) and leaf.dim() > 0]
     if name in ("index", "index_put_", "_unsafe_index") and isinstance(args[0], Elsewhere):
-        left = [one for one in left if not any(one is index for index in args[1])]  # an index may come from the CPU
+        left = [leaf for leaf in left if not any(leaf is index for index in args[1])]  # an index may come from the CPU
     if left:
         raise RuntimeError(
             f"Expected all tensors to be on the same device, but found at least two devices, {DEVICE} and cpu! ({name})"
@@ -109,7 +109,7 @@ def _refuse(name, args, given, generator):
 
 def _note(name):
     """Write down who asked for a number: the last line of ours on the way here."""
-    frames = [one for one in traceback.extract_stack() if one.filename.startswith(str(ROOT / "transformer_edu"))]
+    frames = [frame for frame in traceback.extract_stack() if frame.filename.startswith(str(ROOT / "transformer_edu"))]
     where = f"{Path(frames[-1].filename).relative_to(ROOT)}:{frames[-1].lineno}" if frames else ""
     for asked in _asked:
         asked.append((name, where))
@@ -145,7 +145,7 @@ def _place(x):
 
 def _moved(x, *where, **named):
     """`x.to(...)`: to another type, and to another device."""
-    others = [one for one in where if isinstance(one, torch.Tensor)]
+    others = [other for other in where if isinstance(other, torch.Tensor)]
     named.pop("copy", None)
     device, dtype, *_ = (_place(others[0]), others[0].dtype) if others else torch._C._nn._parse_to(*where, **named)
     if dtype is not None and dtype is not x.dtype:
@@ -188,7 +188,7 @@ class _Pretending(TorchFunctionMode):
         if function is torch.Tensor.to:
             return _moved(*args, **kwargs)
         if function is torch.tensor and not isinstance(first, Elsewhere):  # numbers of tensors in a list
-            args = tree_map(lambda one: _listed(one) if isinstance(one, Elsewhere) else one, args)
+            args = tree_map(lambda value: _listed(value) if isinstance(value, Elsewhere) else value, args)
         if isinstance(first, Elsewhere) and function in OF_TENSORS:
             return OF_TENSORS[function](*args, **kwargs)
         if isinstance(first, Elsewhere) and function in WHOLE:

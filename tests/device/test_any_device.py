@@ -124,10 +124,10 @@ def plain(value):
     if isinstance(value, torch.Tensor):
         return value.cpu().detach()
     if isinstance(value, dict):
-        return {key: plain(one) for key, one in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, te.Hypothesis):
         return vars(value)
-    return [plain(one) for one in value] if isinstance(value, list | tuple) else value
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def elsewhere():

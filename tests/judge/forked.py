@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def check_all(commands):
     """What `transformer-edu check --json` says to each of these lists of arguments: a list of dictionaries."""
-    order = json.dumps([list(map(str, one)) for one in commands])
+    order = json.dumps([list(map(str, command)) for command in commands])
     usual = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, __file__], input=order, capture_output=True, text=True, cwd=ROOT, env=usual, check=False

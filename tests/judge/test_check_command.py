@@ -109,7 +109,7 @@ def test_what_others_wrote_neither_forges_a_line_nor_fills_the_terminal(text, ch
     assert status == 2
     assert out.startswith("? causal_mask (causal_mask): it ")
     assert not [line for line in out.splitlines() if line.startswith("✓")]
-    assert not [one for one in out + err if not one.isprintable() and one != "\n"]
+    assert not [character for character in out + err if not character.isprintable() and character != "\n"]
     assert max(len(line) for line in out.splitlines() if " " in line.strip()) <= 72
     assert len(out) < 3000
     assert "more characters)" in out or "os._exit" in text
@@ -127,8 +127,8 @@ SEEN, LEARNED = RIGHT.observe()
 def changed(change):
     """What was seen, after `change` to the first experiment's observation and to the last one's."""
     seen = copy.deepcopy(SEEN)
-    for one in (seen[0], seen[-1]):
-        change(one)
+    for observation in (seen[0], seen[-1]):
+        change(observation)
     return pack_seen(seen, LEARNED)
 
 
@@ -148,7 +148,7 @@ FORGED = {  # what is answered to which question
     "no experiments": {"observe": pack_seen([], LEARNED)},
     "an experiment too few": {"observe": pack_seen(SEEN[:-1], LEARNED)},
     "nothing seen": {"observe": changed(dict.clear)},
-    "words for numbers": {"observe": changed(lambda one: one.update(output="3", again="4"))},
+    "words for numbers": {"observe": changed(lambda observation: observation.update(output="3", again="4"))},
     "numbers without end": {"observe": pack_seen(SEEN, replace(LEARNED, numbers=torch.zeros(1 << 21)))},
     "one number too few": {"observe": pack_seen(SEEN, replace(LEARNED, numbers=LEARNED.numbers[1:]))},
     "no observation": {"observe": pack({})},

@@ -63,12 +63,12 @@ LISTED = {  # arguments of the calls that the filter looks into
     "SENDTO": {ALLOW: [(3, 1, 2, 0, NONE, 0)], EPERM: [(3, 1, 2, 0, HIGH, 9), (3, 1, 2, 0, LOW, 9)]},
     "PRCTL": {ALLOW: [(15,)], EPERM: [(kernel.PR_SET_PDEATHSIG,), (kernel.PR_SET_DUMPABLE,), (kernel.PR_SCHED_CORE,)]},
     "IOCTL": {
-        ALLOW: [(3, one) for one in seccomp.ASKED],
-        EPERM: [(3, one) for one in (FIOASYNC, FIOSETOWN, SIOCSPGRP, TIOCSTI, TCSETS, FS_IOC_SETFLAGS)],
+        ALLOW: [(3, request) for request in seccomp.ASKED],
+        EPERM: [(3, request) for request in (FIOASYNC, FIOSETOWN, SIOCSPGRP, TIOCSTI, TCSETS, FS_IOC_SETFLAGS)],
     },
     "FCNTL": {  # copies and flags; no owner, signal, lock (6, 7, 37, 38) or lease
-        ALLOW: [(3, one, 0xFFFF) for one in (0, 1, 2, 3, 1030)] + [(3, 4, 0xDFFF)],
-        EPERM: [(3, one) for one in (6, 7, 8, 10, 15, 37, 38, 1024, 1031)] + [(3, 4, 0x2000)],
+        ALLOW: [(3, command, 0xFFFF) for command in (0, 1, 2, 3, 1030)] + [(3, 4, 0xDFFF)],
+        EPERM: [(3, command) for command in (6, 7, 8, 10, 15, 37, 38, 1024, 1031)] + [(3, 4, 0x2000)],
     },
     "AFFINITY": {ALLOW: [(0,), (PROCESS,)], EPERM: [(PROCESS + 1,), (1,)]},
     "PRIORITY": {ALLOW: [(0, 0, 5), (0, PROCESS, 5)], EPERM: [(0, PROCESS + 1, 5), (1, 0, 5), (2, 0, 5), (2, PROCESS)]},
@@ -82,7 +82,7 @@ def test_the_filter_looks_into_the_arguments(machine, call):
         for arguments in calls:
             number = getattr(seccomp, call)[machine == "aarch64"]
             assert verdict(machine, number, arguments) == wanted, arguments
-            assert verdict(machine, number, [one | 7 << 40 for one in arguments]) in (wanted, EPERM)
+            assert verdict(machine, number, [argument | 7 << 40 for argument in arguments]) in (wanted, EPERM)
 
 
 @pytest.mark.parametrize(("machine", "usual"), [("x86_64", [0, 1, 9, 202, 257]), ("aarch64", [63, 64, 222, 98, 56])])
@@ -151,7 +151,7 @@ class Kernel:
 def test_landlock_is_asked_for_what_its_version_knows(monkeypatch, tmp_path, version, size, rights):
     fake = Kernel(version)
     monkeypatch.setattr(kernel, "call", fake)
-    unsaid = [one for one in landlock.restrict(tmp_path) if "Threads" not in one]
+    unsaid = [sentence for sentence in landlock.restrict(tmp_path) if "Threads" not in sentence]
     assert ("emptied" in "".join(unsaid)) == (version < 3)
     (_, (handled, given, _)), *rules = fake.asked[1:]
     assert (struct.unpack("=QQQ", handled)[0], given) == (rights, size)
@@ -204,7 +204,7 @@ def child_side(monkeypatch):
     monkeypatch.setattr(kernel, "drop_privileges", lambda: None)
     monkeypatch.setattr(kernel, "ON_LINUX", True)
     monkeypatch.setattr(inside.os, "dup", lambda descriptor: 99)
-    monkeypatch.setattr(inside.os, "dup2", lambda one, other: None)
+    monkeypatch.setattr(inside.os, "dup2", lambda source, other: None)
     return written
 
 

@@ -233,8 +233,8 @@ def test_another_convention_is_right_and_remarked(kind, code, remark, tmp_path):
     found = judged(tmp_path, kind, code)
     assert found is not None
     assert found.fault is None, found
-    told = [one for one in found.remarks if "nothing does not get zeros" not in one and "float16" not in one]
-    assert any(remark in one for one in told) if remark else told == []
+    told = [note for note in found.remarks if "nothing does not get zeros" not in note and "float16" not in note]
+    assert any(remark in note for note in told) if remark else told == []
 
 
 FAULTS = [

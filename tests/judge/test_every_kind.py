@@ -99,7 +99,7 @@ def test_what_torch_imports_late_is_not_held_against_the_code_and_packages_are_r
     (tmp_path / "loose.py").write_text("from .helper import ones\n")
     places = ["own/relative", "own/absolute", "own/compiled", "own/changed", "loose"]
     answers = check_all([tmp_path / f"{place}.py:causal_mask", "--as", "causal_mask"] for place in places)
-    said = [told(one) for one in answers]
+    said = [told(answer) for answer in answers]
     assert said[:3] == [(0, None)] * 3
     assert said[3][0] == said[4][0] == 2
     assert "__init__.py" in said[4][1]

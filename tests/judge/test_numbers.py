@@ -100,7 +100,7 @@ class Cut(nn.Module):
 
 
 class Whole(Cut):
-    """The same, with nothing cut, and a largest value that is detached as every softmax may do it."""
+    """A feed-forward network with nothing cut, and a largest value that is detached as every softmax may do it."""
 
     def forward(self, x):
         hidden = torch.relu(self.one(x))
@@ -148,7 +148,7 @@ class Remembering(nn.Module):
 
 
 class Forgetting(Remembering):
-    """The same, which keeps nothing."""
+    """Attention that keeps nothing of its first call."""
 
     def forward(self, query, key, value, mask=None):
         return self.inside(query, key, value, need_weights=False)[0]
@@ -156,7 +156,7 @@ class Forgetting(Remembering):
 
 def test_what_stays_behind_shows_without_a_reference():
     inputs = MULTI_HEAD.experiments[0].inputs
-    later = Experiment("after other keys", inputs, options={"before": tuple(one.flip(1) for one in inputs)})
+    later = Experiment("after other keys", inputs, options={"before": tuple(item.flip(1) for item in inputs)})
     kind = replace(MULTI_HEAD, experiments=[*MULTI_HEAD.experiments, later])
     for component, found in ((Remembering, later), (Forgetting, None)):
         assert _kept(_Judging(kind, Calculator(kind, component), math.inf).run((OURS,))) is found

@@ -373,7 +373,7 @@ def test_thousands_of_threads_are_too_many():
 
 
 def without_landlock():
-    return bool([one for one in found("found = unprotected") if "Files outside" in one])
+    return bool([sentence for sentence in found("found = unprotected") if "Files outside" in sentence])
 
 
 @only_linux

@@ -55,7 +55,7 @@ def test_a_mask_is_handed_over_in_the_way_that_is_asked_for(told):
     plain = component.masked(3, ("", ""), torch.zeros(0))
     keys = component.masked(3, ("a mask of keys, (batch, k_len)", ""), torch.zeros(0))
     assert len(plain) == len(keys) == len(KINDS["attention"].masked_at(3))
-    assert [] != [one for one in keys if one == {}] != keys  # a causal mask is no mask of keys
+    assert [] != [observation for observation in keys if observation == {}] != keys  # a causal mask is no mask of keys
 
 
 def test_numbers_go_in_and_answers_and_gradients_come_out(told):

@@ -17,10 +17,10 @@ pytestmark = pytest.mark.usefixtures("at_readers_speed")  # types are checked wi
 def test_wrong_components_are_found_and_named(kind, some, tmp_path):
     names = [name for name in WRONG if name.startswith(f"{kind}__")][some]
     verdicts = {name: verdict(tmp_path, name, wrong_text(name)) for name in names}
-    right = {name for name, one in verdicts.items() if one and one.right}
-    undecided = {name for name, one in verdicts.items() if one is None}
+    right = {name for name, outcome in verdicts.items() if outcome and outcome.right}
+    undecided = {name for name, outcome in verdicts.items() if outcome is None}
     remarked = gaps("remarked", kind) & set(names)
-    unnamed = {name for name, one in verdicts.items() if one and not one.right and not one.known}
+    unnamed = {name for name, outcome in verdicts.items() if outcome and not outcome.right and not outcome.known}
     assert right == (gaps("missed", kind) | remarked) & set(names)
     assert all(verdicts[name].remarks for name in remarked)
     assert undecided == gaps("undecided", kind) & set(names)

@@ -28,7 +28,7 @@ def test_exercises_that_tell_are_told_from_those_that_do_not():
     check = ("checks.check_softmax(mine)",)
     cells = [starts, check, ends, starts, ("print(1)",), ends, check]
     notebook = new_notebook(
-        cells=[new_markdown_cell(one) if isinstance(one, str) else new_code_cell(one[0]) for one in cells]
+        cells=[new_markdown_cell(cell) if isinstance(cell, str) else new_code_cell(cell[0]) for cell in cells]
     )
     assert counts.exercises_told(notebook) == [True, False]
 
@@ -44,11 +44,11 @@ def test_the_page_s_check_says_what_stands_there(intro):
 
 def test_the_catalogue_holds_every_mistake_and_shows_what_a_check_says(root):
     page = "\n".join(catalogue.entries())
-    every = [one for *_, mistakes in catalogue.sections() for one in mistakes]
-    assert {one.name for name in checks.component_names() for one in checks.catalogue(name)} < {
-        one.name for one in every
+    every = [mistake for *_, mistakes in catalogue.sections() for mistake in mistakes]
+    assert {mistake.name for name in checks.component_names() for mistake in checks.catalogue(name)} < {
+        mistake.name for mistake in every
     }
-    assert all(f"\n{catalogue.plain(one.name)}\n: *" in page for one in every)
+    assert all(f"\n{catalogue.plain(mistake.name)}\n: *" in page for mistake in every)
     assert page.count("*Hint:*") == len(every)
     shown = (root / f"{catalogue.PAGE}.md").read_text(encoding="utf-8")
     with pytest.raises(checks.CheckFailed) as failure:

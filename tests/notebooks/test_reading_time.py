@@ -74,7 +74,7 @@ def test_exercises_are_numbered_and_say_how_hard_they_are_with_hints_in_steps(ch
 
 
 def cells(*sources, **more):
-    return new_notebook(cells=[new_markdown_cell(one) if isinstance(one, str) else one for one in sources], **more)
+    return new_notebook(cells=[new_markdown_cell(cell) if isinstance(cell, str) else cell for cell in sources], **more)
 
 
 def test_what_is_counted():

@@ -19,7 +19,7 @@ NEW = {"jaxtyping": "0.3.11", "transformer-edu": "0.1.0", "wadler-lindig": "0.1.
 @pytest.fixture(scope="module")
 def first_cell(chapters):
     """The one text that the first code cell of every chapter has."""
-    first = {next(cell.source for cell in one.cells if cell.cell_type == "code") for one in chapters.values()}
+    first = {next(cell.source for cell in chapter.cells if cell.cell_type == "code") for chapter in chapters.values()}
     assert len(first) == 1, "the first cell must be the same in every chapter"
     return first.pop()
 
@@ -68,9 +68,9 @@ def test_the_package_asks_for_nothing_that_colab_has_in_another_version(root):
     assert listed["torch"] == "2.11.0"
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = [Requirement(line) for line in project["dependencies"] + project["optional-dependencies"]["chapters"]]
-    for one in wanted:
-        assert one.name not in listed or one.specifier.contains(listed[one.name]), str(one)
-    assert {one.name for one in wanted} - listed.keys() == {"jaxtyping", "sacrebleu", "bertviz"}
+    for package in wanted:
+        assert package.name not in listed or package.specifier.contains(listed[package.name]), str(package)
+    assert {package.name for package in wanted} - listed.keys() == {"jaxtyping", "sacrebleu", "bertviz"}
 
 
 def test_only_a_version_that_changed_or_a_package_that_went_is_replaced():

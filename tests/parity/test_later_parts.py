@@ -240,11 +240,11 @@ def test_latent_attention_is_that_of_transformers_and_its_cache_holds_short_vect
     mask = torch.zeros(6, 6).masked_fill(~causal, -torch.inf)[None, None]
     expected, found = theirs(x, turns, mask)[0], ours(x, x, x, causal)
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
-    gradients = [torch.autograd.grad(one.square().sum(), x)[0] for one in (found, expected)]
+    gradients = [torch.autograd.grad(output.square().sum(), x)[0] for output in (found, expected)]
     torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-4)
     (first, second), (last, turned) = ours.keys_values(x[:, :5]), ours.keys_values(x[:, 5:], 5)
     kept = torch.cat([first, last], dim=2), torch.cat([second, turned], dim=2)
-    assert sum(one.shape[1] * one.shape[3] for one in kept) == 7 + 4, "numbers a token"
+    assert sum(tensor.shape[1] * tensor.shape[3] for tensor in kept) == 7 + 4, "numbers a token"
     torch.testing.assert_close(ours.attend(x[:, 5:], kept, offset=5)[:, 0], found[:, 5])
 
 
@@ -285,7 +285,7 @@ def test_a_mixture_of_experts_is_that_of_transformers(kind):
     expected = expected[0] if isinstance(expected, tuple) else expected
     found = ours(x)
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
-    gradients = [torch.autograd.grad(one.square().mean(), x)[0] for one in (found, expected)]
+    gradients = [torch.autograd.grad(output.square().mean(), x)[0] for output in (found, expected)]
     torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-4)
 
 

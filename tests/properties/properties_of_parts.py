@@ -50,8 +50,8 @@ def fused_equals_written_out(**shape):
         masked = scaled_dot_product_attention(*inputs, mask, need_weights=need_weights)[0]
         free = scaled_dot_product_attention(*inputs, need_weights=need_weights)[0]
         results.append([masked, free, *torch.autograd.grad((masked.square() + free.square()).sum(), inputs)])
-    for name, one, other in zip(("masked", "free", "dQ", "dK", "dV"), *results, strict=True):
-        assert_close(one, other, 1e-11, f"{name} in the two paths")
+    for name, result, other in zip(("masked", "free", "dQ", "dK", "dV"), *results, strict=True):
+        assert_close(result, other, 1e-11, f"{name} in the two paths")
 
 
 def weights_are_a_distribution_over_allowed_keys(**shape):

@@ -57,13 +57,13 @@ def names(module):
     """The mistakes that the check of a module knows; of one that asks the judge, all of his, too."""
     if hasattr(module, "COMPONENT"):
         return [mistake.name for mistake in module.COMPONENT.mistakes]
-    kept = [list(one.values()) if isinstance(one, dict) else [one] for one in vars(module).values()]
-    own = [one for some in kept for one in some if isinstance(one, checks.Mistake)]
-    return [*EXPLAINED, *(one.name for one in chain(own, *(kind.mistakes for kind in KINDS.values())))]
+    kept = [list(value.values()) if isinstance(value, dict) else [value] for value in vars(module).values()]
+    own = [value for some in kept for value in some if isinstance(value, checks.Mistake)]
+    return [*EXPLAINED, *(mistake.name for mistake in chain(own, *(kind.mistakes for kind in KINDS.values())))]
 
 
 def around(own, before=lambda given: given, after=lambda given, result: result):
-    """The same code, called with `before(given)`, answering `after(given, result)`; of a module it is made, and called.
+    """`own`, called with `before(given)`, answering `after(given, result)`; a module, when it is made and when called.
 
     Of two functions that belong together, both.
     """
@@ -81,7 +81,7 @@ def around(own, before=lambda given: given, after=lambda given, result: result):
 
 
 def each_tensor(change, value):
-    """The same value with its tensors changed."""
+    """The value with `change` applied to each of its tensors."""
     if isinstance(value, tuple | list):
         return type(value)(each_tensor(change, part) for part in value)
     return change(value) if isinstance(value, Tensor) else value

@@ -16,7 +16,7 @@ from transformer_edu.training.grammar_model import WARMUP_STEPS, grammar_learnin
 pytestmark = pytest.mark.usefixtures("at_readers_speed")
 SOURCE = torch.tensor([[5, 6, 7, 8, 9]])
 TARGET = torch.tensor([[1, 5, 6, 7]])
-ABLATIONS = {one.part: one for one in ablations.ablations()}
+ABLATIONS = {ablation.part: ablation for ablation in ablations.ablations()}
 
 
 def whole():
@@ -38,8 +38,8 @@ def test_what_is_left_starts_with_the_weights_of_the_whole_model_and_computes_so
 
 def test_each_ablation_changes_one_thing():
     recipe, *others = ABLATIONS.values()
-    for one in others:
-        assert sum(vars(one)[name] != value for name, value in vars(recipe).items()) == 3  # its part, of what, and it
+    for other in others:
+        assert sum(vars(other)[name] != value for name, value in vars(recipe).items()) == 3  # its part, of what, and it
 
 
 def test_without_positions_the_encoder_does_not_know_the_order():
@@ -100,10 +100,10 @@ def test_a_run_is_decided_by_its_seed_and_another_process_finds_the_same():
     stored = recordings.load("ablations")["data"]
     assert found["ablations"] == [{"part": "its ReLU", "of": "model", "parameters": 189_568, "runs": runs}]
     assert (found.keys(), found["ablations"][0].keys()) == (stored.keys(), stored["ablations"][0].keys())
-    assert [one["part"] for one in stored["ablations"]] == list(ABLATIONS)
+    assert [ablation["part"] for ablation in stored["ablations"]] == list(ABLATIONS)
 
 
-@pytest.mark.parametrize("one", multi30k_ablation.ABLATIONS, ids=lambda one: one.part)
+@pytest.mark.parametrize("one", multi30k_ablation.ABLATIONS, ids=lambda ablation: ablation.part)
 @pytest.mark.long
 def test_the_translator_trains_without_each_part(one, parallel_text):
     found = multi30k_ablation.run_multi30k_ablation(one, **{**SMALL, **parallel_text, "steps": 2, "every": 2})

@@ -76,9 +76,9 @@ def numbers():
     own = {name: torch.randn(shape, generator=made) for name, shape in shapes}
     settings = [{"scale": scale, "mask": mask} for scale in (True, False) for mask in MASKS]
     return [
-        one | {name: matrix.clamp(min=-1e9).tolist() for name, matrix in head(**one, **given).items()}
+        setting | {name: matrix.clamp(min=-1e9).tolist() for name, matrix in head(**setting, **given).items()}
         for given in ({}, own)
-        for one in settings
+        for setting in settings
     ]
 
 

@@ -51,8 +51,8 @@ def test_a_wide_beam_finds_what_brute_force_finds(length_penalty, seed):
     found = beam_search(model, source, BOS, EOS, 5, beam_size=108, length_penalty=length_penalty, n_best=6)
     for row, hypotheses in zip(source, found, strict=True):
         best = every_answer(model, row, length_penalty, 5)[:6]
-        assert [one.ids for one in hypotheses] == [ids for _, ids in best]
-        assert [one.score for one in hypotheses] == pytest.approx([score for score, _ in best], rel=1e-4, abs=1e-4)
+        assert [path.ids for path in hypotheses] == [ids for _, ids in best]
+        assert [path.score for path in hypotheses] == pytest.approx([score for score, _ in best], rel=1e-4, abs=1e-4)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -67,13 +67,13 @@ def test_a_beam_of_one_without_length_penalty_is_greedy_search(seed):
 def test_log_probabilities_are_those_of_one_pass_over_the_whole_answer(beam_size):
     model = lively_model(0, "pre")
     for row, hypotheses in zip(SOURCE, beam_search(model, SOURCE, BOS, EOS, 12, beam_size), strict=True):
-        for one in hypotheses:
-            ids = torch.tensor([one.ids])
+        for hypothesis in hypotheses:
+            ids = torch.tensor([hypothesis.ids])
             logits = model(row[row != PAD][None], ids[:, :-1]).detach()
             logits[..., [PAD, BOS]] = -torch.inf
             steps = torch.log_softmax(logits, dim=-1).gather(-1, ids[:, 1:, None])
-            assert one.log_prob == pytest.approx(float(steps.sum()), abs=1e-4)
-            assert one.score == pytest.approx(one.log_prob / ((5 + len(one.ids) - 1) / 6) ** 0.6)
+            assert hypothesis.log_prob == pytest.approx(float(steps.sum()), abs=1e-4)
+            assert hypothesis.score == pytest.approx(hypothesis.log_prob / ((5 + len(hypothesis.ids) - 1) / 6) ** 0.6)
 
 
 @pytest.mark.long
@@ -83,7 +83,7 @@ def test_a_sentence_gets_the_answer_it_gets_among_others(max_len):
     together = beam_search(model, SOURCE, BOS, EOS, max_len, 3)
     for row, hypotheses in zip(SOURCE, together, strict=True):
         alone = beam_search(model, row[row != PAD][None], BOS, EOS, max_len, 3)[0]
-        assert [one.ids for one in alone] == [one.ids for one in hypotheses]
+        assert [hypothesis.ids for hypothesis in alone] == [hypothesis.ids for hypothesis in hypotheses]
 
 
 def test_an_answer_that_never_ends_is_cut_at_the_limit():

@@ -67,14 +67,14 @@ def numbers():
     """Models, rows; differences and their spreads by torch; caches in bytes."""
     variants = recordings.load("modern-block")["data"]["variants"]
     losses = {
-        (one["base"], one["field"], one["value"]): torch.tensor(
-            [run["loss"] for run in one["runs"]], dtype=torch.float64
+        (variant["base"], variant["field"], variant["value"]): torch.tensor(
+            [run["loss"] for run in variant["runs"]], dtype=torch.float64
         )
-        for one in variants
+        for variant in variants
     }
     gaps = {key: loss - losses[key[0], "", None] for key, loss in losses.items() if key[1]}
     found = [[*key, gap.mean().item(), gap.std().item()] for key, gap in gaps.items()]
-    caches = [[name, n, cache(one, n, 1)] for name, one in models().items() for n in (1024, 131_072)]
+    caches = [[name, n, cache(model, n, 1)] for name, model in models().items() for n in (1024, 131_072)]
     figure = BlockYears()
     return {
         "differences": found, "caches": caches, "rows": figure.rows, "models": figure.models,
@@ -83,10 +83,10 @@ def numbers():
 
 
 def test_the_paper_and_today_are_those_of_the_experiment():
-    assert {field: value for field, (_, value) in ROWS.items()} == {one: getattr(mb.PAPER, one) for one in ROWS}
+    assert {field: value for field, (_, value) in ROWS.items()} == {field: getattr(mb.PAPER, field) for field in ROWS}
     assert set(ROWS) == set(mb.CHOICES)
     qwen = models()["qwen"]["choices"]
-    assert qwen == {one: getattr(mb.TODAY, one) for one in ROWS}
+    assert qwen == {field: getattr(mb.TODAY, field) for field in ROWS}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -56,7 +56,7 @@ SCENES = {
 def costs(step):
     """The table of counts: with the cache and without, of this step and so far; and what the cache holds."""
     works = [[work(step, 7, way) for way in (True, False)] for work in (step_cost, decoding_cost)]
-    counted = [[getattr(one, of) for one in both] for of in ("projected_rows", "scores") for both in works]
+    counted = [[getattr(cost, of) for cost in both] for of in ("projected_rows", "scores") for both in works]
     return [*counted, [cache_size(step, 7, 64, 2), 0]]
 
 
@@ -70,7 +70,7 @@ def tiny():
 def numbers():
     """Of three sentences what each row is, kept and computed again, with the model; and what steps cost."""
     figures = [CacheStepper(), CacheStepper("these foxes want a hat"), tiny()]
-    runs = [{"file": base64.b64encode(one._content).decode(), "rows": one.recorded} for one in figures]
+    runs = [{"file": base64.b64encode(figure._content).decode(), "rows": figure.recorded} for figure in figures]
     rows = {n: [decoding_cost(n, 7, cached=way).target_rows for way in (True, False)] for n in (8, 64, 200, 512)}
     longer = [[n, *both, cache_size(n, 7, 64, 2)] for n, both in rows.items()]
     return {"runs": runs, "costs": [costs(step) for step in range(1, 9)], "longer": longer}

@@ -33,7 +33,7 @@ def printed(component, rows):
     """A line for each mistake, a column for each trial, the last one for changed inputs and gradients."""
     lines = [f"\n{component.name}: {len(rows)} mistakes, {len(component.trials)} trials and side effects"]
     lines += [f"  {number}: {trial.title}" for number, trial in enumerate(component.trials, start=1)]
-    lines += [f"  {name[:WIDTH]:{WIDTH}} {''.join('x' if one else '.' for one in row)}" for name, row in rows.items()]
+    lines += [f"  {name[:WIDTH]:{WIDTH}} {''.join('x' if hit else '.' for hit in row)}" for name, row in rows.items()]
     return "\n".join(lines)
 
 

@@ -113,7 +113,7 @@ def turned_as_in_llama(x, start=0):
     """A feature of the first half with one of the second."""
     frequencies = 1.0 / 10000 ** (torch.arange(0, x.shape[-1], 2).float() / x.shape[-1])
     angle = torch.outer(torch.arange(start, start + len(x)).float(), frequencies)
-    cos, sin = (torch.cat([one, one], dim=-1) for one in (angle.cos(), angle.sin()))
+    cos, sin = (torch.cat([half, half], dim=-1) for half in (angle.cos(), angle.sin()))
     first, second = x.chunk(2, dim=-1)
     return x * cos + torch.cat((-second, first), dim=-1) * sin
 
@@ -390,7 +390,7 @@ def search_with_a_heap(next_log_probs, bos_id, eos_id, max_len, beam_size, lengt
         for rank, (total, ids) in enumerate(first):
             if ids[-1] == eos_id and rank < beam_size:
                 best.append((total / ((5 + length) / 6) ** length_penalty, total, ids))
-        beam = [one for one in first if one[1][-1] != eos_id][:beam_size]
+        beam = [hypothesis for hypothesis in first if hypothesis[1][-1] != eos_id][:beam_size]
     total, ids = max(best)[1:] if best else beam[0]
     return ids, total
 
@@ -577,7 +577,7 @@ RIGHT = {
 }
 
 
-@pytest.mark.parametrize(("name", "candidate"), [(name, one) for name, some in RIGHT.items() for one in some])
+@pytest.mark.parametrize(("name", "candidate"), [(name, code) for name, some in RIGHT.items() for code in some])
 @pytest.mark.long
 def test_right_code_passes(name, candidate, capsys):
     run(name, candidate)

@@ -50,7 +50,7 @@ def harmfully():
 
 
 def leaving(mess, own):
-    """The same implementation, which leaves this mess behind at every call, of a class when it makes a module."""
+    """`own`, leaving this mess behind at every call; a class leaves it when it makes a module."""
 
     def careless(*given, **named):
         result = own(*given, **named)

@@ -106,15 +106,15 @@ def widely_copied_beam(next_log_probs, bos_id, eos_id, max_len, beam_size, lengt
                 longer.append((ids, total))
                 continue
             longer += [([*ids, token], total + p) for token, p in next_log_probs(ids).items()]
-        beam = sorted(longer, key=lambda one: one[1], reverse=True)[:beam_size]
-    return max(beam, key=lambda one: (one[0][-1] == eos_id, one[1] / ((4 + len(one[0])) / 6) ** length_penalty))
+        beam = sorted(longer, key=lambda pair: pair[1], reverse=True)[:beam_size]
+    return max(beam, key=lambda pair: (pair[0][-1] == eos_id, pair[1] / ((4 + len(pair[0])) / 6) ** length_penalty))
 
 
 def returned_when_seen(next_log_probs, bos_id, eos_id, max_len, beam_size, length_penalty):
     beam = [([bos_id], 0.0)]
     for _ in range(max_len - 1):
         longer = [([*ids, t], total + p) for ids, total in beam for t, p in next_log_probs(ids).items()]
-        beam = sorted(longer, key=lambda one: -one[1])[:beam_size]
+        beam = sorted(longer, key=lambda pair: -pair[1])[:beam_size]
         for ids, total in beam:
             if ids[-1] == eos_id:
                 return ids, total
@@ -157,7 +157,7 @@ def alphabetical_merges(word_counts, num_merges):
                 pairs[pair] += count
         if not pairs:
             break
-        merges.append(sorted(pairs.items(), key=lambda one: (-one[1], one[0]))[0][0])
+        merges.append(sorted(pairs.items(), key=lambda item: (-item[1], item[0]))[0][0])
         words = merge(words, merges[-1])
     return merges
 
@@ -230,7 +230,7 @@ WRONG = [
     (
         "attention rollout",
         "the layers are multiplied in the wrong order",
-        lambda maps: reduce(torch.matmul, [0.5 * one.mean(0) + 0.5 * torch.eye(one.shape[-1]) for one in maps]),
+        lambda maps: reduce(torch.matmul, [0.5 * layer.mean(0) + 0.5 * torch.eye(layer.shape[-1]) for layer in maps]),
     ),
     ("softmax", "the call changes its input: scores", softmax_in_place),
     ("sinusoidal table", "the angles are computed in float32", widely_copied_table),

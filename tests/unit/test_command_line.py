@@ -125,7 +125,7 @@ def test_more_lines_than_a_chunk_keep_their_places(command, model, monkeypatch):
     words = [b"cat", b"dog", b"", b"Hund", LONG.encode(), b"small", b"the", b"a"]
     alone = [command(*translate(model), given=word + b"\n")[1] for word in words]
     status, answers, errors = command(*translate(model), given=b"\n".join(words))
-    assert (status, [[one] for one in answers]) == (1, alone)
+    assert (status, [[answer] for answer in answers]) == (1, alone)
     assert errors.startswith("transformer-edu: line 5 of standard input: ")
 
 
@@ -290,7 +290,7 @@ SELDOM = ("closed output", "closed errors", "a full disk")
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "case", [pytest.param(one, marks=pytest.mark.weekly if one in SELDOM else ()) for one in SHELL]
+    "case", [pytest.param(case, marks=pytest.mark.weekly if case in SELDOM else ()) for case in SHELL]
 )
 def test_streams_of_a_shell(model, tmp_path, case):
     (tmp_path / "text").write_bytes(TEXT)

@@ -35,7 +35,7 @@ def numbers():
     planes = {}
     for word in ("the", "small", "not"):
         pairs = zip(sentences[:-1], vectors[:-1], strict=True)
-        states = [x[:, place] for words, x in pairs for place, one in enumerate(words) if one == word]
+        states = [x[:, place] for words, x in pairs for place, token in enumerate(words) if token == word]
         x = torch.stack(states, dim=1).double()
         centred = x - x.mean(dim=1, keepdim=True)
         u, sizes, v = torch.linalg.svd(centred.flatten(0, 1), full_matrices=False)
@@ -60,7 +60,7 @@ def test_a_word_can_be_named_or_placed():
 def test_a_model_of_ones_own_with_a_final_norm_has_a_level_for_it():
     shipped = pretrained.load_grammar()
     words = shipped.source_vocabulary, shipped.target_vocabulary
-    sizes = [len(one) for one in words]
+    sizes = [len(vocabulary) for vocabulary in words]
     model = build_transformer(*sizes, d_model=8, num_heads=2, d_ff=16, num_layers=1, norm="pre", max_len=12).eval()
     figure = ContextExplorer("the cat sleeps", "the hen sleeps", (), word="sleeps", model=model, vocabularies=words)
     assert [name for _, name in figure.levels] == ["embedding", "+ position", "layer 1", "final norm"]

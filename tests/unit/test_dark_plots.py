@@ -22,13 +22,13 @@ def colours(figure):
     """All that can be seen of the colours that a figure draws in, but for the cells of matrices and the ink in them."""
     visible = [artist for artist in dark.artists(figure) if artist.get_visible()]
     found = [now for artist in visible for _, now, _ in dark.colours_of(artist)]
-    single = [one for some in found for one in ([some] if isinstance(some, str) else np.atleast_2d(some)) if len(one)]
-    drawn = [to_rgba(one) for one in single if str(one) != "none"]
-    return {to_hex(one) for one in drawn if one[3]}
+    single = [hue for some in found for hue in ([some] if isinstance(some, str) else np.atleast_2d(some)) if len(hue)]
+    drawn = [to_rgba(colour) for colour in single if str(colour) != "none"]
+    return {to_hex(colour) for colour in drawn if colour[3]}
 
 
 def changes(figure):
-    return [one for artist in dark.artists(figure) for one in dark.colours_of(artist)]
+    return [change for artist in dark.artists(figure) for change in dark.colours_of(artist)]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -38,8 +38,8 @@ def test_a_dark_picture_has_no_colour_of_the_light_theme_and_the_light_one_keeps
     assert colours(figure) <= set(dark.DARK), "a colour that dark.py does not know"
     with dark.dark_colours(figure):
         assert colours(figure) <= set(dark.DARK.values())
-        words = {to_hex(text.get_color()) for text in figure.findobj(lambda one: hasattr(one, "get_fontsize"))}
-        assert min(contrast(one, dark.PAPER) for one in words - set(INK)) >= 4.5
+        words = {to_hex(text.get_color()) for text in figure.findobj(lambda artist: hasattr(artist, "get_fontsize"))}
+        assert min(contrast(colour, dark.PAPER) for colour in words - set(INK)) >= 4.5
     assert [str(now) for _, now, _ in changes(figure)] == light
 
 
@@ -47,7 +47,7 @@ def test_a_dark_picture_has_no_colour_of_the_light_theme_and_the_light_one_keeps
 def test_a_dark_picture_is_dark_and_all_else_stands_where_it_does_in_the_light_one():
     figure = plots.plot_attention(HEADS[0], queries=SOURCE, keys=SOURCE)  # a colour bar, and words in the margin
     bundle = dark.both_pngs(figure)
-    light, night = (Image.open(io.BytesIO(base64.b64decode(one))).convert("RGB") for one in bundle.values())
+    light, night = (Image.open(io.BytesIO(base64.b64decode(image))).convert("RGB") for image in bundle.values())
     ground = np.array([255, 255, 255]), np.array([round(255 * part) for part in to_rgb(dark.PAPER)])
     empty = [(np.asarray(picture) == colour).all(-1) for picture, colour in zip((light, night), ground, strict=True)]
     assert light.size == night.size

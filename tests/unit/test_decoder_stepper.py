@@ -84,7 +84,7 @@ def numbers():
                 target = torch.tensor([french.encode(given["written"], add_bos=True)])
                 with changed(model, unmasked=not masked), record_attention(model) as maps:
                     output = model.decode(target, model.encode(source), source)
-                looks = {name: one[0, :, -1].mean(dim=0).tolist() for name, one in maps.items()}  # the newest's
+                looks = {name: weights[0, :, -1].mean(dim=0).tolist() for name, weights in maps.items()}  # the newest's
                 found = {kind: [looks[f"decoder.{layer}.{kind}"] for layer in (0, 1)] for kind in KINDS}
                 found |= {"p": model.project(output)[0, -1].softmax(dim=-1).tolist(), "outputs": output[0].tolist()}
                 passes.append(given | found)

@@ -18,11 +18,11 @@ def recorded(**wanted):
     return [run for run in recordings.load("embedding-scale")["data"]["runs"] if wanted.items() <= run.items()]
 
 
-def differing(one, other):
+def differing(model, other):
     """Names of the weights in which two models differ."""
-    one, other = one.state_dict(), other.state_dict()
-    assert one.keys() == other.keys()
-    return {name for name in one if not torch.equal(one[name], other[name])}
+    weights, other = model.state_dict(), other.state_dict()
+    assert weights.keys() == other.keys()
+    return {name for name in weights if not torch.equal(weights[name], other[name])}
 
 
 def test_xavier_with_the_factor_is_the_model_of_the_book():

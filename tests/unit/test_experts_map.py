@@ -86,7 +86,7 @@ def numbers():
         for moment in moments_of(STORED, balancing)
         for layer, (shares, chosen) in enumerate(zip(moment["shares"], moment["chosen"], strict=True))
     ]
-    losses = [[run["loss"] for run in STORED["runs"] if run["balancing"] == one] for one in BALANCING]
+    losses = [[run["loss"] for run in STORED["runs"] if run["balancing"] == balancing] for balancing in BALANCING]
     return {"recording": STORED, "states": states, "losses": torch.tensor(losses).mean(1).tolist()}
 
 
@@ -102,7 +102,7 @@ def test_shares_add_up_and_each_token_has_two_experts(balancing):
 
 def test_experts_are_idle_early_and_never_from_step_100_on():
     for balancing in BALANCING:
-        least = {one["step"]: min(map(min, one["shares"])) for one in moments_of(STORED, balancing)}
+        least = {moment["step"]: min(map(min, moment["shares"])) for moment in moments_of(STORED, balancing)}
         assert all(share > 0.01 for step, share in least.items() if step >= 100)
     assert min(moments_of(STORED, "none")[2]["shares"][2]) < 0.01
     assert {run["idle"] for run in STORED["runs"]} == {0}

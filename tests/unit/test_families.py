@@ -28,7 +28,7 @@ from transformer_edu.data import BOS_ID, EOS_ID, PAD_ID, NounPhrase, Sentence, p
 from transformer_edu.data.corpus import AFTER, ANIMALS, BEFORE, sentences
 from transformer_edu.data.lexicon import DETERMINERS, VERBS
 
-ROWS = [words_of(one) for one in islice(sentences(0, "all"), 400)]
+ROWS = [words_of(sentence) for sentence in islice(sentences(0, "all"), 400)]
 DISTINCT = list(range(10, 20))
 
 
@@ -139,7 +139,7 @@ def test_number_right_asks_for_the_number_that_is_hidden():
             logits[..., VOCABULARY.encode(families.FORMS["noun"][0])] = 9.0
             return logits
 
-    single = [not one.subject.plural for one in families_examples.either_number(200)]
+    single = [not sentence.subject.plural for sentence in families_examples.either_number(200)]
     found = families.number_right(Left(families.GPTConfig(**families.TEXT)), "noun", 200)
     assert found == pytest.approx(sum(single) / 200)
     assert 0.4 < found < 0.6

@@ -77,7 +77,7 @@ def test_the_word_that_is_asked_for_is_not_among_those_that_are_seen(family, pla
 
 @pytest.mark.parametrize("place", range(7))
 def test_gpt_asks_every_place_bert_one_t5_what_it_took_out(place):
-    trained = {family: [one for one in pass_of(list(SENTENCE), family, place).targets if one] for family in FAMILIES}
+    trained = {family: [word for word in pass_of(list(SENTENCE), family, place).targets if word] for family in FAMILIES}
     assert trained["gpt"] == list(SENTENCE)
     assert trained["bert"] == [SENTENCE[place]]
     assert trained["t5"] == ["[X]", *SENTENCE[place : place + GAP], "end"]

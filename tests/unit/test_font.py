@@ -75,5 +75,5 @@ def test_the_width_of_a_stand_in_is_that_of_its_letters(style, file):
 @pytest.mark.parametrize("sheet", ["transformer_edu/book/figures/css/figures.css", "book/_static/custom.css"])
 def test_what_stands_in_is_named_next_to_the_font_wherever_that_is_named(sheet):
     text = (ROOT / sheet).read_text(encoding="utf-8")
-    families = ", ".join(f'"{name}"' for name in [font.FAMILY, *(f"{font.FAMILY} {one}" for one in font.STAND_INS)])
+    families = ", ".join(f'"{name}"' for name in [font.FAMILY, *(f"{font.FAMILY} {face}" for face in font.STAND_INS)])
     assert len(re.findall(f'"{font.FAMILY}"', text)) == text.count(families) == 1

@@ -30,7 +30,7 @@ def test_plain_modules_get_equal_weights_of_their_own(theirs, ours):
     for parameter in theirs.parameters():
         nn.init.normal_(parameter)
     copy_weights(theirs, ours)
-    for one, other in zip(theirs.parameters(), ours.parameters(), strict=True):
-        assert torch.equal(one, other)
-        assert one.data_ptr() != other.data_ptr()
+    for weight, other in zip(theirs.parameters(), ours.parameters(), strict=True):
+        assert torch.equal(weight, other)
+        assert weight.data_ptr() != other.data_ptr()
         assert other.requires_grad

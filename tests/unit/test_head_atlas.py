@@ -63,8 +63,8 @@ def test_effects_of_single_heads_are_those_of_head_effects(grammar):
     model, vocabularies = grammar
     found = atlas(model, vocabularies, SENTENCE.split(), {})
     source, target = (
-        torch.tensor([one.encode(words, add_bos=bos, add_eos=bos)])
-        for one, words, bos in zip(vocabularies, (SENTENCE, found["written"][:-1]), (False, True), strict=True)
+        torch.tensor([vocabulary.encode(words, add_bos=bos, add_eos=bos)])
+        for vocabulary, words, bos in zip(vocabularies, (SENTENCE, found["written"][:-1]), (False, True), strict=True)
     )
     assert found["effects"] == pytest.approx(list(head_effects(model, source, target).values()), abs=2e-6)
     assert not any(found["breaks"])

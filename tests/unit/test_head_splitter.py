@@ -61,7 +61,7 @@ def numbers():
     """What the page must compute, with two and four heads."""
     return [
         {"state": HeadSplitter(num_heads=num_heads).state()}
-        | {name: {key: one.tolist() for key, one in all_.items()} for name, all_ in reference(num_heads).items()}
+        | {name: {key: matrix.tolist() for key, matrix in all_.items()} for name, all_ in reference(num_heads).items()}
         for num_heads in (2, 4)
     ]
 

@@ -82,7 +82,7 @@ def numbers():
         "opened": {name: getattr(figure, name) for name in fields_of(MaskLab)},
         "right": [made(state) for state in states],
         "wrong": [wrong(mistake) for mistake in WRONG],
-        "painted": [painted(*one) for one in NAMED],
+        "painted": [painted(*case) for case in NAMED],
     }
 
 
@@ -151,7 +151,7 @@ def wrong(mistake):
     """A mistake's weights (null: not a number), and the real queries' cells that must not be looked at but are."""
     weights = WRONG[mistake](scores_of("decoder"))
     leaks = (~(CAUSAL & PADS) & (weights > 0))[:4].nonzero().tolist()
-    rows = [[None if isnan(one) else one for one in row] for row in weights.tolist()]
+    rows = [[None if isnan(weight) else weight for weight in row] for row in weights.tolist()]
     return {"mistake": mistake, "weights": rows, "leaks": leaks}
 
 

@@ -54,7 +54,7 @@ def course(words, new_word):
     tokenizer, symbols = library(words), {(*word, END): count for word, count in Counter(words).items()}
     merges, steps = library_merges(tokenizer), []
     for pair in [*merges, None]:
-        steps.append({"words": list(symbols.items()), "pairs": [[*one, n] for one, n in count_pairs(symbols).items()]})
+        steps.append({"words": list(symbols.items()), "pairs": [[*two, n] for two, n in count_pairs(symbols).items()]})
         symbols = merge(symbols, pair) if pair else {}
     cut = tokenizer.encode(new_word + END).tokens
     learned = {"text": " ".join(words), "merges": merges, "steps": steps, "size": tokenizer.get_vocab_size()}

@@ -75,7 +75,7 @@ def test_balancing_moves_the_bias_alone_and_only_where_it_is_asked_for(ids):
     for kind in ("none", "loss", "bias"):
         model = mb.build_block_model(block, SMALL)
         mb.fit(model, ids, mb.Recipe(steps=4, batch_size=2, warmup=1, balancing=kind))
-        biases[kind] = sum(one.bias.abs().sum().item() for one in model.experts())
+        biases[kind] = sum(mixture.bias.abs().sum().item() for mixture in model.experts())
     assert biases["none"] == biases["loss"] == 0 < biases["bias"]
 
 

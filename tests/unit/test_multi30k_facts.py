@@ -34,7 +34,7 @@ def test_facts_are_counted(translator):
 def test_answers_are_scored_and_parted_as_the_chapter_says(translator):
     found = [best[0] for best in translator.translate_all([german for german, _ in PAIRS])]
     taught = multi30k_facts.taught_answers(translator, PAIRS)
-    ways = multi30k_facts.ways_to_score([one.text for one in found], taught, REFERENCES)
+    ways = multi30k_facts.ways_to_score([answer.text for answer in found], taught, REFERENCES)
     assert ways["letters in place of words"] > ways["lowercased, tokenized"] >= ways["standard: case counts"]
     assert ways["two sentences, the worst two"] <= ways["two sentences, the best two"]
     assert all(

@@ -54,7 +54,7 @@ def numbers():
     start = [BOS_ID, *tokenizer.encode("Once upon a time")]
     places = []
     for place in (0, 3, 9):
-        logits = next_logits(model, [*start, *(one for one, _ in recorded["written"][:place])])
+        logits = next_logits(model, [*start, *(token_id for token_id, _ in recorded["written"][:place])])
         values, ids = logits.sort(descending=True, stable=True)
         possible = values.isfinite()
         left = []
@@ -79,7 +79,7 @@ def content():
 def test_what_is_stored_are_the_models_probabilities_and_draws_that_luck_may_make(content, settings):
     model, tokenizer = read_page_file(content)
     text = recorded_text(content, "Once upon a time", settings)
-    ids = [one for one, _ in text["written"]]
+    ids = [token_id for token_id, _ in text["written"]]
     assert len(ids) == STORED or ids[-1] == EOS_ID
     assert len(text["places"]) == len(ids) + 1
     for place, found in enumerate(text["places"]):
@@ -106,8 +106,8 @@ def test_padding_and_the_begin_token_never_come(content):
 
 @pytest.mark.long
 def test_another_seed_is_another_story(content):
-    texts = {str(recorded_text(content, "Once upon a time", Settings(temperature=2.0, seed=one))["written"])
-             for one in range(3)}  # fmt: skip
+    texts = {str(recorded_text(content, "Once upon a time", Settings(temperature=2.0, seed=seed))["written"])
+             for seed in range(3)}  # fmt: skip
     assert len(texts) == 3
 
 
@@ -132,4 +132,4 @@ def test_a_model_of_ones_own_is_longer_than_it_sees():
     figure = NextWord("a b", model=model, tokenizer=own, temperature=2, top_p=1)
     assert figure.model_file["name"] == ""
     assert figure.recorded["max_len"] == 10
-    assert figure.written == [one for one, _ in figure.recorded["written"]]
+    assert figure.written == [token_id for token_id, _ in figure.recorded["written"]]

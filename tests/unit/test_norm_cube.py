@@ -88,13 +88,13 @@ def numbers():
     found = []
     edits = (None, [], [(0, 0, 0, -3), (2, 3, 3, 7)])
     batches = [("training", 1), *(("evaluation", count) for count in (1, 10, 100))]
-    ways = [("layer", "training", 1), ("rms", "training", 1), *(("batch", *one) for one in batches)]
+    ways = [("layer", "training", 1), ("rms", "training", 1), *(("batch", *batch) for batch in batches)]
     for (norm, mode, count), other, padding, skip, changes in product(ways, (1, 2, None), (0, 1), (False, True), edits):
         own = {"norm": norm, "mode": mode, "batches": count, "leave_out": skip}
         figure = NormCube(**own, other=other, padding=padding, edits=changes)
         x, real = _padded(figure._shown(), padding, figure.edits, other)
         y, stored = normed(figure, x, real)
-        moved = [figure.moved(one) for one in NORMS]
+        moved = [figure.moved(kind) for kind in NORMS]
         found.append({"state": figure.state(), "x": x.tolist(), "y": y.tolist(), "moved": moved})
         found[-1]["stored"] = stored and [statistic[figure.selected[2]].item() for statistic in stored]
     return found
@@ -125,7 +125,7 @@ def test_an_edit_moves_its_token_and_only_batch_norm_moves_others(options, moved
 
 
 def test_own_sentences_may_be_tensors_and_start_unedited():
-    figure = NormCube([one | {"x": torch.tensor(one["x"])} for one in TWO])
+    figure = NormCube([sentence | {"x": torch.tensor(sentence["x"])} for sentence in TWO])
     assert figure.sentences == TWO
     assert (figure.edits, figure.selected) == ([], [0, 0, 0])
     assert NormCube(TWO[:1], other=None).other is None

@@ -147,7 +147,7 @@ def test_residual_way_of_pre_norm_is_untouched_and_that_of_post_norm_shrinks(dep
 def test_without_residual_tokens_become_alike_and_the_signal_is_the_weakest():
     curves = {placement: median_curves(X, OTHER, 24, placement) for placement in PLACEMENTS}
     assert curves["none"]["likeness"][-1] > 0.99 > 0.9 > curves["post"]["likeness"][-1]
-    assert curves["none"]["signal"][0] < 0.5 * min(curves[one]["signal"][0] for one in ("post", "pre"))
+    assert curves["none"]["signal"][0] < 0.5 * min(curves[placement]["signal"][0] for placement in ("post", "pre"))
     assert "residual" not in curves["none"]
 
 

@@ -133,5 +133,5 @@ def test_a_part_of_the_test_text_scores_as_stored(translator, corpus_folder):
     pairs = multi30k_pairs("test_2016_flickr", corpus_folder)[:150]
     again = evaluate(translator, pairs, {"beam_size": 1})
     then = pretrained.translator_scores("greedy")["translations"][:150]
-    same = sum(one == other for one, other in zip(again["translations"], then, strict=True))
+    same = sum(translation == other for translation, other in zip(again["translations"], then, strict=True))
     assert same >= 147, "translations may differ where two words are equally probable to float32's last digits"

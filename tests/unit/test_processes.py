@@ -106,10 +106,10 @@ def test_when_one_process_is_killed_the_other_stops_with_an_error(tmp_path, brie
 def test_shares_are_disjoint_and_complete(world_size, parts):
     items = list(range(11))
     everybody = [Processes(rank, world_size, torch.device("cpu")) for rank in range(world_size)]
-    shares = [one.share(items, part, parts) for one in everybody for part in range(parts)]
+    shares = [process.share(items, part, parts) for process in everybody for part in range(parts)]
     assert sorted(item for share in shares for item in share) == items
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
-    assert [one.is_main for one in everybody] == [True, *[False] * (world_size - 1)]
+    assert [process.is_main for process in everybody] == [True, *[False] * (world_size - 1)]
 
 
 LONG = {**SMALL, "steps": 24, "every": 2, "average": 2}

@@ -40,7 +40,7 @@ def numbers():
         model = read_page_file(figure._content)
         places = figure.recorded["places"]
         silents = ["", *(place.replace("after_", "") for place in (places[1], places[-2]))]
-        streams = [stream(*model, one.split(), silent) for one in sentences for silent in silents]
+        streams = [stream(*model, sentence.split(), silent) for sentence in sentences for silent in silents]
         found.append(
             {
                 "file": base64.b64encode(figure._content).decode(),
@@ -68,9 +68,9 @@ def test_the_last_place_is_what_the_model_says():
 def test_each_place_is_what_its_norm_leaves_of_what_stood_there_and_of_what_was_written(norm):
     torch.manual_seed(0)
     model = build_transformer(6, 7, d_model=8, num_heads=2, d_ff=8, num_layers=1, max_len=20, norm=norm).eval()
-    for one in model.modules():
-        if hasattr(one, "eps"):
-            torch.nn.init.normal_(one.weight, 1.0, 0.3)  # so that γ counts
+    for module in model.modules():
+        if hasattr(module, "eps"):
+            torch.nn.init.normal_(module.weight, 1.0, 0.3)  # so that γ counts
     found = stream(model, WORDS, ["a", "b"])
     with record_activations(model) as seen:
         source = torch.tensor([[4, 5]])

@@ -87,7 +87,7 @@ def numbers():
                 "own": speeds.tolist(),
                 "scaled": (speeds if scaling is None else scaling(speeds)).tolist(),
                 "beyond": pairs_beyond(state),
-                "places": [{"query": one.query, "key": one.key, "products": products(one).tolist()} for one in seen],
+                "places": [{"query": row.query, "key": row.key, "products": products(row).tolist()} for row in seen],
             }
         )
     return found
@@ -100,6 +100,6 @@ def test_products_hang_on_the_distance_alone():
         torch.testing.assert_close(here, there, atol=1e-4, rtol=0)
 
 
-@pytest.mark.parametrize("state", [one for one in STATES if one.scaling in ("linear", "yarn")])
+@pytest.mark.parametrize("state", [state for state in STATES if state.scaling in ("linear", "yarn")])
 def test_linear_and_yarn_leave_no_pair_turning_further(state):
     assert pairs_beyond(state) == []

@@ -173,16 +173,16 @@ def test_damaged_weights_are_reported_and_left_out_of_the_average(one, brief_tex
 
 NOT_WHOLE, FOREIGN = "a checkpoint that is whole, but none is left", "must be of the run that run.json describes"
 REFUSED = {  # what happened to the folder, and what is said when the run is to go on
-    "damaged checkpoints": (lambda one, _: [damage(one / name) for name in CHECKPOINTS], NOT_WHOLE),
-    "no checkpoints": (lambda one, _: keep_only(one, *START, *WEIGHT_FILES), f"there are {', '.join(WEIGHT_FILES)}"),
-    "only a model": (lambda one, _: keep_only(one, *START, "model.safetensors"), "there are model.safetensors"),
-    "weights of no run": (lambda one, _: forget_run(one / WEIGHT_FILES[1]), f"{WEIGHT_FILES[1]} {FOREIGN}"),
-    "no model": (lambda one, _: (one / "model.safetensors").write_text("?"), f"model.safetensors {FOREIGN}"),
-    "damaged description": (lambda one, _: (one / "run.json").write_text("[1]"), "run.json is damaged"),
-    "empty description": (lambda one, _: (one / "run.json").write_text(""), "run.json is damaged"),
+    "damaged checkpoints": (lambda run, _: [damage(run / name) for name in CHECKPOINTS], NOT_WHOLE),
+    "no checkpoints": (lambda run, _: keep_only(run, *START, *WEIGHT_FILES), f"there are {', '.join(WEIGHT_FILES)}"),
+    "only a model": (lambda run, _: keep_only(run, *START, "model.safetensors"), "there are model.safetensors"),
+    "weights of no run": (lambda run, _: forget_run(run / WEIGHT_FILES[1]), f"{WEIGHT_FILES[1]} {FOREIGN}"),
+    "no model": (lambda run, _: (run / "model.safetensors").write_text("?"), f"model.safetensors {FOREIGN}"),
+    "damaged description": (lambda run, _: (run / "run.json").write_text("[1]"), "run.json is damaged"),
+    "empty description": (lambda run, _: (run / "run.json").write_text(""), "run.json is damaged"),
 }
 for name in (CHECKPOINTS[0], WEIGHT_FILES[0], "model.safetensors", "card.json"):
-    REFUSED[f"other {name}"] = lambda one, other, name=name: shutil.copy(other / name, one / name), f"{name} {FOREIGN}"
+    REFUSED[f"other {name}"] = lambda run, other, name=name: shutil.copy(other / name, run / name), f"{name} {FOREIGN}"
 
 
 @pytest.mark.filterwarnings("ignore:.*is damaged")

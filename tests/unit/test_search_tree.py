@@ -117,9 +117,9 @@ def translated(sentence, beam, alpha):
 def found_by(model, source, max_len, tokens, beam, alpha):
     """What beam search finds, best first: text, length, log-probability, score."""
     found = beam_search(model, source, BOS_ID, EOS_ID, max_len, beam, alpha)[0]
-    words = [[tokens[token] for token in one.ids if token not in (BOS_ID, EOS_ID)] for one in found]
+    words = [[tokens[token] for token in path.ids if token not in (BOS_ID, EOS_ID)] for path in found]
     ranked = [
-        (" ".join(text), len(one.ids) - 1, one.log_prob, one.score) for text, one in zip(words, found, strict=True)
+        (" ".join(text), len(path.ids) - 1, path.log_prob, path.score) for text, path in zip(words, found, strict=True)
     ]
     return {"beam": beam, "alpha": alpha, "ranked": ranked}
 
@@ -146,9 +146,9 @@ def test_every_setting_finds_what_beam_search_finds_and_not_all_find_the_same(se
     assert len({results(tree, beam, alpha)[0].ids for beam, alpha in SETTINGS}) > 1
     for beam, alpha in SETTINGS:
         expected = found_by(model, torch.tensor([[4, 5, 6]]), MAX_LEN, TOKENS, beam, alpha)["ranked"]
-        for one, (text, length, *values) in zip(results(tree, beam, alpha), expected, strict=True):
-            assert (text_of(tree, one.ids), len(one.ids) - 1) == (text, length)
-            assert (one.log_prob, one.score) == pytest.approx(values, abs=1e-4)
+        for hypothesis, (text, length, *values) in zip(results(tree, beam, alpha), expected, strict=True):
+            assert (text_of(tree, hypothesis.ids), len(hypothesis.ids) - 1) == (text, length)
+            assert (hypothesis.log_prob, hypothesis.score) == pytest.approx(values, abs=1e-4)
 
 
 def test_recording_never_chooses_padding_or_the_begin_token_and_leaves_the_mode():
@@ -167,7 +167,7 @@ def test_likeliest_tokens_come_in_order_and_with_the_rest_sum_to_one():
 
 
 def test_a_sentence_that_never_ends_is_cut():
-    assert [text_of(ENDLESS, one.ids) for one in results(ENDLESS, 3, 0.6)] == ["a a a a"]
+    assert [text_of(ENDLESS, hypothesis.ids) for hypothesis in results(ENDLESS, 3, 0.6)] == ["a a a a"]
 
 
 @pytest.mark.parametrize(

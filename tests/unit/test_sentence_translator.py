@@ -58,8 +58,8 @@ def test_answers_are_those_of_the_pages_weights():
         languages.model, source, BOS_ID, EOS_ID
     )[0].tolist()
     best = beam_search(languages.model, source, BOS_ID, EOS_ID, beam_size=5, length_penalty=1.0)[0]
-    assert [end["text"] for end in beam["ends"]] == [languages.decode(one.ids) for one in best]
-    assert [end["score"] for end in beam["ends"]] == [pytest.approx(one.score, abs=1e-4) for one in best]
+    assert [end["text"] for end in beam["ends"]] == [languages.decode(hypothesis.ids) for hypothesis in best]
+    assert [end["score"] for end in beam["ends"]] == [pytest.approx(hypothesis.score, abs=1e-4) for hypothesis in best]
     for answer in (greedy, beam):
         chance = math.prod(step["chance"] for step in answer["steps"])
         assert answer["ends"][0]["chance"] == pytest.approx(chance, rel=1e-2, abs=1e-6)  # of rounded probabilities

@@ -141,7 +141,7 @@ def test_a_full_disk_leaves_a_chapter_a_still_and_a_saved_figure_as_they_were(ca
         with pytest.raises(OSError, match="No space left"):
             write()
     assert (path.read_bytes(), (tmp_path / "figure.html").read_text()) == (before, "old")
-    assert sorted(one.name for one in tmp_path.rglob("*")) == ["chapter.ipynb", "figure.html", "stills"]
+    assert sorted(entry.name for entry in tmp_path.rglob("*")) == ["chapter.ipynb", "figure.html", "stills"]
 
 
 def test_markdown_pages_are_searched_for_figures(tmp_path):

@@ -60,9 +60,9 @@ def numbers():
         for patient, mine in enumerate(case.bugs):
             for count in range(len(case.experiments) + 1):
                 played = case.experiments[:count]
-                out = [bug for bug in case.bugs if any(FOUND[bug][one] != FOUND[mine][one] for one in played)]
+                out = [bug for bug in case.bugs if any(FOUND[bug][trial] != FOUND[mine][trial] for trial in played)]
                 now = {"symptom": symptom, "patient": patient, "played": list(range(count))}
-                now["values"] = [DATA["bugs"][mine]["values"][one] for one in played]
+                now["values"] = [DATA["bugs"][mine]["values"][trial] for trial in played]
                 rounds.append(now | {"out": [DATA["bugs"][bug]["name"] for bug in out]})
     return {"shown": picture(DATA), "rounds": rounds}
 
@@ -98,7 +98,7 @@ def test_the_healthy_model_is_healthy_in_every_experiment_from_every_seed():
 
 def test_what_holds_for_any_weights_says_the_same_of_a_bug_from_another_seed():
     first = {bug["name"]: verdicts(DATA, bug["values"]) for bug in DATA["bugs"]}
-    exact = [place for place, one in enumerate(DATA["experiments"]) if one["high"] - one["low"] < 0.01]
+    exact = [place for place, trial in enumerate(DATA["experiments"]) if trial["high"] - trial["low"] < 0.01]
     assert len(exact) == 14
     for run in AGAIN["bugs"]:
         said = verdicts(DATA, run["values"])
@@ -114,7 +114,7 @@ def test_every_bug_has_a_symptom_and_every_symptom_several_suspects():
 @pytest.mark.parametrize("case", CASES, ids=[symptom.name for symptom in SYMPTOMS])
 def test_the_experiments_of_a_symptom_tell_all_its_suspects_apart(case):
     pairs = len(case.bugs) * (len(case.bugs) - 1) // 2
-    assert len(set().union(*(separated(one, case.bugs, FOUND) for one in case.experiments))) == pairs
+    assert len(set().union(*(separated(experiment, case.bugs, FOUND) for experiment in case.experiments))) == pairs
 
 
 def test_no_two_bugs_agree_in_every_experiment():
@@ -139,9 +139,9 @@ def test_the_first_steps_of_a_bug_made_again_are_those_of_the_recording(name):
 def test_a_whole_bug_made_again_has_the_verdicts_of_the_recording():
     stored = next(bug for bug in DATA["bugs"] if bug["name"] == "no causal mask")
     again = symptoms.record_patient(BUGS["no causal mask"])
-    seen = [one["name"] for one in DATA["experiments"]].index("translations")
+    seen = [experiment["name"] for experiment in DATA["experiments"]].index("translations")
     assert again["values"][seen] == pytest.approx(stored["values"][seen], abs=0.1)
-    sure = [place for place, one in enumerate(DATA["experiments"]) if not one["seen"]]
+    sure = [place for place, experiment in enumerate(DATA["experiments"]) if not experiment["seen"]]
     fresh = verdicts(DATA, again["values"])
     stored_verdicts = verdicts(DATA, stored["values"])
     assert sum(fresh[place] == stored_verdicts[place] for place in sure) >= len(sure) - 2

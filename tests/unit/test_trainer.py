@@ -39,8 +39,8 @@ def trainer_for(settings, resume=False, seen=None):
     return trainer
 
 
-def same_weights(one, other):
-    return all(torch.equal(a, b) for a, b in zip(one.state_dict().values(), other.state_dict().values(), strict=True))
+def same_weights(model, other):
+    return all(torch.equal(a, b) for a, b in zip(model.state_dict().values(), other.state_dict().values(), strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path, whole_run):
     trainer_for(replace(settings, steps=5)).run()  # stops between two evaluations of the whole run
     resumed = trainer_for(settings, resume=True)
     assert resumed.progress.step == 5
-    assert [one["command"] for one in resumed.origins] == ["the command"] * 2
+    assert [origin["command"] for origin in resumed.origins] == ["the command"] * 2
     assert ends_as(whole_run, resumed)
 
 

@@ -52,7 +52,7 @@ SCENES = {
 
 def grown(at):
     """The pair of words whose weight grew most since the moment before, in the head that is shown, and both weights."""
-    then, now = (weights_at(STORED, 0, one, 1, best_head(STORED, 0, 1)) for one in (at - 1, at))
+    then, now = (weights_at(STORED, 0, moment, 1, best_head(STORED, 0, 1)) for moment in (at - 1, at))
     source, target = max(STORED["alignment"], key=lambda pair: now[pair[1]][pair[0]] - then[pair[1]][pair[0]])
     return [target, source, then[target][source], now[target][source]]
 

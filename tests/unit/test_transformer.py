@@ -63,7 +63,7 @@ def test_a_model_is_printed_on_half_a_page_with_what_each_part_learns():
     assert len(lines) <= 25
     assert max(map(len, lines)) <= 72
     counts = {line.split(":")[0].split()[0]: int(line.split()[-1].replace(",", "")) for line in lines}
-    assert counts["Transformer"] == sum(one.numel() for one in model.parameters())
+    assert counts["Transformer"] == sum(parameter.numel() for parameter in model.parameters())
     assert counts["Transformer"] == counts["encoder"] + counts["decoder"] + counts["projection"]
     assert "    layers: 6 × DecoderLayer" in str(model)
 

@@ -30,7 +30,7 @@ OWN = {name: import_module(f"tests.unit.test_{name.replace('-', '_')}") for name
 
 def arguments(name):
     parameters = inspect.signature(Figure.registry[name]).parameters.values()
-    return [one.name for one in parameters if one.name != "self" and one.kind is not one.VAR_KEYWORD]
+    return [option.name for option in parameters if option.name != "self" and option.kind is not option.VAR_KEYWORD]
 
 
 class Scripts(HTMLParser):
@@ -101,7 +101,7 @@ def test_every_argument_is_checked_and_its_error_names_it(name, argument):
     for message in refused:
         assert " must " in message
         assert re.search(r", (got|not the) ", message), "the value is shown"
-        assert any(re.search(rf"\b{one}\b", message) for one in arguments(name))
+        assert any(re.search(rf"\b{parameter}\b", message) for parameter in arguments(name))
 
 
 @pytest.mark.parametrize("name", NAMES)

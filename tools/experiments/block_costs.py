@@ -69,8 +69,8 @@ def record_block_costs(
         "milliseconds" of a step and of a token.
     """
     size = size or Size()
-    chosen = [one for one in only or variants() if one[0] == "2017" or not one[1]]
-    models = [build_block_model(block_of(*one), size) for one in chosen]
+    chosen = [variant for variant in only or variants() if variant[0] == "2017" or not variant[1]]
+    models = [build_block_model(block_of(*variant), size) for variant in chosen]
     ids = torch.randint(size.vocab_size, (batch_size, size.context + 1), generator=torch.Generator().manual_seed(0))
     times: dict[str, list[list[float]]] = {"step": [], "token": []}
     for _ in range(rounds + 1):  # the first one warms up

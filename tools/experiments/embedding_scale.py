@@ -42,7 +42,7 @@ class PlainEmbedding(InputEmbedding):
 
 
 def without_factor(embedding: InputEmbedding) -> PlainEmbedding:
-    """The same table, the same parameter even, without the factor √d_model."""
+    """An embedding that shares the table of the given one, the parameter itself, and has no factor √d_model."""
     plain = PlainEmbedding(embedding.vocab_size, embedding.d_model)
     plain.lookup = embedding.lookup
     return plain

@@ -43,9 +43,9 @@ def route(balancing: str, seed: int, steps: int, folder: Path) -> dict[str, Any]
             return
         with torch.no_grad():
             model(ids["valid"][: 32 * 128].view(32, 128).to(device_of(model)))
-            shares = [shares_of(routed(one)[1], len(one.experts)).tolist() for one in model.experts()]
+            shares = [shares_of(routed(mixture)[1], len(mixture.experts)).tolist() for mixture in model.experts()]
             model(sentence.to(device_of(model)))
-            chosen = [routed(one)[1].tolist() for one in model.experts()]
+            chosen = [routed(mixture)[1].tolist() for mixture in model.experts()]
         moments.append({"step": step, "shares": [[round(share, 3) for share in row] for row in shares],
                         "chosen": chosen})  # fmt: skip
 

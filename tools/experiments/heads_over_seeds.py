@@ -63,4 +63,4 @@ def lens_shares(model: Transformer, source: Tensor, target: Tensor) -> dict[str,
     nexts = target[:, 1:]
     real = nexts != model.config.pad_id
     read = stream_logits(model, source, target[:, :-1])
-    return {name: round(float((one.argmax(-1) == nexts)[real].float().mean()), 4) for name, one in read.items()}
+    return {name: round(float((logits.argmax(-1) == nexts)[real].float().mean()), 4) for name, logits in read.items()}

@@ -135,34 +135,34 @@ def record_modern_block(
     trial = partial(run, steps=trial_steps)
 
     def tried_at(some: Sequence[Variant], *at: float) -> list[list[float]]:
-        found = in_processes(trial, [(*one, TRIAL, rate) for one, rate in product(some, at)], processes)
+        found = in_processes(trial, [(*variant, TRIAL, rate) for variant, rate in product(some, at)], processes)
         return [[row["loss"] for row in found[i : i + len(at)]] for i in range(0, len(found), len(at))]
 
     tried = tried_at(chosen, *rates, FASTER)
     best = [rates[min(range(len(rates)), key=row.__getitem__)] for row in tried]
-    bold = [one for one in BOLD if one in chosen]
-    jobs = [(*one, seed, rate) for one, rate in (*zip(chosen, best, strict=True), *((one, FASTER) for one in bold))
+    bold = [variant for variant in BOLD if variant in chosen]
+    jobs = [(*key, seed, rate) for key, rate in (*zip(chosen, best, strict=True), *((key, FASTER) for key in bold))
             for seed in seeds]  # fmt: skip
     found = iter(in_processes(partial(run, steps=steps), jobs, processes))
     rows = []
-    for one, row in zip(chosen, tried, strict=True):
-        model = build_block_model(block_of(*one), size)
+    for variant, row in zip(chosen, tried, strict=True):
+        model = build_block_model(block_of(*variant), size)
         runs = [next(found) for _ in seeds]
         for other in runs[1:]:
             del other["curve"]
-        rows.append({**_named(one), "parameters": count(model), "active": active(model), "d_ff": model.d_ff,
+        rows.append({**_named(variant), "parameters": count(model), "active": active(model), "d_ff": model.d_ff,
                      "tried": row, "runs": runs})  # fmt: skip
-    plain = [one for one in chosen if not one[1]]
+    plain = [variant for variant in chosen if not variant[1]]
     return {
         "steps": steps, "trial_steps": trial_steps, "rates": list(rates), "faster": FASTER, "fastest_rate": FASTEST,
         "device": device_name(), "frequencies": frequencies_alone(ids_of(folder), size.vocab_size), "variants": rows,
-        "bold": [{**_named(one), "losses": [next(found)["loss"] for _ in seeds]} for one in bold],
-        "fastest": [{"base": one[0], "loss": row[0]} for one, row in zip(plain, tried_at(plain, FASTEST), strict=True)],
+        "bold": [{**_named(variant), "losses": [next(found)["loss"] for _ in seeds]} for variant in bold],
+        "fastest": [{"base": key[0], "loss": row[0]} for key, row in zip(plain, tried_at(plain, FASTEST), strict=True)],
     }  # fmt: skip
 
 
-def _named(one: Variant) -> dict[str, Any]:
-    return dict(zip(("base", "field", "value"), one, strict=True))
+def _named(variant: Variant) -> dict[str, Any]:
+    return dict(zip(("base", "field", "value"), variant, strict=True))
 
 
 def device_name() -> str:

@@ -38,7 +38,7 @@ def record_multi30k_facts(folder: str | Path | None = None) -> dict[str, Any]:
     return {
         **text_facts(texts["train"], test, translator.tokenizer),
         "pairs": {split: len(pairs) for split, pairs in texts.items()},
-        "scores": ways_to_score([one.text for one in found], taught_answers(translator, test), references),
+        "scores": ways_to_score([answer.text for answer in found], taught_answers(translator, test), references),
         **how_sure(found, references),
     }
 
@@ -107,8 +107,8 @@ def how_sure(found: Sequence[Translation], references: Sequence[str]) -> dict[st
         replacement. "quarters": the sentences in four parts, from those of which the model was least sure, each with
         "probability" (of a piece, geometric mean over a sentence, mean over the part) and "bleu".
     """
-    score = BLEU(lowercase=True).corpus_score([one.text for one in found], [list(references)], n_bootstrap=1000)
-    sure = [math.exp(one.log_prob / max(len(one.ids) - 1, 1)) for one in found]
+    score = BLEU(lowercase=True).corpus_score([answer.text for answer in found], [list(references)], n_bootstrap=1000)
+    sure = [math.exp(answer.log_prob / max(len(answer.ids) - 1, 1)) for answer in found]
     order = sorted(range(len(found)), key=lambda index: sure[index])
     quarters = [order[len(order) * k // 4 : len(order) * (k + 1) // 4] for k in range(4)]
     return {

@@ -46,7 +46,7 @@ def record_search_settings(
         (size, penalty) for size in beam_sizes for penalty in (length_penalties[:1] if size == 1 else length_penalties)
     ]
     found = {setting: search(translator, pairs, *setting) for setting in settings}
-    texts = {setting: [one.text for one in found[setting]] for setting in settings}
+    texts = {setting: [answer.text for answer in found[setting]] for setting in settings}
     test = [english for _, english in multi30k_pairs("test_2016_flickr", folder, "de", "en")]
     shipped = {name: pretrained.translator_scores(name)["translations"] for name in ("beam", "greedy")}
     return {
@@ -58,8 +58,8 @@ def record_search_settings(
             for size, penalty in settings
         ],
         "differences": [
-            {"of": list(one), "from": list(other), **difference(texts[one], texts[other], references)}
-            for place, one in enumerate(settings)
+            {"of": list(setting), "from": list(other), **difference(texts[setting], texts[other], references)}
+            for place, setting in enumerate(settings)
             for other in settings[:place]
         ],
         "test": difference(shipped["beam"], shipped["greedy"], test),
@@ -83,13 +83,13 @@ def score(found: Sequence[Translation], references: Sequence[str]) -> dict[str, 
         0 .. 100) and "brevity" (the penalty for too few words, 0 .. 1). "words": of the answers, as a share of the
         references' words. "log_prob": of an answer, in nats, in the mean.
     """
-    result = _metric().corpus_score([one.text for one in found], [list(references)])
+    result = _metric().corpus_score([answer.text for answer in found], [list(references)])
     return {
         "bleu": round(result.score, 2),
         "precision": round(result.score / result.bp, 2),
         "brevity": round(result.bp, 4),
         "words": round(result.sys_len / result.ref_len, 4),
-        "log_prob": round(sum(one.log_prob for one in found) / len(found), 3),
+        "log_prob": round(sum(answer.log_prob for answer in found) / len(found), 3),
     }
 
 
@@ -133,7 +133,7 @@ def _counts(answers: Sequence[str], references: Sequence[str]) -> Tensor:
     """What BLEU sums up, of each sentence: both lengths, matched groups of 1 to 4 words, all groups (sentences, 10)."""
     metric = _metric(effective_order=True)  # for the score of a lone sentence, which is not looked at
     found = [metric.sentence_score(a, [r]) for a, r in zip(answers, references, strict=True)]
-    return torch.tensor([[one.sys_len, one.ref_len, *one.counts, *one.totals] for one in found]).double()
+    return torch.tensor([[bleu.sys_len, bleu.ref_len, *bleu.counts, *bleu.totals] for bleu in found]).double()
 
 
 def _scores(sums: Tensor) -> Tensor:

@@ -59,7 +59,7 @@ def _entropies(model: Transformer, source: torch.Tensor, target: torch.Tensor) -
     """Each head's entropy over ln n, the mean over the captions; each caption alone, so that nothing is padding."""
     found: dict[str, list[float]] = {}
     for row, line in zip(source, target, strict=True):
-        read, written = (one[one != model.config.pad_id][None] for one in (row, line))
+        read, written = (ids[ids != model.config.pad_id][None] for ids in (row, line))
         with record_attention(model) as maps:
             model(read, written[:, :-1])
         for name, value in head_entropies({name: weights[0] for name, weights in maps.items()}).items():

@@ -34,7 +34,7 @@ class Batch:
         return self.source.size(0)
 
     def to(self, device: torch.device | str) -> "Batch":
-        """The same batch on another device."""
+        """The batch on another device."""
         moved = {name: getattr(self, name).to(device) for name in ("source", "target_in", "target_out")}
         return replace(self, **moved)
 

@@ -86,7 +86,7 @@ class Tokenizer:
         """The ids of many texts, on all cores."""
         for text in texts:
             _size(text)
-        return [list(one.ids) for one in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)]
+        return [list(encoding.ids) for encoding in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)]
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text that `ids` spell: stops at the first `<eos>`, leaves out the other special tokens.

@@ -73,7 +73,7 @@ class GPT(Tied):
         return self.project(self.vectors(ids, cache))
 
     def vectors(self, ids: Ids, cache: DecoderCache | None = None) -> Vectors:
-        """The same before the projection: (batch, seq, d_model)."""
+        """Ids (batch, seq) -> vectors (batch, seq, d_model) before the projection; with a `cache`, only new ids."""
         check_ids("ids", ids, self.config.vocab_size)
         offset = 0 if cache is None else cache.length
         so_far = ids if cache is None else cache.append(ids)

@@ -112,9 +112,9 @@ def _renamed(theirs: Mapping[str, Tensor], family: Family, file: Path) -> dict[s
         if found:
             match, to = found[0]
             several = [to] if isinstance(to, str) else list(to)
-            numbered = [_numbered(one, match.groups()) for one in several]
+            numbered = [_numbered(target, match.groups()) for target in several]
             parts = tensor.chunk(len(several), dim=-1)
-            ours |= {f"{one}.{end}".removesuffix("."): part for one, part in zip(numbered, parts, strict=True)}
+            ours |= {f"{target}.{end}".removesuffix("."): part for target, part in zip(numbered, parts, strict=True)}
         elif not any(re.fullmatch(pattern, name) for pattern in family.unused):
             left.append(name)
     if left:
@@ -373,7 +373,7 @@ def _llama_names(first: str, second: str, **more: str) -> dict[str, str | tuple[
     theirs, ours = "model.layers.#", "decoder.layers.#"
     roles = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "output": "o_proj"}
     norms = {"self_attention_residual.before": first, "feed_forward_residual.before": second}
-    norms |= {name.replace("__", "."): one for name, one in more.items()}
+    norms |= {name.replace("__", "."): norm for name, norm in more.items()}
     return {
         **_attention(f"{theirs}.self_attn", f"{ours}.self_attention", **roles),
         **{

@@ -49,9 +49,9 @@ class Processes:
             return mine
         shares: list[Any] = [None] * self.world_size
         dist.all_gather_object(shares, mine)
-        whole: list[Any] = [None] * sum(len(one) for one in shares)
-        for rank, one in enumerate(shares):
-            whole[rank :: self.world_size] = one
+        whole: list[Any] = [None] * sum(len(share) for share in shares)
+        for rank, share in enumerate(shares):
+            whole[rank :: self.world_size] = share
         return whole
 
     def wait(self) -> None:

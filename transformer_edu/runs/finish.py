@@ -21,7 +21,7 @@ def average_weights(weights: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor
     if not weights:
         raise ValueError("weights must hold at least one set, got none")
     return {
-        name: torch.stack([one[name].double() for one in weights]).mean(dim=0).to(weights[0][name].dtype)
+        name: torch.stack([state[name].double() for state in weights]).mean(dim=0).to(weights[0][name].dtype)
         for name in weights[0]
     }
 

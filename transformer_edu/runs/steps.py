@@ -51,7 +51,7 @@ class StepMaker:
         parts, processes = self.settings.accumulate, self.processes
         mine = processes.share(indices, part, parts)
         weight = 1.0 if mine else 0.0  # nothing left for this process: it must take part all the same
-        batch = [one.to(processes.device) for one in self.task.tensors(mine or indices[:1])]
+        batch = [tensor.to(processes.device) for tensor in self.task.tensors(mine or indices[:1])]
         torch.manual_seed(step_seed(self.settings.seed, step, processes.rank * parts + part))  # of dropout
         with ExitStack() as stack:
             if processes.world_size > 1 and part < parts - 1:

@@ -34,7 +34,7 @@ def printable(text: str, longest: int = 4000) -> str:
     characters, which may turn what follows around or look like a space and be none, are shown as Python writes them:
     `\\n`, `\\x1b`, `\\ud800`. What comes after `longest` characters is left out, and that is said.
     """
-    shown = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text[:longest])
+    shown = "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text[:longest])
     rest = len(text) - longest
     return f"{shown} … ({rest:,} more characters)" if rest > 0 else shown
 

@@ -24,12 +24,12 @@ class Tied(nn.Module):
 
 
 def _outline(name: str, part: nn.Module, depth: int) -> Iterator[str]:
-    several = isinstance(part, nn.ModuleList) and len({type(one) for one in part}) == 1
+    several = isinstance(part, nn.ModuleList) and len({type(child) for child in part}) == 1
     what = f"{len(part)} × {type(part[0]).__name__}" if several else type(part).__name__  # type: ignore[arg-type,index]
-    count = sum(one.numel() for one in part.parameters())
+    count = sum(parameter.numel() for parameter in part.parameters())
     if count:
         yield f"{'  ' * depth}{name}{': ' * bool(name)}{what}".ljust(56) + f"{count:>15,}"
     inner = list((part[0] if several else part).named_children())  # type: ignore[index]
-    if any(True for _, one in inner for _ in one.children()):
-        for name, one in inner:
-            yield from _outline(name, one, depth + 1)
+    if any(True for _, child in inner for _ in child.children()):
+        for name, child in inner:
+            yield from _outline(name, child, depth + 1)

@@ -91,7 +91,7 @@ class Translator:
         """
         check_texts(texts)
         ids = self.tokenizer.encode_batch(texts)
-        filled = [index for index, one in enumerate(ids) if one]
+        filled = [index for index, pieces in enumerate(ids) if pieces]
         found = self.translate_ids([ids[index] for index in filled], n_best, **search)
         answers = [[Translation("", 0.0, 0.0, ())] for _ in texts]
         for index, best in zip(filled, found, strict=True):
@@ -99,7 +99,7 @@ class Translator:
         return answers
 
     def translate_ids(self, sources: Sequence[Sequence[int]], n_best: int = 1, **search: Any) -> list[list[Hypothesis]]:
-        """The same for ids without begin and end tokens. Sentences of like length are translated together."""
+        """The best answers to sentences of ids, begin and end tokens left out. Those of like length go together."""
         options = self.search_options(n_best, **search)
         answers: list[list[Hypothesis]] = [[] for _ in sources]
         order = sorted(range(len(sources)), key=lambda index: len(sources[index]))
@@ -118,7 +118,7 @@ class Translator:
         begin_end = self.tokenizer.bos_id, self.tokenizer.eos_id
         if options["beam_size"] == 1:
             rows = greedy_search(self.model, source, *begin_end, options["max_len"])
-            return [[one] for one in self._scored(source, rows, options["length_penalty"])]
+            return [[hypothesis] for hypothesis in self._scored(source, rows, options["length_penalty"])]
         return beam_search(self.model, source, *begin_end, n_best=n_best, **options)
 
     def check_text(self, text: str) -> None:
@@ -170,6 +170,6 @@ def load_translator(folder: str | Path, device: torch.device | str = "cpu") -> T
 
 def _checked(best: list[Hypothesis]) -> list[Hypothesis]:
     """The answers to one sentence, unless there are none or their probabilities are no numbers."""
-    if not best or not all(math.isfinite(one.log_prob) for one in best):
+    if not best or not all(math.isfinite(hypothesis.log_prob) for hypothesis in best):
         raise ValueError("the model must give each word a probability, but gave NaN or infinity for this sentence")
     return best

@@ -94,7 +94,7 @@ def in_words(found: Judgement, name: str) -> list[str]:
         lines += [f"  {label + ':':9} {text}" for label, text in told.items() if text]
     remarks = verdict.remarks if verdict else ()
     lines += [f"  Remark:   {printable(remark)}" for remark in remarks]
-    return lines + [f"  Not protected here: {printable(one)}" for one in found.unprotected]
+    return lines + [f"  Not protected here: {printable(sentence)}" for sentence in found.unprotected]
 
 
 def as_json(found: Judgement) -> str:
@@ -111,8 +111,8 @@ def as_json(found: Judgement) -> str:
             "known": bool(verdict and verdict.known),
             "where": verdict.where if verdict else "",
             "detail": printable(verdict.detail) if verdict else "",
-            "remarks": [printable(one) for one in verdict.remarks] if verdict else [],
-            "not_protected": [printable(one) for one in found.unprotected],
+            "remarks": [printable(remark) for remark in verdict.remarks] if verdict else [],
+            "not_protected": [printable(sentence) for sentence in found.unprotected],
         },
         ensure_ascii=False,
         allow_nan=False,

@@ -45,8 +45,8 @@ def add_parser(commands: Any) -> None:
     package.add_argument("--wheel", type=Path, required=True, help="this package as `pip wheel --no-deps .` makes it")
     package.add_argument("--out", type=Path, required=True, metavar="ZIP", help="the file to write")
     package.set_defaults(run=run_gradescope)
-    for one in (make, grade, package):
-        one.add_argument(
+    for command in (make, grade, package):
+        command.add_argument(
             "--assignments", type=Path, default=ASSIGNMENTS, help="the folder of the problem sets (assignments)"
         )
 
@@ -77,7 +77,7 @@ def run_grade(options: argparse.Namespace) -> None:
         raise ValueError(f"--gradescope is for one notebook, and {options.submissions} has not just one")
     material = term.material(options.term, term.load_sets(options.assignments), options.number)
     results = batch.grade_folder(material, options.submissions, options.out, options.jobs)
-    for sentence in dict.fromkeys(one for result in results for one in result["unprotected"]):
+    for sentence in dict.fromkeys(text for result in results for text in result["unprotected"]):
         say(f"not protected here: {sentence}")
     remarked: dict[str, list[str]] = {}
     for result in results:

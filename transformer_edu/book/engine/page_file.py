@@ -112,7 +112,7 @@ def _written(vocabularies: Vocabularies, expected: tuple[int, int]) -> dict[str,
         check_is("vocabularies[0]", source, Vocabulary)
         check_is("vocabularies[1]", target, Vocabulary)
         sizes = len(source), len(target)
-        words = [list(one.words[len(SPECIALS) :]) for one in (source, target)]
+        words = [list(vocabulary.words[len(SPECIALS) :]) for vocabulary in (source, target)]
         written = {"source_words": words[0], "target_words": words[1]}
     if sizes != expected:
         raise ValueError(f"vocabularies must have the model's {expected[0]} and {expected[1]} tokens, got {sizes}")

@@ -103,12 +103,12 @@ def train_gpt(seed: int = 0, steps: int = STEPS) -> Trained:
         written = write(model, 500)
     shown = {VOCABULARY.decode(row) for rows in islice(_rows(seed), steps) for row in rows}
     text = list(islice(sentences(UNSEEN, "all"), 1000))
-    tokens = sum(len(words_of(one)) + 1 for one in text)
+    tokens = sum(len(words_of(sentence)) + 1 for sentence in text)
     return Trained(model, losses, {
-        "loss": -float(log_probability(model, [words_of(one) for one in text]).sum()) / tokens,
+        "loss": -float(log_probability(model, [words_of(sentence) for sentence in text]).sum()) / tokens,
         "floor": -sum(map(grammar_log_probability, text)) / tokens,
         "accepted": sum(map(is_sentence, written)) / len(written),
-        "new": sum(one not in shown for one in written) / len(written),
+        "new": sum(sentence not in shown for sentence in written) / len(written),
         "whole": _whole_right(model),
         **{role: number_right(model, role) for role in FORMS},
     })  # fmt: skip
@@ -135,16 +135,16 @@ def train_t5(seed: int = 0, steps: int = 300) -> Trained:
         nn.init.normal_(model.embedding.weight, std=0.1)  # torch's own, ten times as large, learns slower
         examples = (gaps_filled(rows, [random_gaps(len(row), rng) for row in rows]) for rows in _rows(seed))
         losses = _fit(model, examples, steps)
-    negated = list(islice((one for one in sentences(UNSEEN, "all") if one.negated), 300))
-    places = [place_of(one, "verb") for one in negated]
-    decided = fill_gaps(model, [words_of(one) for one in negated], [[(at, at + 2)] for at in places])
-    rows = [words_of(one) for one in islice(sentences(UNSEEN, "all"), 300)]
+    negated = list(islice((sentence for sentence in sentences(UNSEEN, "all") if sentence.negated), 300))
+    places = [place_of(sentence, "verb") for sentence in negated]
+    decided = fill_gaps(model, [words_of(sentence) for sentence in negated], [[(at, at + 2)] for at in places])
+    rows = [words_of(sentence) for sentence in islice(sentences(UNSEEN, "all"), 300)]
     filled = fill_gaps(model, rows, [random_gaps(len(row), rng) for row in rows])
     return Trained(model, losses, {
         "accepted": sum(map(is_sentence, filled)) / len(filled),
-        "same": sum(one == VOCABULARY.decode(row) for one, row in zip(filled, rows, strict=True)) / len(filled),
-        "decided": sum(one == " ".join(word for word, _ in other.english())
-                       for one, other in zip(decided, negated, strict=True)) / len(decided),
+        "same": sum(answer == VOCABULARY.decode(row) for answer, row in zip(filled, rows, strict=True)) / len(filled),
+        "decided": sum(answer == " ".join(word for word, _ in other.english())
+                       for answer, other in zip(decided, negated, strict=True)) / len(decided),
     })  # fmt: skip
 
 
@@ -187,7 +187,7 @@ def _filled(source: list[int], answer: list[int]) -> str:
             mark, parts[word] = word, []
         elif mark and word not in (PAD_ID, EOS_ID):
             parts[mark].append(word)
-    return VOCABULARY.decode(word for one in source for word in parts.get(one, [one]))
+    return VOCABULARY.decode(word for token in source for word in parts.get(token, [token]))
 
 
 @torch.no_grad()
@@ -199,10 +199,10 @@ def log_probability(model: GPT, rows: Sequence[Sequence[int]]) -> Float[Tensor, 
 
 def _whole_right(model: GPT) -> float:
     text = either_number(1000)
-    rows = [words_of(one) for one in text]
+    rows = [words_of(sentence) for sentence in text]
     one, many = map(VOCABULARY.encode, FORMS["noun"])
     other = dict(zip(one + many, many + one, strict=True))
-    places = [place_of(one, "subject.noun") for one in text]
+    places = [place_of(sentence, "subject.noun") for sentence in text]
     turned = [[*row[:at], other[row[at]], *row[at + 1 :]] for row, at in zip(rows, places, strict=True)]
     return float((log_probability(model, rows) > log_probability(model, turned)).float().mean())
 
@@ -216,12 +216,12 @@ def number_right(model: GPT | BERT, role: str, count: int = 1000) -> float:
         role: "noun", the subject's, whose number only the verb after it shows; or "verb", which the noun before shows.
     """
     text = either_number(count)
-    places = torch.tensor([place_of(one, ROLES[role]) for one in text])
-    ids, batch = pad_sequences([[BOS_ID, *words_of(one), EOS_ID] for one in text]), torch.arange(count)
+    places = torch.tensor([place_of(sentence, ROLES[role]) for sentence in text])
+    ids, batch = pad_sequences([[BOS_ID, *words_of(sentence), EOS_ID] for sentence in text]), torch.arange(count)
     if isinstance(model, GPT):
         logits = model(ids)[batch, places]
     else:
         ids[batch, places + 1] = MASK_ID
         logits = model(ids)[batch, places + 1]
     one, many = (logits.softmax(dim=-1)[:, VOCABULARY.encode(forms)].sum(dim=-1) for forms in FORMS[role])
-    return float(((many > one) == torch.tensor([one.subject.plural for one in text])).float().mean())
+    return float(((many > one) == torch.tensor([sentence.subject.plural for sentence in text])).float().mean())

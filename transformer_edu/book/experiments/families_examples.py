@@ -113,7 +113,7 @@ def grammar_log_probability(sentence: Sentence) -> float:
 
 def _phrase_cost(phrase: NounPhrase, nouns: int, determiners: int) -> float:
     coins = 2 + (phrase.determiner.plural is not None)
-    before = sum(one.before_noun for one in ADJECTIVES)
+    before = sum(adjective.before_noun for adjective in ADJECTIVES)
     adjectives = (phrase.before is not None) * math.log(before)
     adjectives += (phrase.after is not None) * math.log(len(ADJECTIVES) - before)
     return math.log(determiners) + coins * math.log(2) + adjectives + math.log(nouns)
@@ -122,5 +122,5 @@ def _phrase_cost(phrase: NounPhrase, nouns: int, determiners: int) -> float:
 def either_number(count: int) -> list[Sentence]:
     """Unseen sentences whose subject begins with a word that says nothing of its number: "the", "my"."""
     text = sentences(UNSEEN, "all")
-    stream = (one for one in text if one.subject.determiner.singular == one.subject.determiner.plural)
+    stream = (sample for sample in text if sample.subject.determiner.singular == sample.subject.determiner.plural)
     return list(islice(stream, count))

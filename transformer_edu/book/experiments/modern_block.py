@@ -289,7 +289,7 @@ def fit(
         loss = F.cross_entropy(logits.flatten(0, 1), rows[:, 1:].flatten())
         losses.append(loss.detach())
         if mixtures and recipe.balancing == "loss":
-            loss = loss + recipe.weight * torch.stack([balancing_loss(*routed(one)) for one in mixtures]).sum()
+            loss = loss + recipe.weight * torch.stack([balancing_loss(*routed(mixture)) for mixture in mixtures]).sum()
         optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -66,7 +66,7 @@ def translated(patient: Patient, pairs: Pairs | None = None) -> float:
 
 
 def half(patient: Patient) -> float:
-    """The same as `translated`, in float16."""
+    """The share of sentences that it translates right in float16, when it is evaluated by its own file."""
     return right(patient.code.evaluate(copy.deepcopy(patient.model).half(), patient.pairs)[1], patient.pairs)
 
 
@@ -78,9 +78,9 @@ def logits_of(model: Any, pairs: Pairs) -> Tensor:
     return logits
 
 
-def apart(one: Tensor, other: Tensor) -> float:
+def apart(tensor: Tensor, other: Tensor) -> float:
     """The largest difference of two tensors."""
-    return float((one - other).abs().max())
+    return float((tensor - other).abs().max())
 
 
 def no_numbers(values: Tensor) -> float:
@@ -145,7 +145,7 @@ def backwards(patient: Patient) -> float:
 
 def memory_of(patient: Patient, *sentences: list[int], row: int = 0) -> Tensor:
     """What the encoder makes of one sentence of a batch, its padding left out: (n, d)."""
-    source = torch.nn.utils.rnn.pad_sequence([torch.tensor(one) for one in sentences], batch_first=True)
+    source = torch.nn.utils.rnn.pad_sequence([torch.tensor(sentence) for sentence in sentences], batch_first=True)
     with torch.no_grad():
         memory: Tensor = patient.model.eval().encode(source)[row, : sum(word != PAD for word in sentences[row])]
     return memory
@@ -164,7 +164,7 @@ def neighbour(patient: Patient) -> float:
 
 
 def next_row(patient: Patient) -> float:
-    """The same sentence twice in a batch: how much the two memories differ."""
+    """One sentence twice in a batch: how much the two memories differ."""
     first = patient.pairs[0][0]
     return apart(memory_of(patient, first, first), memory_of(patient, first, first, row=1))
 
@@ -178,7 +178,7 @@ def without_number(patient: Patient, padding: int) -> float:
 
 
 def twice(patient: Patient, evaluated: bool) -> float:
-    """The same input twice, after its own evaluation or after `model.eval()`: how much the scores differ."""
+    """One input twice, after its own evaluation or after `model.eval()`: how much the scores differ."""
     patient.trained()
     if evaluated:
         patient.model.eval()
@@ -191,7 +191,7 @@ def same_search(patient: Patient) -> float:
     """The share of sentences that its own search and a plain one write alike."""
     source, model = healthy.batch(patient.pairs)[0], patient.model.eval()
     rows = [search(model, source).tolist() for search in (patient.code.translate, healthy.translate)]
-    kept = [[[word for word in row[1:] if word != PAD] for row in one] for one in rows]
+    kept = [[[word for word in row[1:] if word != PAD] for row in answers] for answers in rows]
     return sum(ours == theirs for ours, theirs in zip(*kept, strict=True)) / len(source)
 
 
@@ -213,7 +213,7 @@ def whole_pairs(patient: Patient) -> float:
     given = [([word for word in row if word], [word for word in other if word])
              for row, other in zip(source, target, strict=True)]  # fmt: skip
     wanted = [(english, [BOS, *french, EOS]) for english, french in patient.pairs]
-    return sum(one == other for one, other in zip(given, wanted, strict=True)) / len(wanted)
+    return sum(pair == other for pair, other in zip(given, wanted, strict=True)) / len(wanted)
 
 
 def loss_alone(patient: Patient) -> float:

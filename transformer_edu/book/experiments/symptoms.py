@@ -31,9 +31,9 @@ SEEN = (
                lambda p: p.code.evaluate(p.trained(), p.pairs)[0], 0.03, 0.065),
     Experiment("translations", "share right, in one batch", tell.translated, *SHARE),
     Experiment("short ones", f"share right, below {LONG} words",
-               lambda p: tell.translated(p, [one for one in p.pairs if len(one[1]) < LONG]), *SHARE),
+               lambda p: tell.translated(p, [pair for pair in p.pairs if len(pair[1]) < LONG]), *SHARE),
     Experiment("long ones", f"share right, {LONG} words or more",
-               lambda p: tell.translated(p, [one for one in p.pairs if len(one[1]) >= LONG]), *SHARE),
+               lambda p: tell.translated(p, [pair for pair in p.pairs if len(pair[1]) >= LONG]), *SHARE),
     Experiment("half precision", "share right, in float16", tell.half, *SHARE),
 )  # fmt: skip
 SEPARATING = (
@@ -65,10 +65,10 @@ SEPARATING = (
 ALL = (*SEEN, *SEPARATING)
 
 
-def outcome(one: Experiment, patient: Patient) -> float | None:
+def outcome(test: Experiment, patient: Patient) -> float | None:
     """The number to four decimals; None for what is none, and for an experiment that stops with an error."""
     try:
-        value = one.measure(patient)
+        value = test.measure(patient)
     except (RuntimeError, IndexError):
         return None
     return round(value, 4) if value is not None and math.isfinite(value) else None
@@ -77,7 +77,7 @@ def outcome(one: Experiment, patient: Patient) -> float | None:
 def train_patient(bug: Bug, steps: int = STEPS, sentences: int = SENTENCES, seed: int = SEED) -> Patient:
     """The translator with this bug, trained; the random state outside stays as it was."""
     english, french = vocabularies()
-    pairs, held_out = (encode_pairs(one, english, french) for one in (train_pairs(), held_out_pairs(sentences)))
+    pairs, held_out = (encode_pairs(split, english, french) for split in (train_pairs(), held_out_pairs(sentences)))
     code, state = broken(bug), random.getstate()
     with seeded(seed):
         random.seed(seed)
@@ -91,7 +91,7 @@ def train_patient(bug: Bug, steps: int = STEPS, sentences: int = SENTENCES, seed
 def values_of(patient: Patient) -> list[float | None]:
     """A number for each experiment, in the order of `ALL`."""
     with seeded(SEED):
-        return [outcome(one, patient) for one in ALL]
+        return [outcome(test, patient) for test in ALL]
 
 
 def record_patient(bug: Bug, steps: int = STEPS, sentences: int = SENTENCES) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def record_symptoms(bugs: Sequence[Bug] = BUGS, steps: int = STEPS, sentences: i
 
 def facts_of_experiments() -> list[dict[str, Any]]:
     """What is known of the experiments beforehand; "seen" are those that one sees without looking for a bug."""
-    return [{"name": one.name, "asks": one.asks, "low": one.low, "high": one.high, "seen": one in SEEN} for one in ALL]
+    return [{"name": row.name, "asks": row.asks, "low": row.low, "high": row.high, "seen": row in SEEN} for row in ALL]
 
 
 def facts_of(bug: Bug) -> dict[str, Any]:

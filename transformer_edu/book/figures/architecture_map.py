@@ -97,9 +97,9 @@ def parameter_counts(model: Transformer) -> dict[str, int]:
     counted: set[int] = set()
 
     def count(module: nn.Module) -> int:
-        new = [one for one in module.parameters() if id(one) not in counted]
+        new = [parameter for parameter in module.parameters() if id(parameter) not in counted]
         counted.update(map(id, new))
-        return sum(one.numel() for one in new)
+        return sum(parameter.numel() for parameter in new)
 
     counts = {}
     for name in path(model.config.num_layers):

@@ -101,7 +101,7 @@ def figure_html(name: str, state: dict[str, Any], alt: str, behind: tuple[str, d
         behind: name and state of a figure that a reader can open in its place.
     """
     figures = [(name, state), *([behind] if behind else [])]
-    files = [one.get("model_file") or {} for _, one in figures]
+    files = [values.get("model_file") or {} for _, values in figures]
     models = " ".join(file["name"] for file in files if file.get("name"))
     model = f' data-model="{models}"' if models else ""
     door = f' data-opens="{check_figure_name(behind[0])}"' if behind else ""

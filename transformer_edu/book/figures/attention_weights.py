@@ -59,7 +59,7 @@ def check_weights(name: str, given: Any, q_len: int, k_len: int) -> Weights:
 
 def mean_row(weights: Weights, head: int | None, query: int) -> list[float]:
     """One query's weights, one for each key: of a head, or the mean of all heads."""
-    rows = [one[query] for one in (weights if head is None else [weights[head]])]
+    rows = [matrix[query] for matrix in (weights if head is None else [weights[head]])]
     return [sum(column) / len(rows) for column in zip(*rows, strict=True)]
 
 

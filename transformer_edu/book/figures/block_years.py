@@ -69,32 +69,32 @@ def models() -> dict[str, dict[str, Any]]:
     paper = {field: value for field, (_, value) in ROWS.items()}
     found = {}
     for name, sizes in SIZES.items():
-        one: dict[str, Any] = dict(zip(MEASURES, sizes, strict=True))
-        kept = 2 * one["kv_heads"] * one["d_head"] or LATENT
-        found[name] = {**one, "name": NAMES[name], "kept": kept, "choices": paper | CHANGES[name]}
+        model: dict[str, Any] = dict(zip(MEASURES, sizes, strict=True))
+        kept = 2 * model["kv_heads"] * model["d_head"] or LATENT
+        found[name] = {**model, "name": NAMES[name], "kept": kept, "choices": paper | CHANGES[name]}
     return found
 
 
 def differences() -> list[dict[str, Any]]:
     """What each change did to the loss in the recording: mean and spread over seeds, each against the same seed."""
     variants = recordings.load("modern-block")["data"]["variants"]
-    losses = [{run["seed"]: run["loss"] for run in one["runs"]} for one in variants]
-    base = {one["base"]: by_seed for one, by_seed in zip(variants, losses, strict=True) if not one["field"]}
+    losses = [{run["seed"]: run["loss"] for run in variant["runs"]} for variant in variants]
+    base = {variant["base"]: by_seed for variant, by_seed in zip(variants, losses, strict=True) if not variant["field"]}
     found = []
-    for one, by_seed in zip(variants, losses, strict=True):
-        gaps = [loss - base[one["base"]][seed] for seed, loss in by_seed.items()]
-        if one["field"]:
-            kept = {name: one[name] for name in ("base", "field", "value")}
+    for variant, by_seed in zip(variants, losses, strict=True):
+        gaps = [loss - base[variant["base"]][seed] for seed, loss in by_seed.items()]
+        if variant["field"]:
+            kept = {name: variant[name] for name in ("base", "field", "value")}
             found.append({**kept, "mean": round(mean(gaps), 6), "spread": round(stdev(gaps), 6), "seeds": len(gaps)})
     return found
 
 
-def cache(one: dict[str, Any], tokens: int, texts: int, kept: int | None = None) -> int:
+def cache(model: dict[str, Any], tokens: int, texts: int, kept: int | None = None) -> int:
     """Bytes of a model's cache, two a number; with `kept`, of one whose layers all see everything and keep so much."""
     if kept:
-        return 2 * kept * one["layers"] * tokens * texts
-    places = (one["layers"] - one["near"]) * tokens + one["near"] * min(tokens, one["window"])
-    return 2 * int(one["kept"]) * places * texts
+        return 2 * kept * model["layers"] * tokens * texts
+    places = (model["layers"] - model["near"]) * tokens + model["near"] * min(tokens, model["window"])
+    return 2 * int(model["kept"]) * places * texts
 
 
 class BlockYears(Figure):
@@ -119,12 +119,12 @@ class BlockYears(Figure):
 
     def alt_text(self) -> str:
         """The rows that differ, and both caches."""
-        one = self.models[self.model]
-        other = [label for field, (label, value) in ROWS.items() if one["choices"][field] != value]
+        model = self.models[self.model]
+        other = [label for field, (label, value) in ROWS.items() if model["choices"][field] != value]
         same = [label for label, _ in ROWS.values() if label not in other]
-        own, paper = cache(one, self.tokens, self.texts), cache(one, self.tokens, self.texts, 2 * one["d_model"])
+        own, paper = cache(model, self.tokens, self.texts), cache(model, self.tokens, self.texts, 2 * model["d_model"])
         return (
-            f"The paper's block of 2017 beside that of {one['name']}, in nine rows. Different: "
+            f"The paper's block of 2017 beside that of {model['name']}, in nine rows. Different: "
             f"{', '.join(other) or 'none'}. The same: {', '.join(same) or 'none'}. Cache of {self.texts} "
             f"× {self.tokens:,} tokens: {own / 1e9:.2f} GB, with the paper's block {paper / 1e9:.2f} GB."
         )

@@ -50,7 +50,7 @@ def cached_rows(opening: Opening) -> dict[str, Any]:
                 rows = rows_of(fresh)
                 moved = (rows - kept[:, :, :step]).abs().amax(dim=(1, 3))  # (layers, tokens)
                 again[name].append({"keys": _shown(rows), "moved": _rounded(moved, 6)})
-    written = [words.word(one) for one in ids[0].tolist()]
+    written = [words.word(token) for token in ids[0].tolist()]
     return {"source": opening.words, "reads": written[:-1], "writes": written[1:], "kept": _shown(kept), **again}
 
 
@@ -67,7 +67,7 @@ def _shown(rows: Tensor) -> Any:
 
 def _rounded(values: Tensor, digits: int) -> Any:
     """Nested lists of a tensor's numbers."""
-    return [_rounded(one, digits) for one in values] if values.dim() else round(values.item(), digits)
+    return [_rounded(value, digits) for value in values] if values.dim() else round(values.item(), digits)
 
 
 def _steps(so: SimpleNamespace) -> int:

@@ -116,14 +116,14 @@ class ContextExplorer(ModelFigure):
         second, *more = (
             check_sentence(name, text, opened.vocabularies[0], MOST) for name, texts in given.items() for text in texts
         )
-        pairs = [one for one in shared_pairs(opened.words, second) if word is None or opened.words[one[0]] == word]
+        pairs = [both for both in shared_pairs(opened.words, second) if word is None or opened.words[both[0]] == word]
         if not pairs:
             raise ValueError(f"word must be in both sentences, got {word!r}: {opened.sentence!r}, {other!r}")
         if pair is not None and (not isinstance(pair, Sequence) or list(pair) not in pairs):
             raise ValueError(f"pair must be one of {pairs}, where both sentences have one word, got {pair!r}")
         levels = levels_of(opened.model)
         vectors = vectors_of(opened, opened.words), vectors_of(opened, second)
-        chosen = list(pair or min(pairs, key=lambda one: _cosines(vectors, one)[-1]))
+        chosen = list(pair or min(pairs, key=lambda both: _cosines(vectors, both)[-1]))
         self._alike = _cosines(vectors, chosen)
         so = SimpleNamespace(
             content=opened.content,

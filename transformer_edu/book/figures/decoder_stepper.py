@@ -58,7 +58,7 @@ def decoder_steps(opening: Opening, path: list[str], masked: bool = True) -> dic
             }
             step["outputs"] = [_rounded(row) for row in output[0, :, :SHOWN_DIMENSIONS]]
             step["moved"] = [] if before is None else _rounded((output[0, :-1] - before).abs().amax(dim=1), 6)
-            step["next"] = [[french.word(one), round(chances[one].item(), DIGITS)] for one in likely[:LIKELY]]
+            step["next"] = [[french.word(token), round(chances[token].item(), DIGITS)] for token in likely[:LIKELY]]
             step["taken"] = [round(chances[word].item(), DIGITS), likely.index(word) + 1]
             steps.append(step)
             before = output[0]
@@ -66,7 +66,7 @@ def decoder_steps(opening: Opening, path: list[str], masked: bool = True) -> dic
     return {
         "source": opening.words,
         "masked": masked,
-        "written": [french.word(one) for one in ids[1:]],
+        "written": [french.word(token) for token in ids[1:]],
         "steps": steps,
     }
 
@@ -80,7 +80,7 @@ def _path(name: str, path: str | Sequence[str] | None, so: SimpleNamespace) -> l
     if path is None:
         return None
     written = check_words(name, path.split() if isinstance(path, str) else path, 0, so.most - 1)
-    unknown = [one for at, one in enumerate(written) if one not in so.words and (one, at) != (END, len(written) - 1)]
+    unknown = [odd for at, odd in enumerate(written) if odd not in so.words and (odd, at) != (END, len(written) - 1)]
     if unknown:
         raise ValueError(f"{name} must consist of words that the model can write, got {unknown} in {written}")
     return written

@@ -64,7 +64,7 @@ class ExpertsMap(Figure):
         moment = moments_of(self.recording, self.balancing)[steps_of(self).index(self.step)]
         shares, chosen = moment["shares"][self.layer], moment["chosen"][self.layer]
         to = [f"“{piece}”" for piece, pair in zip(pieces, chosen, strict=True) if self.expert - 1 in pair]
-        first, second = sorted(one + 1 for one in chosen[self.token])
+        first, second = sorted(expert + 1 for expert in chosen[self.token])
         marked = (
             f"expert {self.expert} gets {', '.join(to) or 'none of them'}"
             if self.expert

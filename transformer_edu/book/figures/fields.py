@@ -75,7 +75,7 @@ def switch(default: Any) -> Any:
 def choice(default: Any, options: Any) -> Any:
     """One of a few names."""
     return field(
-        traitlets.Unicode(), default, lambda name, one, so: _passed(check_choice, name, one, tuple(_at(options, so)))
+        traitlets.Unicode(), default, lambda name, pick, so: _passed(check_choice, name, pick, tuple(_at(options, so)))
     )
 
 
@@ -88,7 +88,7 @@ def one_of(default: Any, numbers: Any) -> Any:
 
 def text(default: Any, least: int, most: int) -> Any:
     """A str of so many characters."""
-    return field(traitlets.Unicode(), default, lambda name, one, so: inputs.check_text(name, one, least, most))
+    return field(traitlets.Unicode(), default, lambda name, value, so: inputs.check_text(name, value, least, most))
 
 
 def words(default: Any, least: int = 1, most: int = inputs.MAX_TOKENS) -> Any:
@@ -102,50 +102,50 @@ def words(default: Any, least: int = 1, most: int = inputs.MAX_TOKENS) -> Any:
 
 def signature(fields: dict[str, Any]) -> inspect.Signature:
     """The arguments of a figure with these fields; a default that is computed shows as None."""
-    defaults = {name: _default(one) for name, one in fields.items()}
+    defaults = {name: _default(entry) for name, entry in fields.items()}
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    arguments = {name: one for name, one in defaults.items() if one is not NOTHING}
+    arguments = {name: default for name, default in defaults.items() if default is not NOTHING}
     return inspect.Signature(
         [
-            inspect.Parameter(name, kind, default=None if callable(one) else one)
-            for name, one in sorted(arguments.items(), key=lambda pair: _is_last(fields[pair[0]]))
+            inspect.Parameter(name, kind, default=None if callable(default) else default)
+            for name, default in sorted(arguments.items(), key=lambda pair: _is_last(fields[pair[0]]))
         ]
     )
 
 
 def filled(fields: dict[str, Any], given: dict[str, Any]) -> SimpleNamespace:
     """All fields, checked or made from top to bottom."""
-    so = SimpleNamespace(**{name: given[name] for name, one in fields.items() if isinstance(one, Argument)})
-    for name, one in fields.items():
-        if isinstance(one, Argument):
+    so = SimpleNamespace(**{name: given[name] for name, entry in fields.items() if isinstance(entry, Argument)})
+    for name, entry in fields.items():
+        if isinstance(entry, Argument):
             continue
-        if "of" in one.metadata:
-            setattr(so, name, one.metadata["of"](so))
+        if "of" in entry.metadata:
+            setattr(so, name, entry.metadata["of"](so))
             continue
-        value, default = given[name], one.metadata["default"]
+        value, default = given[name], entry.metadata["default"]
         if value is None and callable(default):
             value = default(so)
-        setattr(so, name, one.metadata["check"](name, value, so))
+        setattr(so, name, entry.metadata["check"](name, value, so))
     return so
 
 
 def fields_of(cls: type) -> dict[str, Any]:
     """The fields of a class, its own first, then those that it inherits."""
     found: dict[str, Any] = {}
-    for one in cls.__mro__:
-        for name, value in vars(one).items():
+    for base in cls.__mro__:
+        for name, value in vars(base).items():
             trait = isinstance(value, traitlets.TraitType) and value.metadata.keys() & {"check", "of"}
             if trait or isinstance(value, Argument):
                 found.setdefault(name, value)
     return found
 
 
-def _is_last(one: Any) -> bool:
-    return isinstance(one, Argument) and not one.first
+def _is_last(entry: Any) -> bool:
+    return isinstance(entry, Argument) and not entry.first
 
 
-def _default(one: Any) -> Any:
-    return one.default if isinstance(one, Argument) else one.metadata.get("default", NOTHING)
+def _default(entry: Any) -> Any:
+    return entry.default if isinstance(entry, Argument) else entry.metadata.get("default", NOTHING)
 
 
 def _at(value: Any, so: SimpleNamespace) -> Any:

@@ -129,8 +129,8 @@ def unicode_range(letters: frozenset[str]) -> str:
     'U+61-63, U+78'
     """
     places = sorted(map(ord, letters))
-    first = [one for one in places if one - 1 not in places]
-    last = [one for one in places if one + 1 not in places]
+    first = [place for place in places if place - 1 not in places]
+    last = [place for place in places if place + 1 not in places]
     return ", ".join(f"U+{a:X}" if a == b else f"U+{a:X}-{b:X}" for a, b in zip(first, last, strict=True))
 
 

@@ -64,7 +64,7 @@ def atlas(
     without = {name: _lost(model, source, ids, {**heads, name: "off"}) for name in names}
     present = _lost(model, source, ids, heads)
     with_it = {name: _lost(model, source, ids, {n: how for n, how in heads.items() if n != name}) for name in heads}
-    rows = {f"{name}.{head}": one.tolist() for name, part in maps.items() for head, one in enumerate(part[0])}
+    rows = {f"{name}.{head}": weights.tolist() for name, part in maps.items() for head, weights in enumerate(part[0])}
     return {
         "source": words,
         "heads": dict(heads),

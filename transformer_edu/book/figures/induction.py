@@ -83,7 +83,7 @@ class Induction(Figure):
         p, (_, looks) = copier_on(letters, self.without)
         row, now = looks[self.token], letters[self.token]
         most, before = int(row.argmax()), last_time(letters, self.token)
-        away = f" without the head of layer {' and of layer '.join(str(one + 1) for one in self.without)}"
+        away = f" without the head of layer {' and of layer '.join(str(layer + 1) for layer in self.without)}"
         expects = LETTERS[int(p[self.token].argmax())]
         said = f"It expects {expects} with {p[self.token].max():.2f}."
         if before is not None:

@@ -50,7 +50,7 @@ def check_text(name: str, value: Any, least: int, most: int) -> str:
 
 def check_words(name: str, words: Any, least: int = 1, most: int = MAX_TOKENS) -> list[str]:
     """So many strings."""
-    if isinstance(words, str) or not isinstance(words, Sequence) or not all(isinstance(one, str) for one in words):
+    if isinstance(words, str) or not isinstance(words, Sequence) or not all(isinstance(word, str) for word in words):
         raise TypeError(f"{name} must be a list of strings, got {words!r}")
     if not least <= len(words) <= most:
         count = f"{least} to {most}" if least < most else least
@@ -120,4 +120,4 @@ def as_lists(name: str, value: Any) -> Any:
 
 
 def _floats(value: Any, dimensions: int) -> Any:
-    return [_floats(one, dimensions - 1) for one in value] if dimensions else float(value)
+    return [_floats(part, dimensions - 1) for part in value] if dimensions else float(value)

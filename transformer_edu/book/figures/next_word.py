@@ -79,12 +79,12 @@ def recorded_text(content: bytes, beginning: str, settings: Settings) -> dict[st
         logits = next_logits(model, [BOS_ID, *read, *ids])
         chances, order = torch.softmax(logits / settings.temperature, dim=-1).sort(descending=True, stable=True)
         kept = int((settings.left_in(logits) > 0).sum())
-        best = [[one, tokenizer.id_to_token(one)] for one in order[:SHOWN].tolist()]
+        best = [[index, tokenizer.id_to_token(index)] for index in order[:SHOWN].tolist()]
         rounded = [round(chance, DECIMALS) for chance in chances[:SHOWN].tolist()]
         mass = float(chances[:kept].sum())
         places.append(
             {
-                "best": [[*one, chance] for one, chance in zip(best, rounded, strict=True)],
+                "best": [[*token, chance] for token, chance in zip(best, rounded, strict=True)],
                 "kept": kept,
                 "mass": round(mass, DECIMALS),
             }
@@ -98,8 +98,8 @@ def recorded_text(content: bytes, beginning: str, settings: Settings) -> dict[st
         "settings": asdict(settings),
         "max_len": model.config.max_len,
         "vocab": len(tokenizer),
-        "read": [tokenizer.id_to_token(one) for one in read],
-        "written": [[one, tokenizer.id_to_token(one)] for one in ids],
+        "read": [tokenizer.id_to_token(index) for index in read],
+        "written": [[index, tokenizer.id_to_token(index)] for index in ids],
         "places": places,
     }
 
@@ -137,7 +137,7 @@ class NextWord(ModelFigure):
     min_p = real(0.0, 0.0, 0.5)
     seed = whole(0, 0, 9_999)
     recorded = made(traitlets.Dict(), lambda so: _recorded(so))
-    written = made(traitlets.List(traitlets.Int()), lambda so: [one for one, _ in so.recorded["written"]])
+    written = made(traitlets.List(traitlets.Int()), lambda so: [index for index, _ in so.recorded["written"]])
     place = whole(0, 0, lambda so: len(so.written))
     model = argument()
     tokenizer = argument()

@@ -46,8 +46,8 @@ def check_sentences(given: Any) -> list[dict[str, Any]]:
         raise TypeError(f"sentences must be a list of dicts with 'tokens' and 'x', got {given!r}")
     if not 1 <= len(given) <= MAX_SENTENCES:
         raise ValueError(f"sentences must be 1 to {MAX_SENTENCES} of them, got {len(given)}")
-    sentences = [_sentence(f"sentences[{index}]", one) for index, one in enumerate(given)]
-    widths = {len(row) for one in sentences for row in one["x"]}
+    sentences = [_sentence(f"sentences[{index}]", sentence) for index, sentence in enumerate(given)]
+    widths = {len(row) for sentence in sentences for row in sentence["x"]}
     if len(widths) != 1 or not 2 <= max(widths) <= MAX_FEATURES:
         raise ValueError(f"sentences must all have the same 2 to {MAX_FEATURES} features, got {sorted(widths)}")
     return sentences
@@ -171,7 +171,7 @@ class NormCube(Figure):
 
     def alt_text(self) -> str:
         """The batch, the norm, and how many outputs are not what they were in the first batch."""
-        words = [" ".join(one["tokens"]) for one in self._shown()]
+        words = [" ".join(sentence["tokens"]) for sentence in self._shown()]
         counts = {norm: self.moved(norm) for norm in NORMS}
         return (
             f"A batch of {' and '.join(f'“{text}”' for text in words)}, {len(self.sentences[0]['x'][0])} features for "
@@ -229,12 +229,12 @@ def _padded(
     sentences: Sequence[Mapping[str, Any]], padding: int, edits: Sequence[Edit], other: int | None = 1
 ) -> tuple[Tensor, Tensor]:
     """The batch as (batch, positions, features) in float64, and where it is not padding (batch, positions)."""
-    length = max(len(one["tokens"]) for one in sentences) + padding
+    length = max(len(sentence["tokens"]) for sentence in sentences) + padding
     x = torch.zeros(len(sentences), length, len(sentences[0]["x"][0]), dtype=torch.float64)
     real = torch.zeros(len(sentences), length, dtype=torch.bool)
-    for row, one in enumerate(sentences):
-        x[row, : len(one["x"])] = torch.tensor(one["x"], dtype=torch.float64)
-        real[row, : len(one["x"])] = True
+    for row, sentence in enumerate(sentences):
+        x[row, : len(sentence["x"])] = torch.tensor(sentence["x"], dtype=torch.float64)
+        real[row, : len(sentence["x"])] = True
     for s, p, f, value in edits:
         if s in (0, other):
             x[0 if s == 0 else 1, int(p), int(f)] = value

@@ -45,9 +45,9 @@ def parts_of(layers: int) -> list[dict[str, Any]]:
 def changes_of(taken: Sequence[str], layers: int) -> Changes:
     """What the model is to compute without these parts."""
     merged: dict[str, Any] = {}
-    for one in parts_of(layers):
-        if one["part"] in taken:
-            for name, value in one["changes"].items():
+    for part in parts_of(layers):
+        if part["part"] in taken:
+            for name, value in part["changes"].items():
                 merged[name] = [*merged.get(name, ()), *value] if isinstance(value, list) else value
     return Changes(**merged)
 
@@ -102,7 +102,7 @@ class Playground(SentenceFigure):
         ranked = sorted(zip(row, words, strict=True), key=lambda pair: -pair[0])
         looks = ", ".join(f"{word} {weight:.2f}" for weight, word in ranked if weight >= 0.05)
         without = "".join(f" Without {PARTS[part]}." for part in self.taken)
-        written = " ".join(spoken(one) for one in self.recorded["written"] if one != "<eos>")
+        written = " ".join(spoken(token) for token in self.recorded["written"] if token != "<eos>")
         return (
             f"A line to type an English sentence in: {self.sentence}. Below it the words, and the model's French: "
             f"{written}.{without} Lines show where it looked to write each word: for {spoken(word)} at "

@@ -53,7 +53,7 @@ def stream(
         with record_activations(model) as seen:
             model(source, ids[:, :-1])
     french = vocabularies[1]
-    best = [one[0].softmax(dim=-1).topk(min(BEST, len(french))) for one in logits.values()]
+    best = [scores[0].softmax(dim=-1).topk(min(BEST, len(french))) for scores in logits.values()]
     measured = _measured(model, {name: x[0] for name, x in seen.items()}, list(logits))
     return {
         "source": words,
@@ -67,8 +67,8 @@ def stream(
             ]
             for top in best
         ],
-        "whole": [[french.word(index) for index in one[0].argmax(dim=-1).tolist()] for one in whole.values()],
-        **{key: [[round(one, DECIMALS) for one in row.tolist()] for row in rows] for key, rows in measured.items()},
+        "whole": [[french.word(index) for index in scores[0].argmax(dim=-1).tolist()] for scores in whole.values()],
+        **{key: [[round(share, DECIMALS) for share in row.tolist()] for row in rows] for key, rows in measured.items()},
     }
 
 

@@ -121,14 +121,14 @@ class SearchTree(SentenceFigure):
         """Which sentence wins with this beam and penalty, and what greedy search would have said."""
         found, greedy = results(self.recorded, self.beam, self.alpha), results(self.recorded, 1, 0.0)
         best = found[0]
-        others = "; ".join(self._told(one) for one in found[1:4]) or "none"
+        others = "; ".join(self._told(hypothesis) for hypothesis in found[1:4]) or "none"
         start = f"Search tree with beam size {self.beam} and length penalty {self.alpha:g}. "
         won = f"The winner is {self._told(best)}, with score {best.score:.2f}. Other finished: {others}. "
         return f"{start}{won}Greedy search says {self._told(greedy[0])}."
 
-    def _told(self, one: Hypothesis) -> str:
-        words = text_of(self.recorded, one.ids)
-        return f"“{words if len(words) <= 80 else words[:79] + '…'}”, log-probability {one.log_prob:.2f}"
+    def _told(self, hypothesis: Hypothesis) -> str:
+        words = text_of(self.recorded, hypothesis.ids)
+        return f"“{words if len(words) <= 80 else words[:79] + '…'}”, log-probability {hypothesis.log_prob:.2f}"
 
 
 def results(tree: Mapping[str, Any], beam: int, alpha: float) -> list[Hypothesis]:
@@ -147,7 +147,7 @@ def results(tree: Mapping[str, Any], beam: int, alpha: float) -> list[Hypothesis
 
 def text_of(tree: Mapping[str, Any], ids: Prefix) -> str:
     """The words of a sentence in this tree, without begin and end token."""
-    words = [tree["tokens"][one] for one in ids if one not in (BOS, EOS)]
+    words = [tree["tokens"][index] for index in ids if index not in (BOS, EOS)]
     return "".join(words).replace(tree["space"], " ").strip() if tree["space"] else " ".join(words)
 
 
@@ -156,10 +156,10 @@ def search(look: Look, bos_id: int, eos_id: int, max_len: int, *, beam_size: int
     beam: list[Partial] = [((bos_id,), 0.0)]
     best: list[Hypothesis] = []
     while beam and not _is_done(beam, best, max_len, beam_size, alpha):
-        candidates = sorted(_continued(beam, look), key=lambda one: -one[1])
-        ends = [one for one in candidates[:beam_size] if one[0][-1] == eos_id]
+        candidates = sorted(_continued(beam, look), key=lambda candidate: -candidate[1])
+        ends = [candidate for candidate in candidates[:beam_size] if candidate[0][-1] == eos_id]
         best = _ranked([*best, *_scored(ends, alpha)])[:beam_size]
-        beam = [one for one in candidates if one[0][-1] != eos_id][:beam_size]
+        beam = [candidate for candidate in candidates if candidate[0][-1] != eos_id][:beam_size]
     return best or _ranked(_scored(beam, alpha))  # cut at the limit: better than no answer
 
 
@@ -180,7 +180,7 @@ def _scored(found: Sequence[Partial], alpha: float) -> list[Hypothesis]:
 
 
 def _ranked(found: Sequence[Hypothesis]) -> list[Hypothesis]:
-    return sorted(found, key=lambda one: -one.score)
+    return sorted(found, key=lambda hypothesis: -hypothesis.score)
 
 
 def record_search_tree(

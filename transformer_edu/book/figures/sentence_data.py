@@ -108,12 +108,12 @@ def translate(
 def kinds_of(vocabulary: Vocabulary) -> dict[str, list[str]]:
     """The vocabulary's words, those that can take each other's place together: for the offers beside the line."""
     kinds = {
-        "determiner": list(dict.fromkeys(form for one in DETERMINERS for form in (one.singular, one.plural) if form)),
-        "adjective": [one.english for one in ADJECTIVES],
-        "noun": [one.singular for one in NOUNS],
-        "nouns": [one.plural for one in NOUNS],
-        "verb": [one.third for one in VERBS],
-        "verbs": [one.base for one in VERBS],
+        "determiner": list(dict.fromkeys(form for row in DETERMINERS for form in (row.singular, row.plural) if form)),
+        "adjective": [adjective.english for adjective in ADJECTIVES],
+        "noun": [noun.singular for noun in NOUNS],
+        "nouns": [noun.plural for noun in NOUNS],
+        "verb": [verb.third for verb in VERBS],
+        "verbs": [verb.base for verb in VERBS],
         "negation": ["does", "do", "not"],
     }
     words = vocabulary.words[len(SPECIALS) :]

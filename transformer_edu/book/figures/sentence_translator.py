@@ -51,18 +51,18 @@ class Languages:
 
     def read(self, index: int) -> str:
         """A source token."""
-        one = self.vocabularies
-        return one.id_to_token(index) if isinstance(one, Tokenizer) else one[0].word(index)
+        vocabularies = self.vocabularies
+        return vocabularies.id_to_token(index) if isinstance(vocabularies, Tokenizer) else vocabularies[0].word(index)
 
     def written(self, index: int) -> str:
         """A target token."""
-        one = self.vocabularies
-        return one.id_to_token(index) if isinstance(one, Tokenizer) else one[1].word(index)
+        vocabularies = self.vocabularies
+        return vocabularies.id_to_token(index) if isinstance(vocabularies, Tokenizer) else vocabularies[1].word(index)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text that was written."""
-        one = self.vocabularies
-        return one.decode(ids) if isinstance(one, Tokenizer) else one[1].decode(list(ids))
+        vocabularies = self.vocabularies
+        return vocabularies.decode(ids) if isinstance(vocabularies, Tokenizer) else vocabularies[1].decode(list(ids))
 
 
 def parts_of(layers: int) -> list[dict[str, Any]]:
@@ -96,20 +96,20 @@ def answered(
     source = torch.tensor([languages.encode(sentence)])
     layers = model.config.num_layers
     changes = {
-        name: value for one in parts_of(layers) if one["part"] in taken for name, value in one["changes"].items()
+        name: value for part in parts_of(layers) if part["part"] in taken for name, value in part["changes"].items()
     }
     with changed(model, Changes(**changes)), record_attention(model) as maps:
         limit = min(source.shape[1] + EXTRA, model.config.max_len)
         if search == "beam":
             found = beam_search(model, source, BOS_ID, EOS_ID, limit, BEAM, PENALTY)[0]
-            endings = [(list(one.ids), one.log_prob) for one in found]
+            endings = [(list(hypothesis.ids), hypothesis.log_prob) for hypothesis in found]
         else:
             endings = [(_greedily(model, source, begun, limit), 0.0)]
         ids = endings[0][0]
         maps.clear()
         chances = _chances(model(source, torch.tensor([ids[:-1]]))[0])
         weights = maps[f"decoder.{layers - 1}.cross"][0].mean(dim=0).tolist()
-    steps = [_step(languages, *one) for one in zip(ids[1:], chances, weights, strict=True)]
+    steps = [_step(languages, *step) for step in zip(ids[1:], chances, weights, strict=True)]
     if search == "greedy":
         endings = [(ids, sum(math.log(float(row[index])) for row, index in zip(chances, ids[1:], strict=True)))]
     return {
@@ -119,7 +119,7 @@ def answered(
         "begun": list(begun),
         "source": [languages.read(index) for index in source[0].tolist()],
         "steps": steps,
-        "ends": [_ending(languages, *one) for one in endings],
+        "ends": [_ending(languages, *ending) for ending in endings],
     }
 
 
@@ -146,8 +146,8 @@ def _step(languages: Languages, index: int, chances: Tensor, weights: list[float
         "token": languages.written(index),
         "chance": round(float(chances[index]), DECIMALS),
         "best": [
-            [one, languages.written(one), round(chance, DECIMALS)]
-            for chance, one in zip(best.values.tolist(), best.indices.tolist(), strict=True)
+            [token, languages.written(token), round(chance, DECIMALS)]
+            for chance, token in zip(best.values.tolist(), best.indices.tolist(), strict=True)
         ],
         "weights": [round(weight, DECIMALS) for weight in weights],
     }
@@ -186,9 +186,9 @@ def opening_answers(content: bytes, sentence: str, taken: tuple[str, ...], searc
         *(answered(languages, sentence, [part]) for part in PARTS),
     ]
     asked = {"taken": list(taken), "search": search, "begun": []}
-    wanted = [one for one in answers if one | asked == one]
+    wanted = [answer for answer in answers if answer | asked == answer]
     first = wanted[0] if wanted else answered(languages, sentence, taken, search)
-    return [first, *(one for one in answers if one is not first)]
+    return [first, *(answer for answer in answers if answer is not first)]
 
 
 def least_sure(answer: dict[str, Any]) -> int:

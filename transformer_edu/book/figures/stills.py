@@ -9,7 +9,7 @@ SOURCE = re.compile(r'src="data:image/png;base64,([^"]*)"')
 
 
 def without_stills(html: str) -> str:
-    """The same HTML before stills were taken."""
+    """HTML with the mark in the place of each still, as it was before stills were taken."""
     return STILL.sub(NO_STILL, html)
 
 

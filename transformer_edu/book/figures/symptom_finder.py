@@ -54,11 +54,11 @@ class SymptomFinder(Figure):
         """The symptom, its suspects, and what the experiments that were played say."""
         case, bugs = _case(self), self.shown["bugs"]
         mine = bugs[case["suspects"][self.patient]]
-        played = [case["experiments"][one] for one in self.played]
+        played = [case["experiments"][place] for place in self.played]
         left = [
-            bugs[one]["name"]
-            for one in case["suspects"]
-            if all(bugs[one]["verdicts"][at] == mine["verdicts"][at] for at in played)
+            bugs[suspect]["name"]
+            for suspect in case["suspects"]
+            if all(bugs[suspect]["verdicts"][at] == mine["verdicts"][at] for at in played)
         ]
         said = "; ".join(f"{self.shown['experiments'][at]['name']}: {mine['values'][at]}" for at in played)
         return (
@@ -143,7 +143,7 @@ def check_symptoms(given: Any) -> dict[str, Any]:
 
 def verdicts(data: Mapping[str, Any], values: Sequence[float | None]) -> list[str]:
     """What each experiment says of its number: "as healthy", "below", "above" or "no number"."""
-    return [_verdict(value, one["low"], one["high"]) for one, value in zip(data["experiments"], values, strict=True)]
+    return [_verdict(value, test["low"], test["high"]) for test, value in zip(data["experiments"], values, strict=True)]
 
 
 def _verdict(value: float | None, low: float, high: float) -> str:
@@ -156,16 +156,16 @@ def _verdict(value: float | None, low: float, high: float) -> str:
 
 def separated(experiment: int, bugs: Sequence[int], found: Sequence[Sequence[str]]) -> Pairs:
     """The pairs of bugs of which this experiment says different things."""
-    return {(one, two) for one, two in combinations(bugs, 2) if found[one][experiment] != found[two][experiment]}
+    return {(bug, two) for bug, two in combinations(bugs, 2) if found[bug][experiment] != found[two][experiment]}
 
 
 def cases(data: Mapping[str, Any]) -> list[Case]:
     """Every symptom with its suspects; the experiment that separates most of the pairs that are left comes first."""
-    names = [one["name"] for one in data["experiments"]]
+    names = [experiment["name"] for experiment in data["experiments"]]
     numbers = [dict(zip(names, bug["values"], strict=True)) for bug in data["bugs"]]
     found = [verdicts(data, bug["values"]) for bug in data["bugs"]]
     said = [dict(zip(names, verdict, strict=True)) for verdict in found]
-    separating = [place for place, one in enumerate(data["experiments"]) if not one["seen"]]
+    separating = [place for place, experiment in enumerate(data["experiments"]) if not experiment["seen"]]
     told = []
     for symptom in SYMPTOMS:
         bugs = [place for place, values in enumerate(numbers) if symptom.shows(values, said[place])]
@@ -175,12 +175,10 @@ def cases(data: Mapping[str, Any]) -> list[Case]:
 
 def _experiments(bugs: Sequence[int], found: Sequence[Sequence[str]], offered: Sequence[int]) -> list[int]:
     left: Pairs = set(combinations(bugs, 2))
-    pairs = {one: separated(one, bugs, found) for one in offered}
+    pairs = {at: separated(at, bugs, found) for at in offered}
     chosen: list[int] = []
     while len(chosen) < MOST:
-        best = max(
-            (one for one in offered if one not in chosen), key=lambda one: (len(pairs[one] & left), len(pairs[one]))
-        )
+        best = max((at for at in offered if at not in chosen), key=lambda at: (len(pairs[at] & left), len(pairs[at])))
         if not pairs[best]:
             break
         chosen.append(best)
@@ -192,11 +190,11 @@ def picture(data: Mapping[str, Any]) -> dict[str, Any]:
     """The recording as the figure takes it: with verdicts, and the cases that follow."""
     return {
         **{key: data[key] for key in KEYS},
-        "experiments": [{"name": one["name"], "asks": one["asks"]} for one in data["experiments"]],
+        "experiments": [{"name": experiment["name"], "asks": experiment["asks"]} for experiment in data["experiments"]],
         "bugs": [{**bug, "verdicts": verdicts(data, bug["values"])} for bug in data["bugs"]],
         "symptoms": [
-            {"name": one.symptom.name, "sees": one.symptom.sees, "suspects": one.bugs, "experiments": one.experiments}
-            for one in cases(data)
+            {"name": row.symptom.name, "sees": row.symptom.sees, "suspects": row.bugs, "experiments": row.experiments}
+            for row in cases(data)
         ],
     }
 
@@ -208,4 +206,4 @@ def _case(so: Any) -> Any:
 def _check_played(name: str, played: Any, so: SimpleNamespace) -> list[int]:
     if isinstance(played, str) or not isinstance(played, Sequence):
         raise TypeError(f"{name} must be a list of whole numbers, got {played!r}")
-    return [check_index(name, one, len(_case(so)["experiments"])) for one in played]
+    return [check_index(name, place, len(_case(so)["experiments"])) for place in played]

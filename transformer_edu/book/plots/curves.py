@@ -52,7 +52,7 @@ def draw_runs(axes: Axes, xs: np.ndarray, runs: np.ndarray, name: str, order: in
 
 def band_note(runs: Mapping[str, np.ndarray]) -> str | None:
     """What line and band mean, where there is a band."""
-    seeds = max(len(one) for one in runs.values())
+    seeds = max(len(rows) for rows in runs.values())
     return f"line: mean of {seeds} seeds; band: lowest to highest" if seeds > 1 else None
 
 

@@ -1,4 +1,4 @@
-"""The same picture on a dark ground: what is drawn in the book's light colours, in those of its dark theme.
+"""A picture on a dark ground: what is drawn in the book's light colours, in those of its dark theme.
 
 The cells of a matrix keep their colours, which say how large a number is, and so do the numbers written in them.
 As an IPython extension (`%load_ext transformer_edu.book.plots.dark`) it adds to each picture that a notebook shows the
@@ -115,9 +115,9 @@ def colours_of(artist: Artist) -> Iterator[Change]:
         yield artist.set_edgecolor, artist.get_edgecolor(), darkened(artist.get_edgecolor())
     elif isinstance(artist, Collection):
         edges, faces = artist.get_edgecolor(), artist.get_facecolor()
-        yield artist.set_edgecolor, edges, [darkened(one) for one in edges]
+        yield artist.set_edgecolor, edges, [darkened(edge) for edge in edges]
         if artist.get_array() is None:
-            yield artist.set_facecolor, faces, [darkened(one) for one in faces]
+            yield artist.set_facecolor, faces, [darkened(face) for face in faces]
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:

@@ -28,10 +28,10 @@ def plot_one_and_two_heads(sentences: Sequence[Sequence[str]]) -> Figure:
     """
     rows = [as_labels(f"sentences[{index}]", words, 3) for index, words in enumerate(sentences)]
     figure, grid = plt.subplots(len(rows), 2, figsize=(WIDTH, 1.3 * len(rows)), squeeze=False, layout="constrained")
-    for (one, two), (left, middle, right) in zip(grid, rows, strict=True):
-        draw_looks(one, (left, middle, right), (QUIET, QUIET), share="½")
+    for (single, two), (left, middle, right) in zip(grid, rows, strict=True):
+        draw_looks(single, (left, middle, right), (QUIET, QUIET), share="½")
         mean = ", ".join(f"half {word}" for word in sorted((left, right)))  # whoever stands where
-        one.text(0, -0.6, mean, ha="center", color=QUIET)
+        single.text(0, -0.6, mean, ha="center", color=QUIET)
         edges = (HEADS[0][1], HEADS[1][1])
         draw_looks(two, (left, middle, right), edges)
         for place, (head, word) in enumerate(((1, left), (2, right))):

@@ -67,12 +67,12 @@ def plot_draws(exact: Mapping[str, Probabilities], drawn: Mapping[str, Probabili
     size = (WIDTH, 0.32 * len(sentences) + 0.9)
     figure, panels = plt.subplots(1, len(exact), figsize=size, sharey=True, squeeze=False, layout="constrained")
     for axes, (way, shares) in zip(panels[0], exact.items(), strict=True):
-        axes.barh(sentences, [100 * shares.get(one, 0) for one in sentences], color=WASHES["attention"],
+        axes.barh(sentences, [100 * shares.get(sentence, 0) for sentence in sentences], color=WASHES["attention"],
                   edgecolor=COLOURS[0])  # fmt: skip
-        axes.plot([100 * drawn[way].get(one, 0) for one in sentences], sentences, "o", color=COLOURS[1])
-        for one in sentences:
-            if one not in shares:
-                axes.text(2.5, one, "never", va="center", fontsize=TYPE_SIZE - 1)
+        axes.plot([100 * drawn[way].get(sentence, 0) for sentence in sentences], sentences, "o", color=COLOURS[1])
+        for sentence in sentences:
+            if sentence not in shares:
+                axes.text(2.5, sentence, "never", va="center", fontsize=TYPE_SIZE - 1)
         axes.set(title=way, xlim=(-1, 26), xlabel="per cent")
         axes.tick_params(axis="y", length=0)
     panels[0][0].invert_yaxis()

@@ -57,7 +57,7 @@ def plot_classes(
     names: tuple[str, ...],
     boundary: Mapping[str, tuple[float | int, float | int, float | int]] | None = None,
 ) -> Figure:
-    """The same examples in several planes, circles for one class and crosses for the other.
+    """One set of examples in several planes, circles for one class and crosses for the other.
 
     Args:
         panels: title -> ((n, 2) points, what the two axes are). Points that coincide share one place and one label.

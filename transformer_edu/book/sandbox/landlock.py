@@ -54,8 +54,8 @@ def _restrict(folder: Path, readable: Sequence[Path] | None, version: int) -> No
     ruleset = kernel.call(CREATE_RULESET, ctypes.create_string_buffer(handled, 24), size, 0)
     try:
         _allow(ruleset, folder, writing & ~DEVICES | reading)
-        for one in readable or ():
-            _allow(ruleset, one, reading if one.is_dir() else reading & ~LISTING)
+        for path in readable or ():
+            _allow(ruleset, path, reading if path.is_dir() else reading & ~LISTING)
         _allow(ruleset, Path(os.devnull), writing & (WRITE_FILE | TRUNCATE))
         kernel.call(RESTRICT_SELF, ruleset, 0)
     finally:

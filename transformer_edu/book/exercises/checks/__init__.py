@@ -41,7 +41,7 @@ with laboratory():  # the tensors of the trials are made here and now, whatever 
 
 _WITH_CATALOGUE = [module.COMPONENT for module in _MODULES if hasattr(module, "COMPONENT")]  # others ask the judge
 _COMPONENTS: dict[str, Component] = {
-    one.name: one for one in sorted(_WITH_CATALOGUE, key=lambda one: (one.chapter, one.name))
+    entry.name: entry for entry in sorted(_WITH_CATALOGUE, key=lambda entry: (entry.chapter, entry.name))
 }
 _MODULES.sort(key=lambda module: getattr(module, "CHAPTER", 0) or module.COMPONENT.chapter)
 _CHECKS: dict[str, Callable[..., None]] = {

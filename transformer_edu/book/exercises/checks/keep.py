@@ -40,7 +40,7 @@ def keep(*definitions: Any, path: str | Path = "my_transformer.py", start: str |
             not Python any more, or the text of a definition cannot be found.
         OSError: the file cannot be written.
     """
-    parts = [one for one in definitions if getattr(one, "__name__", None) in PARTS]
+    parts = [part for part in definitions if getattr(part, "__name__", None) in PARTS]
     check_fit(*(parts or definitions))
     path = Path(path)
     first = path if path.exists() else start
@@ -74,9 +74,9 @@ def source_of(definition: Any) -> str:
 
 def _code_of(definition: Any) -> Iterator[CodeType]:
     """The code of a function, or of a class's own functions."""
-    for one in [definition, *vars(definition).values()] if isinstance(definition, type) else [definition]:
-        if hasattr(one, "__code__"):
-            yield one.__code__
+    for member in [definition, *vars(definition).values()] if isinstance(definition, type) else [definition]:
+        if hasattr(member, "__code__"):
+            yield member.__code__
 
 
 def _place(tree: ast.Module, name: str) -> tuple[int, int] | None:
@@ -103,7 +103,7 @@ def _with(text: str, name: str, source: str, path: Path) -> str:
 def _check_names(text: str, path: Path) -> None:
     """Raise if a function would not find a name when it is called."""
     module = compile(text, str(path), "exec")
-    known = {one.argval for one in dis.get_instructions(module) if one.opname == "STORE_NAME"} | set(dir(builtins))
+    known = {step.argval for step in dis.get_instructions(module) if step.opname == "STORE_NAME"} | set(dir(builtins))
     for where, name in _global_names(module):
         if name not in known:
             both = f"checks.keep({name}, {where})"
@@ -115,7 +115,7 @@ def _global_names(code: CodeType, where: str = "") -> Iterator[tuple[str, str]]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             place = where or constant.co_name
-            for one in dis.get_instructions(constant):
-                if one.opname == "LOAD_GLOBAL":
-                    yield place, one.argval
+            for instruction in dis.get_instructions(constant):
+                if instruction.opname == "LOAD_GLOBAL":
+                    yield place, instruction.argval
             yield from _global_names(constant, place)

@@ -51,7 +51,7 @@ def grade_folder(material: Material, submissions: Path, out: Path, jobs: int = 2
     """
     files = sorted(submissions.glob("*.ipynb"))
     if not files:
-        others = "".join(f"; {one}" for one in left_out(submissions))
+        others = "".join(f"; {sentence}" for sentence in left_out(submissions))
         raise ValueError(
             f"SUBMISSIONS must be a folder with .ipynb files, got {str(submissions)!r}, which has none{others}"
         )
@@ -73,9 +73,9 @@ def grade_folder(material: Material, submissions: Path, out: Path, jobs: int = 2
 
 def left_out(submissions: Path) -> list[str]:
     """A sentence for each kind of thing in a folder that is not graded: other files, and what lies in folders below."""
-    named = [one for one in sorted(submissions.glob("*")) if not one.name.startswith((".", "__MACOSX"))]
-    others = [printable(one.name) for one in named if one.suffix != ".ipynb" and not one.is_dir()]
-    below = [one for one in submissions.glob("*/**/*.ipynb") if ".ipynb_checkpoints" not in one.parts]
+    named = [path for path in sorted(submissions.glob("*")) if not path.name.startswith((".", "__MACOSX"))]
+    others = [printable(path.name) for path in named if path.suffix != ".ipynb" and not path.is_dir()]
+    below = [path for path in submissions.glob("*/**/*.ipynb") if ".ipynb_checkpoints" not in path.parts]
     found = []
     if others:
         more = f" and {len(others) - SHOWN} more" if len(others) > SHOWN else ""
@@ -89,7 +89,7 @@ def left_out(submissions: Path) -> list[str]:
 
 def _claim(mark: Path, material: Material) -> None:
     """A folder is for one set of one term: what was asked there, and nothing else."""
-    points = [one.problem.points for one in material.problems]
+    points = [drawn.problem.points for drawn in material.problems]
     asked = hashlib.sha256(json.dumps([points, material.orders]).encode()).hexdigest()
     if mark.exists() and mark.read_text() != asked:
         raise ValueError(f"--out must be a folder for this set and term alone, and {mark.parent} holds other grades")
@@ -111,15 +111,15 @@ def _grade_all(material: Material, files: list[Path], out: Path, pool: ThreadPoo
         for done in tqdm(as_completed(waiting), total=len(files), initial=len(found), unit="submission"):
             found[waiting[done]] = done.result()
     except BaseException:
-        for one in waiting:
-            one.cancel()
+        for future in waiting:
+            future.cancel()
         raise
     return [found[file] for file in files]
 
 
 def _grade_file(material: Material, file: Path, out: Path, tests: str) -> dict[str, Any]:
     """Grade one submission; whatever is wrong with it is said of it, and touches no other."""
-    possible = sum(one.problem.possible for one in material.problems)
+    possible = sum(drawn.problem.possible for drawn in material.problems)
     try:
         graded, remark = grade(code_cells(file), material), ""
         if graded.other:
@@ -151,7 +151,7 @@ def _result_before(out: Path, file: Path, tests: str) -> dict[str, Any] | None:
     """The result that is there already, if it is one, of this very file and these tests."""
     try:
         found: dict[str, Any] = json.loads(_place(out, file).read_text(encoding="utf-8"))
-        known = {"file", "remark", "sha256", "tests", *(one.name for one in fields(Graded))} == set(found)
+        known = {"file", "remark", "sha256", "tests", *(field.name for field in fields(Graded))} == set(found)
         return found if known and (found["sha256"], found["tests"]) == (_digest(file), tests) else None
     except (OSError, ValueError, TypeError, RecursionError):
         return None
@@ -171,19 +171,19 @@ def _digest(file: Path) -> str:
 
 def _digest_of(material: Material) -> str:
     """Changes with what is asked, with the points, and with what is right."""
-    points = [one.problem.points for one in material.problems]
+    points = [drawn.problem.points for drawn in material.problems]
     return hashlib.sha256(json.dumps([points, material.orders, material.wanted]).encode()).hexdigest()
 
 
 def _write_grades(path: Path, material: Material, results: list[dict[str, Any]]) -> None:
-    names = [one.name for one in material.problems]
+    names = [drawn.name for drawn in material.problems]
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(["file", *names, "points", "possible", "remark"])
-    for one in results:
-        file = ("'" if one["file"].startswith(FORMULA) else "") + one["file"]
-        points = [f"{one['problems'].get(name, {}).get('points', 0):g}" for name in names]
-        table.writerow([file, *points, f"{one['points']:g}", f"{one['possible']:g}", one["remark"]])
+    for result in results:
+        file = ("'" if result["file"].startswith(FORMULA) else "") + result["file"]
+        points = [f"{result['problems'].get(name, {}).get('points', 0):g}" for name in names]
+        table.writerow([file, *points, f"{result['points']:g}", f"{result['possible']:g}", result["remark"]])
     write_atomically(path, text.getvalue().encode())
 
 
@@ -193,7 +193,7 @@ def _write_mistakes(path: Path, material: Material, results: list[dict[str, Any]
     table = csv.writer(text, lineterminator="\n")
     table.writerow(["problem", "students", "mistake"])
     for drawn in material.problems:
-        answers = [one["problems"][drawn.name] for one in results if drawn.name in one["problems"]]
-        for mistake, count in Counter(name for one in answers for name in one["mistakes"]).most_common():
+        answers = [result["problems"][drawn.name] for result in results if drawn.name in result["problems"]]
+        for mistake, count in Counter(name for answer in answers for name in answer["mistakes"]).most_common():
             table.writerow([drawn.name, count, mistake])
     write_atomically(path, text.getvalue().encode())

@@ -32,10 +32,10 @@ def shown(value: Any) -> str:
         shape = " × ".join(map(str, value["shape"])) or "one number"
         return f"{shape}: {_nested(value['values'], value['shape'])}"
     if isinstance(value, dict):
-        return ", ".join(f"{name} ({shown(one)})" for name, one in value["dict"].items())
+        return ", ".join(f"{name} ({shown(item)})" for name, item in value["dict"].items())
     if isinstance(value, float):
         return _digits(value)
-    if isinstance(value, list) and any(isinstance(one, dict) for one in value):
+    if isinstance(value, list) and any(isinstance(item, dict) for item in value):
         return "; ".join(map(shown, value))
     if isinstance(value, list):
         return "[" + ", ".join(map(shown, value)) + "]"
@@ -61,7 +61,7 @@ def _differs(wanted: Any, got: Any) -> str | None:
             return f"it returns {_named(got)}, and {_named(wanted)} is wanted"
         if len(got) != len(wanted):
             return f"it returns {len(got)} items, and {len(wanted)} are wanted"
-        found = [_differs(one, other) for one, other in zip(wanted, got, strict=True)]
+        found = [_differs(item, other) for item, other in zip(wanted, got, strict=True)]
         return next(
             (f"part {place} of what it returns: {text}" for place, text in enumerate(found, start=1) if text), None
         )
@@ -78,7 +78,7 @@ def _differs_tensor(wanted: Any, got: Any) -> str | None:
     if wanted["dtype"] == "torch.int64" and got["dtype"].startswith("torch.float"):
         return f"its output is of {got['dtype']}, and whole numbers are wanted"
     pairs = list(zip(wanted["values"], got["values"], strict=True))
-    largest = max((abs(one) for one in wanted["values"] if math.isfinite(one)), default=0.0)
+    largest = max((abs(number) for number in wanted["values"] if math.isfinite(number)), default=0.0)
     wrong = sum(not _near(*pair, NOISE * largest) for pair in pairs)
     if not wrong:
         return None
@@ -115,7 +115,7 @@ def _named(value: Any) -> str:
 
 def _nested(values: list[Any], shape: list[int]) -> str:
     if len(shape) <= 1:
-        return "[" + ", ".join(_digits(one) for one in values) + "]"
+        return "[" + ", ".join(_digits(number) for number in values) + "]"
     size = math.prod(shape[1:])
     rows = [values[start : start + size] for start in range(0, len(values), size)] if size else []
     return "[" + ", ".join(_nested(row, shape[1:]) for row in rows) + "]"

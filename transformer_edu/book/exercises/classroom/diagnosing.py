@@ -16,10 +16,10 @@ def diagnosis(drawn: Drawn, seen: dict[str, list[Observed]]) -> tuple[Mistake, .
     A mistake that stops where the answer does counts if the same kind of error is raised.
     """
     known = drawn.problem.mistakes
-    for some in ((one,) for one in known):
+    for some in ((mistake,) for mistake in known):
         if answers_alike(drawn, drawn.function(drawn.with_mistake(*some)), seen):
             return some
-    if any("error" in one for cases in seen.values() for one in cases):
+    if any("error" in case for cases in seen.values() for case in cases):
         return ()
     return next((two for two, fn in _pairs(drawn) if answers_alike(drawn, fn, seen)), ())
 
@@ -39,12 +39,12 @@ def answers_alike(drawn: Drawn, fn: Answer, seen: dict[str, list[Observed]]) -> 
         observed = seen.get(group, [])
         if len(observed) != len(cases):
             return False
-        for arguments, one in zip(cases, observed, strict=True):
+        for arguments, observation in zip(cases, observed, strict=True):
             other = drawn.observe(fn, arguments)
-            if "error" in other or "error" in one:
-                if _kind(other) != _kind(one):
+            if "error" in other or "error" in observation:
+                if _kind(other) != _kind(observation):
                     return False
-            elif other["changed"] != one.get("changed") or difference(other, {**one, "changed": False}):
+            elif other["changed"] != observation.get("changed") or difference(other, {**observation, "changed": False}):
                 return False
     return True
 

@@ -90,10 +90,10 @@ class Drawn:
             ValueError: after those before it, a mistake's place is not there any more.
         """
         body = self.problem.body
-        for one in mistakes:
-            if body.count(one.old) != 1:
-                raise ValueError(f"{self.place}: {one.name!r} has no place after the other mistakes")
-            body = body.replace(one.old, one.new)
+        for mistake in mistakes:
+            if body.count(mistake.old) != 1:
+                raise ValueError(f"{self.place}: {mistake.name!r} has no place after the other mistakes")
+            body = body.replace(mistake.old, mistake.new)
         return self._code(body)
 
     def observe(self, fn: Answer, case: tuple[Any, ...]) -> Observed:
@@ -118,10 +118,10 @@ class Drawn:
         In each group shows every mistake that does not pass it, and none that does. Somewhere in the hidden groups
         shows what another term would ask for, where one choice is another.
         """
-        wrong = [(one.passes, self.function(self.with_mistake(one))) for one in self.problem.mistakes]
+        wrong = [(mistake.passes, self.function(self.with_mistake(mistake))) for mistake in self.problem.mistakes]
         found = {group: self._telling(group, wrong) for group in self.problem.points}
-        hidden = [one for group, calls in found.items() if group != EXAMPLES for one in calls]
-        others = [one.function(one.solution) for one in self._neighbours()]
+        hidden = [call for group, calls in found.items() if group != EXAMPLES for call in calls]
+        others = [neighbour.function(neighbour.solution) for neighbour in self._neighbours()]
         others = [fn for fn in others if self._passes(hidden, fn)]
         for group, call in self._more(wrong):
             if not others:
@@ -148,7 +148,7 @@ class Drawn:
         return {group: [wanted for _, wanted in calls] for group, calls in self.calls.items()}
 
     def _neighbours(self) -> Iterator["Drawn"]:
-        """The same with one choice changed, where that is another function."""
+        """The problem with one choice changed, where that makes another function."""
         for name, options in self.problem.slots.items():
             for choice in options:
                 other = replace(self, choices={**self.choices, name: choice})
@@ -197,7 +197,7 @@ def _draw(problems: ProblemSet, problem: Problem, key: bytes) -> Drawn:
     place = f"{problems.name}/{problem.name}"
     chance = random.Random(_seed(key, place))
     choices = {name: chance.choice(options) for name, options in problem.slots.items()}
-    bugs = [one for one in problem.mistakes if one.name in problem.bugs]
+    bugs = [mistake for mistake in problem.mistakes if mistake.name in problem.bugs]
     bug = chance.choice(bugs) if problem.broken else None
     if bug:
         choices["symptom"] = bug.symptom

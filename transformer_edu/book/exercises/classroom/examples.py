@@ -64,7 +64,7 @@ def packed(problems: list[Drawn]) -> str:
     """The examples of a set's problems, as text for a notebook."""
     found = {}
     for drawn in problems:
-        cases = [{"arguments": plain(list(one)), "wanted": wanted} for one, wanted in drawn.calls[EXAMPLES]]
+        cases = [{"arguments": plain(list(arguments)), "wanted": wanted} for arguments, wanted in drawn.calls[EXAMPLES]]
         names = list(inspect.signature(drawn.right).parameters)
         problem = {"gradient": drawn.problem.gradient, "never": drawn.problem.never}
         found[drawn.name] = {**problem, "arguments": names, "cases": cases}

@@ -57,17 +57,17 @@ class Fixture:
 
 def fixtures(problems: ProblemSet, drawn: list[Drawn]) -> Iterator[Fixture]:
     """All fixtures of a set in one term."""
-    full = {one.name: one.problem.possible for one in drawn}
+    full = {task.name: task.problem.possible for task in drawn}
     none = dict.fromkeys(full, 0)
     first, last = drawn[0].name, drawn[-1].name
     blank = student_notebook(problems, drawn, "fixture")
     perfect = solution_notebook(problems, drawn, "fixture")
     yield Fixture("perfect", perfect, full)
     yield Fixture("blank", blank, none)
-    for one in drawn:
-        for number, mistake in enumerate(one.problem.mistakes, start=1):
-            wrong = _with_answer(perfect, one.name, one.with_mistake(mistake))
-            yield Fixture(f"mistake-{one.name}-{number}", wrong, {**full, one.name: one.problem.kept(mistake)})
+    for task in drawn:
+        for number, mistake in enumerate(task.problem.mistakes, start=1):
+            wrong = _with_answer(perfect, task.name, task.with_mistake(mistake))
+            yield Fixture(f"mistake-{task.name}-{number}", wrong, {**full, task.name: task.problem.kept(mistake)})
     syntax_error = _with_answer(perfect, first, f"{drawn[0].solution}\n    return ((")
     yield Fixture("syntax-error", syntax_error, {**full, first: 0})
     yield Fixture("endless-loop", _with_body(perfect, last, ENDLESS), {**full, last: 0})
@@ -78,7 +78,7 @@ def fixtures(problems: ProblemSet, drawn: list[Drawn]) -> Iterator[Fixture]:
     yield Fixture("cells-reordered", _reordered(perfect), full)
     yield Fixture("metadata-stripped", _stripped(perfect), full)
     yield Fixture("pasted-twice", _pasted_twice(perfect, first), full)
-    names = "\n".join(f"{one.name} = overwritten" for one in drawn)
+    names = "\n".join(f"{task.name} = overwritten" for task in drawn)
     yield Fixture("overwrites-the-checks", _with_cell(blank, f"{OVERWRITES}\n\n{names}"), none)
 
 
@@ -90,7 +90,7 @@ def _with_answer(notebook: NotebookNode, name: str, code: str) -> NotebookNode:
 
 
 def _answer(notebook: NotebookNode, name: str) -> NotebookNode:
-    return next(one for one in notebook.cells if one.id == f"{name.replace('_', '-')}-answer")
+    return next(cell for cell in notebook.cells if cell.id == f"{name.replace('_', '-')}-answer")
 
 
 def _with_body(notebook: NotebookNode, name: str, body: str) -> NotebookNode:

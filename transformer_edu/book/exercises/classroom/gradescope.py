@@ -54,9 +54,9 @@ def write_autograder(out: Path, term: Path, assignments: Path, number: int, whee
     private = term / "private"
     files = {"setup.sh": SETUP.encode(), "run_autograder": RUN.format(number).encode(), wheel.name: wheel.read_bytes()}
     kept = [private / "key", private / "term.json", *sorted((private / f"set-{number}" / "tests").glob("*.py"))]
-    files |= {f"term/{one.relative_to(term).as_posix()}": one.read_bytes() for one in kept}
+    files |= {f"term/{file.relative_to(term).as_posix()}": file.read_bytes() for file in kept}
     sets = [*sorted(assignments.glob(f"set_{number}_*.py")), assignments / "requirements.txt"]
-    files |= {f"assignments/{one.name}": one.read_bytes() for one in sets}
+    files |= {f"assignments/{file.name}": file.read_bytes() for file in sets}
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():

@@ -59,7 +59,7 @@ class Material:
                 "name": drawn.name,
                 "gradient": drawn.problem.gradient,
                 "never": drawn.problem.never,
-                "cases": {group: [plain(list(one)) for one in cases] for group, cases in drawn.cases.items()},
+                "cases": {group: [plain(list(case)) for case in cases] for group, cases in drawn.cases.items()},
             }
             for drawn in self.problems
         ]
@@ -126,14 +126,14 @@ def grade(cells: list[str], material: Material, limits: Limits = LIMITS) -> Grad
         file.name: {
             "points": file.score,
             "possible": file.possible,
-            "passed": {one.test_case.name: one.passed for one in file.test_case_results},
+            "passed": {result.test_case.name: result.passed for result in file.test_case_results},
         }
         for file in files
     }
     named = mistakes_in(material, ran, problems)
     for name, found in problems.items():
         lost = found["points"] < found["possible"]
-        known = [one.name for one in named.get(name, ())] or [_otherwise(ran.answers.get(name, {}))]
+        known = [mistake.name for mistake in named.get(name, ())] or [_otherwise(ran.answers.get(name, {}))]
         found["mistakes"] = known if lost else []
     feedback = feedback_on(material, marks, ran, problems, named)
     return Graded(results.total, results.possible, problems, feedback, ran.unprotected, other)
@@ -209,14 +209,14 @@ def _read(outcome: Outcome, ran: Ran, material: Material) -> str | None:
     """Take what the process tells, which foreign code may have written: nothing of it is trusted but as a claim."""
     try:
         told = json.loads(outcome.answer or b"")
-        ran.unprotected = tuple(printable(str(one)) for one in told["unprotected"])
-        for one in told["cells"]:
-            ran.notes.append(f"Code cell {int(one['cell'])}: {_code(str(one['error']))}")
+        ran.unprotected = tuple(printable(str(sentence)) for sentence in told["unprotected"])
+        for cell in told["cells"]:
+            ran.notes.append(f"Code cell {int(cell['cell'])}: {_code(str(cell['error']))}")
         for name, times in told["defined"].items():
             if name in material.wanted and int(times) > 1:
                 ran.notes.append(f"`{name}` is defined {int(times)} times; the last one counts.")
         for name, groups in told["answers"].items():
-            ran.answers[str(name)] = {str(group): [_checked(one) for one in seen] for group, seen in groups.items()}
+            ran.answers[str(name)] = {str(group): [_checked(case) for case in seen] for group, seen in groups.items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return "what its process answered cannot be read"
     return None
@@ -229,7 +229,7 @@ def _checked(seen: Any) -> Observed:
             return {"error": printable(str(seen["error"]), 300)}
         return {
             "output": plain(from_plain(seen["output"])),
-            "gradients": [plain(from_plain(one)) for one in seen.get("gradients", [])],
+            "gradients": [plain(from_plain(gradient)) for gradient in seen.get("gradients", [])],
             "changed": bool(seen["changed"]),
         }
     except (ValueError, KeyError, TypeError, RuntimeError, OverflowError, RecursionError):
@@ -240,16 +240,16 @@ def _first_difference(wanted: list[Observed], seen: list[Observed]) -> str | Non
     if len(seen) != len(wanted):
         return "it did not run"
     found = (difference(*pair) for pair in zip(wanted, seen, strict=True))
-    return next((one for one in found if one), None)
+    return next((text for text in found if text), None)
 
 
 def _otherwise(seen: Seen) -> str:
     """What is to be said of an answer that does what no known mistake does."""
-    all_ = [one for cases in seen.values() for one in cases]
-    errors = [one["error"] for one in all_ if "error" in one]
+    all_ = [case for cases in seen.values() for case in cases]
+    errors = [case["error"] for case in all_ if "error" in case]
     if errors or not all_:
-        return BORROWED if any(THERE_ALREADY in one for one in errors) else STOPPED
-    return UNWRITTEN if all(one.get("output") is None for one in all_) else UNKNOWN
+        return BORROWED if any(THERE_ALREADY in error for error in errors) else STOPPED
+    return UNWRITTEN if all(case.get("output") is None for case in all_) else UNKNOWN
 
 
 def mistakes_in(material: Material, ran: Ran, problems: dict[str, dict[str, Any]]) -> dict[str, tuple[Mistake, ...]]:
@@ -261,8 +261,8 @@ def mistakes_in(material: Material, ran: Ran, problems: dict[str, dict[str, Any]
         mistakes = diagnosis(drawn, seen) if seen and lost else ()
         if mistakes:
             found[drawn.name] = tuple(
-                replace(one, name=drawn.fill(one.name), why=drawn.fill(one.why), hint=drawn.fill(one.hint))
-                for one in mistakes
+                replace(bug, name=drawn.fill(bug.name), why=drawn.fill(bug.why), hint=drawn.fill(bug.hint))
+                for bug in mistakes
             )
     return found
 
@@ -275,7 +275,7 @@ def feedback_on(
     named: dict[str, tuple[Mistake, ...]],
 ) -> str:
     """What a student is told, as Markdown."""
-    total, possible = (sum(one[key] for one in problems.values()) for key in ("points", "possible"))
+    total, possible = (sum(problem[key] for problem in problems.values()) for key in ("points", "possible"))
     notes = ran.notes
     told = {drawn.name: _otherwise(ran.answers.get(drawn.name, {})) for drawn in material.problems}
     if set(told.values()) == {UNWRITTEN}:
@@ -302,10 +302,10 @@ def _about(mistakes: tuple[Mistake, ...], otherwise: str) -> list[str]:
         small = "Begin with the smallest example that you can reckon by hand, and compare each line's result."
         return ["", f"{several} {small}"] if otherwise == UNKNOWN else []
     does = "this mistake does" if len(mistakes) == 1 else "these two mistakes do together"
-    names = ", and ".join(one.name for one in mistakes)
-    lines = ["", f"**Your function does what {does}: {names}.** {' '.join(one.why for one in mistakes)}"]
-    for one in mistakes:
-        lines += ["", f"*Hint:* {one.hint}"]
+    names = ", and ".join(mistake.name for mistake in mistakes)
+    lines = ["", f"**Your function does what {does}: {names}.** {' '.join(mistake.why for mistake in mistakes)}"]
+    for mistake in mistakes:
+        lines += ["", f"*Hint:* {mistake.hint}"]
     return lines
 
 

@@ -38,7 +38,7 @@ def student_notebook(problems: ProblemSet, drawn: list[Drawn], term: str, reposi
 
 
 def solution_notebook(problems: ProblemSet, drawn: list[Drawn], term: str) -> NotebookNode:
-    """The same, solved, each problem with its rubric."""
+    """The notebook with the solutions, each problem with its rubric."""
     return _notebook(problems, drawn, term, "", solved=True)
 
 
@@ -59,7 +59,7 @@ def rubric(drawn: Drawn) -> str:
     head = ["mistake", "points it keeps", "why it is one", "hint"]
     known = drawn.problem.mistakes
     rows = [
-        [drawn.fill(one.name), str(drawn.problem.kept(one)), drawn.fill(one.why), drawn.fill(one.hint)] for one in known
+        [drawn.fill(bug.name), str(drawn.problem.kept(bug)), drawn.fill(bug.why), drawn.fill(bug.hint)] for bug in known
     ]
     table = [f"| {' | '.join(map(_cell, row))} |" for row in [head, ["---"] * len(head), *rows]]
     return "\n".join([f"**Rubric, {drawn.problem.possible} points**", "", *points, "", *table])
@@ -70,7 +70,7 @@ def _cell(text: str) -> str:
 
 
 def _notebook(problems: ProblemSet, drawn: list[Drawn], term: str, repository: str, *, solved: bool) -> NotebookNode:
-    first = MEND if all(one.problem.broken for one in drawn) else WRITE
+    first = MEND if all(task.problem.broken for task in drawn) else WRITE
     title = f"# Problem set {problems.number}: {problems.title}\n\n*{term}, {problems.possible} points*"
     cells = [
         new_markdown_cell(f"{title}\n\n{problems.introduction.strip()}\n\n{first} {HOW}", id="title"),
@@ -81,17 +81,17 @@ def _notebook(problems: ProblemSet, drawn: list[Drawn], term: str, repository: s
             metadata={"jupyter": {"source_hidden": True}, "cellView": "form", "tags": ["hide-input"]},
         ),
     ]
-    for number, one in enumerate(drawn, start=1):
-        name = one.name.replace("_", "-")
-        hidden = sum(count for group, count in one.problem.points.items() if group != EXAMPLES)
-        shown = one.problem.points[EXAMPLES]
-        counts = f"*{one.problem.possible} points: {shown} for the examples, {hidden} for hidden tests.*"
-        text = f"## {number}. {one.problem.title}\n\n{one.statement}\n\n{counts}"
+    for number, task in enumerate(drawn, start=1):
+        name = task.name.replace("_", "-")
+        hidden = sum(count for group, count in task.problem.points.items() if group != EXAMPLES)
+        shown = task.problem.points[EXAMPLES]
+        counts = f"*{task.problem.possible} points: {shown} for the examples, {hidden} for hidden tests.*"
+        text = f"## {number}. {task.problem.title}\n\n{task.statement}\n\n{counts}"
         cells.append(new_markdown_cell(text, id=f"{name}-asked"))
-        if one.given:
-            cells.append(new_code_cell(one.given, id=f"{name}-given"))
-        cells.append(new_code_cell(one.solution if solved else one.starter, id=f"{name}-answer"))
-        cells.append(new_code_cell(f"examples.check({one.name})", id=f"{name}-check"))
+        if task.given:
+            cells.append(new_code_cell(task.given, id=f"{name}-given"))
+        cells.append(new_code_cell(task.solution if solved else task.starter, id=f"{name}-answer"))
+        cells.append(new_code_cell(f"examples.check({task.name})", id=f"{name}-check"))
         if solved:
-            cells.append(new_markdown_cell(rubric(one), id=f"{name}-rubric"))
+            cells.append(new_markdown_cell(rubric(task), id=f"{name}-rubric"))
     return new_notebook(cells=cells, metadata=KERNEL)

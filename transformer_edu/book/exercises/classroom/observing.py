@@ -15,7 +15,7 @@ Observed = dict[str, Any]  # "output", "gradients", "changed"; or "error", a phr
 THERE_ALREADY = "which is there already"  # of a function that an answer calls and must not
 DEEPEST = 20  # lists in lists
 LARGEST = 20_000  # numbers of a tensor: many times what a right answer has
-DTYPES = {str(one): one for one in (torch.float32, torch.float64, torch.int64, torch.int32, torch.bool)}
+DTYPES = {str(dtype): dtype for dtype in (torch.float32, torch.float64, torch.int64, torch.int32, torch.bool)}
 
 
 def observe(
@@ -41,7 +41,7 @@ def observe(
             output = fn(*given)
         seen: Observed = {"output": plain(output)}
         if gradient:
-            seen["gradients"] = [plain(one) for one in _gradients(output, learning)]
+            seen["gradients"] = [plain(slope) for slope in _gradients(output, learning)]
     except RecursionError:
         return {"error": "it calls itself without end"}
     except (Exception, SystemExit) as error:
@@ -60,7 +60,7 @@ class _Watched(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = str(getattr(func, "__name__", ""))
-        if any(one in name for one in self._never):
+        if any(part in name for part in self._never):
             self.called = f"torch's {name.strip('_')}"
         return func(*args, **(kwargs or {}))
 
@@ -97,9 +97,9 @@ def plain(value: Any, depth: int = 0) -> Any:
             raise TypeError(f"a tensor of {flat.dtype} is no answer")
         return {"dtype": str(flat.dtype), "shape": list(value.shape), "values": flat.tolist()}
     if isinstance(value, list | tuple):
-        return [plain(one, depth + 1) for one in value]
+        return [plain(item, depth + 1) for item in value]
     if isinstance(value, dict):
-        return {"dict": {str(name): plain(one, depth + 1) for name, one in value.items()}}
+        return {"dict": {str(name): plain(item, depth + 1) for name, item in value.items()}}
     raise TypeError(f"a {type(value).__name__} is no answer")
 
 
@@ -110,11 +110,11 @@ def from_plain(value: Any) -> Any:
         ValueError: `plain` has not written this.
     """
     if isinstance(value, list):
-        return [from_plain(one) for one in value]
+        return [from_plain(item) for item in value]
     if not isinstance(value, dict):
         return value
     if set(value) == {"dict"}:
-        return {str(name): from_plain(one) for name, one in value["dict"].items()}
+        return {str(name): from_plain(item) for name, item in value["dict"].items()}
     if set(value) != {"dtype", "shape", "values"} or value["dtype"] not in DTYPES:
         raise ValueError(f"not a value of an answer: {json.dumps(value)[:80]}")
     return torch.tensor(value["values"], dtype=DTYPES[value["dtype"]]).reshape(value["shape"])
@@ -126,9 +126,9 @@ def _copied(value: Any, learning: list[Tensor] | None) -> Any:
         learning.append(value.detach().clone().requires_grad_())
         return learning[-1].clone()  # no leaf: to change it in place is no error, and is seen
     if isinstance(value, list | tuple):
-        return type(value)(_copied(one, learning) for one in value)
+        return type(value)(_copied(item, learning) for item in value)
     if isinstance(value, dict):
-        return {name: _copied(one, learning) for name, one in value.items()}
+        return {name: _copied(item, learning) for name, item in value.items()}
     return copy.deepcopy(value)
 
 
@@ -136,17 +136,17 @@ def _tensors(value: Any) -> list[Tensor]:
     if isinstance(value, Tensor):
         return [value]
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-    return [tensor for one in inner for tensor in _tensors(one)]
+    return [tensor for item in inner for tensor in _tensors(item)]
 
 
 def _gradients(output: Any, learning: list[Tensor]) -> list[Tensor]:
     """The gradient of the outputs' weighted sum; zeros where it does not come through."""
-    outputs = [one for one in _tensors(output) if one.requires_grad]
+    outputs = [tensor for tensor in _tensors(output) if tensor.requires_grad]
     if not outputs:
-        return [torch.zeros_like(one) for one in learning]
-    total = torch.stack([(one * _weights(one)).sum() for one in outputs]).sum()
+        return [torch.zeros_like(leaf) for leaf in learning]
+    total = torch.stack([(tensor * _weights(tensor)).sum() for tensor in outputs]).sum()
     found = torch.autograd.grad(total, learning, allow_unused=True)
-    return [torch.zeros_like(one) if slope is None else slope for one, slope in zip(learning, found, strict=True)]
+    return [torch.zeros_like(leaf) if slope is None else slope for leaf, slope in zip(learning, found, strict=True)]
 
 
 def _weights(output: Tensor) -> Tensor:

@@ -74,7 +74,7 @@ class Problem:
         for mistake in self.mistakes:
             assert self.body.count(mistake.old) == 1, f"{self.name}, {mistake.name}: the text is not there once"
             assert set(mistake.passes) < set(self.points), f"{self.name}, {mistake.name}: it passes what is not there"
-        assert {one.name for one in self.mistakes} >= set(self.bugs)
+        assert {mistake.name for mistake in self.mistakes} >= set(self.bugs)
 
     @property
     def possible(self) -> int:
@@ -103,7 +103,7 @@ class ProblemSet:
     @property
     def possible(self) -> int:
         """The points of all problems."""
-        return sum(one.possible for one in self.problems)
+        return sum(problem.possible for problem in self.problems)
 
 
 class Numbers:

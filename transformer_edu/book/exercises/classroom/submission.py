@@ -34,7 +34,7 @@ def code_cells(path: Path) -> list[str]:
         found = [_text(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ValueError("it cannot be read as a Jupyter notebook (.ipynb)") from None
-    return [one for one in found if one.strip()]
+    return [text for text in found if text.strip()]
 
 
 def _text(source: str | list[str]) -> str:

@@ -82,9 +82,9 @@ def make(folder: Path, sources: list[Source], name: str, repository: str = "") -
         blank = written(student_notebook(problems, drawn, name, repository))
         write_atomically(folder / "public" / f"{problems.name}.ipynb", blank)
         write_atomically(own / "solution.ipynb", written(solution_notebook(problems, drawn, name)))
-        for one in drawn:
-            write_atomically(own / "tests" / f"{one.name}.py", test_file(one).encode())
-    told = {"name": name, "key": _digest(key), "sets": {one.problems.name: one.digest for one in sources}}
+        for task in drawn:
+            write_atomically(own / "tests" / f"{task.name}.py", test_file(task).encode())
+    told = {"name": name, "key": _digest(key), "sets": {source.problems.name: source.digest for source in sources}}
     write_atomically(about, json.dumps(told, indent=1).encode() + b"\n")
 
 
@@ -97,11 +97,11 @@ def material(folder: Path, sources: list[Source], number: int) -> Material:
     about = folder / "private" / "term.json"
     if not about.is_file():
         raise ValueError(f"--term must be a folder that `classroom make` has made, got {str(folder)!r}")
-    source = next((one for one in sources if one.problems.number == number), None)
+    source = next((source for source in sources if source.problems.number == number), None)
     told = json.loads(about.read_text())
     digests = told["sets"]
     if source is None or source.problems.name not in digests:
-        raise ValueError(f"--set must be one of {', '.join(one[4:] for one in digests)}, got {number}")
+        raise ValueError(f"--set must be one of {', '.join(name[4:] for name in digests)}, got {number}")
     if digests[source.problems.name] != source.digest:
         raise ValueError(
             f"{source.problems.name} has changed since the term was made: its hidden tests would not fit what was "

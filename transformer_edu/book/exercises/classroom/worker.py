@@ -51,7 +51,7 @@ def main() -> None:
     answer = sandbox.answer  # foreign code may put something else in its place
     _stub_the_package()
     place = namespace(transform)
-    skip = {int(one) for one in order["skip_cells"]}
+    skip = {int(number) for number in order["skip_cells"]}
     cells, defined = run_cells(order["cells"], place, skip, transform, order["seconds"])
     answered = {}
     for problem in order["problems"]:
@@ -73,11 +73,11 @@ def namespace(transform: Callable[[str], str]) -> dict[str, Any]:
 def readable() -> list[Path]:
     """The folders that code may read in: Python, its packages, this package, the system; nothing of anybody's own."""
     package = Path(__file__).resolve().parents[3]
-    installed = [sys.prefix, sys.base_prefix, sys.exec_prefix, *(one for one in sys.path if "-packages" in one)]
+    installed = [sys.prefix, sys.base_prefix, sys.exec_prefix, *(path for path in sys.path if "-packages" in path)]
     stdlib = os.path.dirname(os.__file__)
     system = ["/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/etc/fonts", "/proc", "/sys", "/dev"]
-    found = [Path(one).resolve() for one in [*installed, stdlib, *system, str(package)]]
-    return [one for one in dict.fromkeys(found) if one.exists()]
+    found = [Path(path).resolve() for path in [*installed, stdlib, *system, str(package)]]
+    return [path for path in dict.fromkeys(found) if path.exists()]
 
 
 def run_cells(
@@ -150,7 +150,7 @@ def _run(cell: str, place: dict[str, Any], transform: Callable[[str], str], seco
 
 
 def _functions(cell: str, transform: Callable[[str], str]) -> list[str]:
-    return [one.name for one in ast.parse(transform(cell)).body if isinstance(one, ast.FunctionDef)]
+    return [node.name for node in ast.parse(transform(cell)).body if isinstance(node, ast.FunctionDef)]
 
 
 def _hear_nothing_but_marks() -> None:
@@ -218,7 +218,7 @@ def _stub_the_package() -> None:
         def check(self, answer: Any) -> None:
             pass
 
-    for name in [one for one in sys.modules if one.partition(".")[0] == "transformer_edu"]:
+    for name in [module for module in sys.modules if module.partition(".")[0] == "transformer_edu"]:
         del sys.modules[name]
     package, classroom = (module_from_spec(ModuleSpec(name, None, is_package=True)) for name in STUBS)
     package.classroom, classroom.Examples = classroom, Examples  # type: ignore[attr-defined]

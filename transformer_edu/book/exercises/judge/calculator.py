@@ -84,7 +84,7 @@ class Calculator:
 
     def masked(self, place: int, way: Way, numbers: Tensor) -> list[Seen]:
         """What it answers, with these numbers, where there is a mask at this place only, handed over in this way."""
-        ways = tuple(way if one == place else OURS for one in self.kind.places)
+        ways = tuple(way if slot == place else OURS for slot in self.kind.places)
         seen: list[Seen] = []
         for index in self.kind.masked_at(place):
             torch.manual_seed(0)
@@ -108,25 +108,25 @@ class Calculator:
         learned = self._set(numbers, other)
         answer = self._answer(other)
         found = way_back(summed(answer), learned)
-        flat = [torch.zeros_like(one) if g is None else g for one, g in zip(learned, found, strict=True)]
-        return answer.detach().double(), torch.cat([one.flatten() for one in flat])
+        flat = [torch.zeros_like(tensor) if g is None else g for tensor, g in zip(learned, found, strict=True)]
+        return answer.detach().double(), torch.cat([gradient.flatten() for gradient in flat])
 
     def cut(self, numbers: Tensor, other: bool = False) -> list[str]:
         """The tensors whose gradient is not how the answer changes with them."""
         learned = self._set(numbers, other)
         module, dtype = self._made[other]
-        names = [name for name, one in module.named_parameters() if one.requires_grad]
+        names = [name for name, parameter in module.named_parameters() if parameter.requires_grad]
         seeded = torch.Generator().manual_seed(9)
-        ways = [torch.randn(one.shape, generator=seeded, dtype=torch.float64).to(dtype) for one in learned]
+        ways = [torch.randn(tensor.shape, generator=seeded, dtype=torch.float64).to(dtype) for tensor in learned]
         gradients = way_back(summed(self._answer(other)), learned)
         told = [0.0 if g is None else float((g * way).sum()) for g, way in zip(gradients, ways, strict=True)]
         if not self._differs(other, learned, ways, sum(told)):
             return []
-        tables = {one for part in module.modules() if isinstance(part, nn.Embedding) for one in part.parameters()}
+        tables = {table for part in module.modules() if isinstance(part, nn.Embedding) for table in part.parameters()}
         return [  # but for tables, whose row of padding has no gradient on purpose
             name
-            for name, one, way, slope in zip(names, learned, ways, told, strict=True)
-            if (one not in tables or not slope) and self._differs(other, [one], [way], slope)
+            for name, tensor, way, slope in zip(names, learned, ways, told, strict=True)
+            if (tensor not in tables or not slope) and self._differs(other, [tensor], [way], slope)
         ]
 
     def _differs(self, other: bool, learned: list[Tensor], ways: list[Tensor], told: float) -> bool:
@@ -137,12 +137,12 @@ class Calculator:
             ends = []
             for sign in (1, -2):
                 with torch.no_grad():
-                    for one, way in zip(learned, ways, strict=True):
-                        one.add_(way, alpha=sign * step)
+                    for tensor, way in zip(learned, ways, strict=True):
+                        tensor.add_(way, alpha=sign * step)
                     ends.append(float(summed(self._answer(other))))
             with torch.no_grad():
-                for one, way in zip(learned, ways, strict=True):
-                    one.add_(way, alpha=step)
+                for tensor, way in zip(learned, ways, strict=True):
+                    tensor.add_(way, alpha=step)
             slopes.append((ends[0] - ends[1]) / (2 * step))
         share = 0.02 if dtype == torch.float64 else 0.1
         agree = abs(slopes[0] - slopes[1]) <= share * abs(slopes[1])
@@ -166,14 +166,14 @@ class Calculator:
 
 def trained(module: nn.Module) -> list[Tensor]:
     """The tensors that an optimizer would change."""
-    return [one for one in module.parameters() if one.requires_grad]
+    return [parameter for parameter in module.parameters() if parameter.requires_grad]
 
 
 def fill(tensors: Sequence[Tensor], numbers: Tensor) -> None:
     """Put these numbers into the tensors, one after another."""
     with torch.no_grad():
-        for one, part in zip(tensors, numbers.split([one.numel() for one in tensors]), strict=True):
-            one.copy_(part.view(one.shape))
+        for tensor, part in zip(tensors, numbers.split([tensor.numel() for tensor in tensors]), strict=True):
+            tensor.copy_(part.view(tensor.shape))
 
 
 def _ready(kind: Kind, target: Any, options: dict[str, Any], inputs: tuple[Any, ...]) -> tuple[Any, set[str]]:
@@ -183,9 +183,9 @@ def _ready(kind: Kind, target: Any, options: dict[str, Any], inputs: tuple[Any, 
         kind.call(component, inputs)
     if isinstance(component, nn.Module) and "num_layers" in options:  # a frozen table is a table
         words = {options[name] for name in VOCABULARIES if name in options}
-        for one in component.parameters():
-            if one.is_floating_point() and one.dim() == 2 and one.shape[0] in words and not one.requires_grad:
-                one.requires_grad_()
+        for table in component.parameters():
+            if table.is_floating_point() and table.dim() == 2 and table.shape[0] in words and not table.requires_grad:
+                table.requires_grad_()
                 taken.add(FROZEN_TABLE)
     return component, taken
 
@@ -212,15 +212,15 @@ def _precise(kind: Kind, target: Any) -> tuple[nn.Module, torch.dtype]:
 def _converted(kind: Kind, given: tuple[Any, ...], ways: Ways) -> tuple[Any, ...] | None:
     """Inputs with their masks handed over so; None where that cannot be."""
     how = dict(zip(kind.places, ways, strict=True)) if ways else {}
-    found = [handed(one.mask, how.get(i, OURS)) if isinstance(one, Masked) else one for i, one in enumerate(given)]
-    if any(isinstance(one, Masked) and new is None for one, new in zip(given, found, strict=True)):
+    found = [handed(item.mask, how.get(i, OURS)) if isinstance(item, Masked) else item for i, item in enumerate(given)]
+    if any(isinstance(item, Masked) and new is None for item, new in zip(given, found, strict=True)):
         return None
     return tuple(found)
 
 
 def _size(experiment: Experiment) -> int:
     """How many numbers go in."""
-    return sum(one.numel() for one in experiment.inputs if isinstance(one, Tensor)) or 1
+    return sum(item.numel() for item in experiment.inputs if isinstance(item, Tensor)) or 1
 
 
 def _observed(  # noqa: C901
@@ -234,7 +234,7 @@ def _observed(  # noqa: C901
         given = copies(inputs), copies(inputs)
         first, second = (tensor_of(kind.call(target, tuple(some))).detach().clone() for some in given)
         return {"output": first, "again": second} | changed(inputs, given[0]), Parameters()
-    options = kind.options | {name: one for name, one in experiment.options.items() if name in kind.options}
+    options = kind.options | {name: value for name, value in experiment.options.items() if name in kind.options}
     if experiment.how == "dropout" and "dropout" in options:
         options["dropout"] = 0.5
     makes = kind.made and not (kind.may_be_function and not is_made(target))
@@ -246,9 +246,9 @@ def _observed(  # noqa: C901
         taken = taken | {TAKES_MASK}
     parameters, learned_by = Parameters(), {}
     if isinstance(component, nn.Module):
-        started = torch.cat([one.detach().flatten() == 1 for one in trained(component)] or [NONE])
+        started = torch.cat([tensor.detach().flatten() == 1 for tensor in trained(component)] or [NONE])
         ones = scramble(component)
-        learned_by = {name: one for name, one in component.named_parameters() if one.requires_grad}
+        learned_by = {name: parameter for name, parameter in component.named_parameters() if parameter.requires_grad}
         if numbers is not None and len(numbers) == len(started):
             fill(trained(component), numbers)
         if experiment.options.get("empty"):
@@ -259,11 +259,11 @@ def _observed(  # noqa: C901
         )
         component.train(experiment.how == "training")
     inputs = inputs if makes or not kind.made else (*inputs, *learned)
-    masks = {place for place, one in enumerate(experiment.inputs) if isinstance(one, Masked)}
+    masks = {place for place, item in enumerate(experiment.inputs) if isinstance(item, Masked)}
     learns = tuple(
         place
-        for place, one in enumerate(inputs)
-        if place not in masks and isinstance(one, Tensor) and one.is_floating_point()
+        for place, item in enumerate(inputs)
+        if place not in masks and isinstance(item, Tensor) and item.is_floating_point()
     )
 
     def run(*given: Any) -> Any:
@@ -284,12 +284,12 @@ def _observed(  # noqa: C901
     if experiment.how == "half":
         if isinstance(component, nn.Module):
             component.half()
-        halved = [one.half() if isinstance(one, Tensor) and one.is_floating_point() else one for one in inputs]
+        halved = [item.half() if isinstance(item, Tensor) and item.is_floating_point() else item for item in inputs]
         with torch.no_grad():
             return {"output": tensor_of(run(*halved)).detach().clone()}, parameters
-    before = [one.detach().clone() for one in learned_by.values()]
+    before = [parameter.detach().clone() for parameter in learned_by.values()]
     seen = look(run, inputs, learned_by, learns) | unasked()
-    if any(not torch.equal(one, was) for one, was in zip(learned_by.values(), before, strict=True)):
+    if any(not torch.equal(parameter, was) for parameter, was in zip(learned_by.values(), before, strict=True)):
         seen["rewritten"] = "yes"
     return seen, parameters
 
@@ -300,25 +300,25 @@ def _parameters(module: nn.Module, named: dict[str, nn.Parameter]) -> Parameters
     loose = tuple(
         f"{where}.{name}".lstrip(".")
         for where, part in module.named_modules()
-        for name, one in vars(part).items()
-        if name not in usual and _is_kept(one)
+        for name, item in vars(part).items()
+        if name not in usual and _is_kept(item)
     )
-    frozen = tuple(name for name, one in module.named_parameters() if not one.requires_grad)
-    buffers = tuple(name for name, one in module.named_buffers() if one.is_floating_point())
-    numbers = torch.cat([one.detach().flatten().float() for one in named.values()] or [torch.zeros(0)])
-    lengths = tuple(one.numel() for one in named.values())
+    frozen = tuple(name for name, parameter in module.named_parameters() if not parameter.requires_grad)
+    buffers = tuple(name for name, buffer in module.named_buffers() if buffer.is_floating_point())
+    numbers = torch.cat([parameter.detach().flatten().float() for parameter in named.values()] or [torch.zeros(0)])
+    lengths = tuple(parameter.numel() for parameter in named.values())
     found = [
-        one for part in module.modules() for name, one in vars(part).items() if "eps" in name and type(one) is float
+        item for part in module.modules() for name, item in vars(part).items() if "eps" in name and type(item) is float
     ]
     eps = (found or [1e-5])[0]
     return Parameters(numbers, tuple(named), lengths, loose, True, frozen, buffers, eps=eps, says_eps=bool(found))
 
 
-def _is_kept(one: Any) -> bool:
+def _is_kept(item: Any) -> bool:
     """Whether this is a tensor, or a list, tuple or dictionary of tensors or modules."""
-    if isinstance(one, list | tuple | dict):
-        return any(isinstance(part, Tensor | nn.Module) for part in (one.values() if isinstance(one, dict) else one))
-    return isinstance(one, Tensor) and one.numel() > 1
+    if isinstance(item, list | tuple | dict):
+        return any(isinstance(part, Tensor | nn.Module) for part in (item.values() if isinstance(item, dict) else item))
+    return isinstance(item, Tensor) and item.numel() > 1
 
 
 def takes(target: Any, count: int) -> bool:
@@ -330,9 +330,9 @@ def takes(target: Any, count: int) -> bool:
     return True
 
 
-def is_lazy(one: Any) -> bool:
+def is_lazy(parameter: Any) -> bool:
     """Whether a parameter has no shape before the first call."""
-    return isinstance(one, nn.parameter.UninitializedParameter)
+    return isinstance(parameter, nn.parameter.UninitializedParameter)
 
 
 def is_made(target: Any) -> bool:

@@ -50,7 +50,7 @@ class Experiment:
     def masked(self) -> list[int]:
         """The places of the masks that go in, now or in the call before."""
         given = (self.inputs, self.options.get("before", ()))
-        return sorted({i for some in given for i, one in enumerate(some) if isinstance(one, Masked)})
+        return sorted({i for some in given for i, item in enumerate(some) if isinstance(item, Masked)})
 
 
 def scramble(module: nn.Module) -> set[str]:
@@ -58,23 +58,23 @@ def scramble(module: nn.Module) -> set[str]:
     seeded = torch.Generator().manual_seed(1)
     ones = set()
     with torch.no_grad():
-        for name, one in module.named_parameters():
-            if not one.requires_grad:
+        for name, parameter in module.named_parameters():
+            if not parameter.requires_grad:
                 continue
-            start = one.detach().clone()
-            if one.numel() > 1 and one.squeeze().dim() == 1 and bool((start == 1).all()):
+            start = parameter.detach().clone()
+            if parameter.numel() > 1 and parameter.squeeze().dim() == 1 and bool((start == 1).all()):
                 ones.add(name)
-            drawn = 0.3 * torch.randn(one.shape, generator=seeded)
-            one.copy_(drawn + 1 if name in ones else drawn)
+            drawn = 0.3 * torch.randn(parameter.shape, generator=seeded)
+            parameter.copy_(drawn + 1 if name in ones else drawn)
     return ones
 
 
 def empty(module: nn.Module, ones: set[str]) -> None:
     """Set all that was learned to zero, but for what started as ones."""
     with torch.no_grad():
-        for name, one in module.named_parameters():
+        for name, parameter in module.named_parameters():
             if name not in ones:
-                one.zero_()
+                parameter.zero_()
 
 
 # ------------------------------------------------------------------ seeing
@@ -89,7 +89,7 @@ def in_words(error: BaseException) -> str:
 def _named_tensors(result: Any) -> list[Tensor]:
     """What an answer with names holds, as a dictionary does or an object with fields."""
     named = result if isinstance(result, Mapping) else getattr(result, "__dict__", {})
-    return [one for one in named.values() if isinstance(one, Tensor) and one.dim()]
+    return [value for value in named.values() if isinstance(value, Tensor) and value.dim()]
 
 
 def tensor_of(result: Any) -> Tensor:
@@ -119,14 +119,14 @@ def precisely() -> Iterator[None]:
         yield
     finally:
         torch.set_default_dtype(before)
-        for name, one in zip(names, kept[0], strict=True):
-            setattr(torch, name, one)
+        for name, dtype in zip(names, kept[0], strict=True):
+            setattr(torch, name, dtype)
         Tensor.float = kept[1]  # type: ignore[method-assign]
 
 
 def copies(inputs: tuple[Any, ...]) -> list[Any]:
     """Inputs that may be changed."""
-    return [one.clone() if isinstance(one, Tensor) else one for one in inputs]
+    return [item.clone() if isinstance(item, Tensor) else item for item in inputs]
 
 
 def changed(inputs: Sequence[Any], given: Sequence[Any]) -> Seen:
@@ -166,7 +166,7 @@ def gradients(
     leaves = {place: inputs[place].clone().requires_grad_() for place in learns}
     if not leaves and not parameters:
         return {}
-    output = tensor_of(run(*[leaves[i].clone() if i in leaves else one for i, one in enumerate(inputs)]))
+    output = tensor_of(run(*[leaves[i].clone() if i in leaves else item for i, item in enumerate(inputs)]))
     if not output.is_floating_point():
         return {}
     if not output.requires_grad:
@@ -200,7 +200,7 @@ def look_elsewhere(run: Callable[..., Any], module: nn.Module, inputs: tuple[Any
     """Move a module to another device (one that computes shapes only): what does not come along stops the sum."""
     module.to("meta")
     try:
-        run(*[one.to("meta") if isinstance(one, Tensor) else one for one in inputs])
+        run(*[item.to("meta") if isinstance(item, Tensor) else item for item in inputs])
     except RuntimeError as error:
         if "expected device" in str(error) or "same device" in str(error):
             return {"left behind": "yes"}

@@ -127,7 +127,7 @@ def judge_file(
         verdict, trouble = None, None
         try:
             told = component.load()
-            unprotected = tuple(printable(str(one), LONGEST) for one in told["unprotected"][:SENTENCES])
+            unprotected = tuple(printable(str(sentence), LONGEST) for sentence in told["unprotected"][:SENTENCES])
             trouble = None if told["trouble"] is None else printable(str(told["trouble"]), LONGEST)
             if trouble is None:
                 verdict, trouble = judged(kind, component, limits.seconds)
@@ -170,7 +170,7 @@ class Remote:
     def cut(self, numbers: Tensor, other: bool = False) -> list[str]:
         """As Calculator's."""
         words = self._asked({"do": "cut", "other": other}, {"numbers": numbers})[0]
-        return [printable(str(one), LONGEST) for one in words.get("names", [])[:SENTENCES]]
+        return [printable(str(name), LONGEST) for name in words.get("names", [])[:SENTENCES]]
 
     def _asked(
         self, words: dict[str, Any], tensors: dict[str, Tensor] | None = None
@@ -207,7 +207,7 @@ def judged(kind: str, component: Component, seconds: float) -> tuple[Verdict | N
 
 
 def _checked(seen: list[Seen], learned: Parameters) -> tuple[list[Seen], Parameters]:
-    """The same with the words that the code's own errors brought in made harmless, each a line.
+    """What was observed, with the words that the code's own errors brought in made harmless, each a line.
 
     Raises:
         ValueError: there are words in the place of numbers, numbers of shapes that do not belong together, or
@@ -215,12 +215,12 @@ def _checked(seen: list[Seen], learned: Parameters) -> tuple[list[Seen], Paramet
     """
     if len(learned.numbers) > MOST:
         raise ValueError(f"no component that is tried here learns more than {MOST} numbers")
-    for one in seen:
-        numbers = [one[name] for name in NUMBERS if name in one]
+    for observation in seen:
+        numbers = [observation[name] for name in NUMBERS if name in observation]
         shapes = {getattr(value, "shape", None) for value in numbers}
-        if None in shapes or ("spread" in one and len(shapes) > 1) or not seen[0]:
+        if None in shapes or ("spread" in observation and len(shapes) > 1) or not seen[0]:
             raise ValueError("no observation is like this")
     return [
-        {name: printable(value, LONGEST) if isinstance(value, str) else value for name, value in one.items()}
-        for one in seen
+        {name: printable(value, LONGEST) if isinstance(value, str) else value for name, value in observation.items()}
+        for observation in seen
     ], learned

@@ -71,7 +71,7 @@ class Kind:
         """What is right, by which tensors it has."""
         if self.styled is not None:
             return self.styled(parameters)
-        return (one for _, one in self.rights(parameters) if isinstance(one, Reference))
+        return (reference for _, reference in self.rights(parameters) if isinstance(reference, Reference))
 
     @property
     def mistakes(self) -> list[Mistake]:
@@ -88,12 +88,12 @@ class Kind:
         """The experiments that hand over a mask at this place and at no other."""
         return [
             i
-            for i, one in enumerate(self.experiments)
-            if one.masked == [place] and one.how == "plain" and not one.remark and "before" not in one.options
+            for i, case in enumerate(self.experiments)
+            if case.masked == [place] and case.how == "plain" and not case.remark and "before" not in case.options
         ]
 
     def at(self, experiments: list[Experiment], least: int = 0, **sizes: int) -> "Kind":
-        """The same kind, tried at other sizes, too."""
+        """This kind, tried at other sizes, too."""
         options = self.options | sizes
         return replace(self, elsewhere=replace(self, experiments=experiments, options=options, least=least))
 
@@ -110,5 +110,5 @@ def joined(*remarks: str) -> str:
 
 
 def drawn(*shape: int, seed: int = 0) -> Tensor:
-    """The same normal numbers whenever they are asked for."""
+    """Normal numbers, equal whenever they are asked for by this shape and seed."""
     return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape) + 100 * seed))

@@ -60,7 +60,7 @@ ONE_VOCABULARY = "one vocabulary"  # said in the place of two, by what has the s
 
 def meaning(name: str, wanted: Mapping[str, Any], names: Mapping[str, str] = SAID) -> str | None:
     """What a parameter of this name is, among what there is to give."""
-    return next((one for one, pattern in names.items() if one in wanted and re.search(pattern, name.lower())), None)
+    return next((key for key, pattern in names.items() if key in wanted and re.search(pattern, name.lower())), None)
 
 
 def usual(name: str, values: Mapping[str, Any]) -> Any:
@@ -128,8 +128,8 @@ def make(target: Any, values: Mapping[str, Any]) -> tuple[Any, set[str]]:
             configuration, taken = make(beside[0], values)
             return target(configuration, **first), taken
     given, taken = _given(parameters, values)
-    positional = [given.pop(one.name) for one in parameters if one.kind is one.POSITIONAL_ONLY]
-    if any(one.kind is one.VAR_KEYWORD for one in inspect.signature(target).parameters.values()):
+    positional = [given.pop(parameter.name) for parameter in parameters if parameter.kind is parameter.POSITIONAL_ONLY]
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in inspect.signature(target).parameters.values()):
         left = {name: value for name, value in values.items() if name not in taken and "vocab" not in name}
         more = _passed_on(partial(target, *positional, **given), {NONSENSE: None} | left)
         taken |= set() if NONSENSE in more else set(more)  # what takes any name need not use one
@@ -155,48 +155,48 @@ def _given(parameters: list[inspect.Parameter], values: Mapping[str, Any]) -> tu
     """Which parameter gets what: names that leave no doubt, names that are likely, then the order of the contract."""
     given: dict[str, Any] = {}
     taken: set[str] = set()
-    vocabularies = [one for one in parameters if re.search(SAID["vocab_size"], one.name.lower())]
-    named = {known for one in vocabularies if (known := meaning(one.name, values))}
-    for one in parameters:
-        known = None if re.search(OF_A_HEAD, one.name.lower()) else meaning(one.name, values)
-        if known is None and one in vocabularies and "target_vocab" in values:
+    vocabularies = [parameter for parameter in parameters if re.search(SAID["vocab_size"], parameter.name.lower())]
+    named = {known for parameter in vocabularies if (known := meaning(parameter.name, values))}
+    for parameter in parameters:
+        known = None if re.search(OF_A_HEAD, parameter.name.lower()) else meaning(parameter.name, values)
+        if known is None and parameter in vocabularies and "target_vocab" in values:
             known = "source_vocab" if "target_vocab" in named else "target_vocab"
-            taken |= {ONE_VOCABULARY} if [one] == vocabularies else set()
+            taken |= {ONE_VOCABULARY} if [parameter] == vocabularies else set()
         if known and (known not in taken or "vocab" not in known):  # one number may go to both stacks
-            given[one.name] = values[known]
+            given[parameter.name] = values[known]
             taken.add(known)
-    given |= {one.name: usual(one.name, values) for one in parameters if re.search(OF_A_HEAD, one.name.lower())}
-    for place, one in enumerate(parameters):
-        known = meaning(one.name, values, LIKELY)
-        inner = "d_ff" in values and "d_ff" not in taken and re.search("hid", one.name.lower())
+    given |= {field.name: usual(field.name, values) for field in parameters if re.search(OF_A_HEAD, field.name.lower())}
+    for place, parameter in enumerate(parameters):
+        known = meaning(parameter.name, values, LIKELY)
+        inner = "d_ff" in values and "d_ff" not in taken and re.search("hid", parameter.name.lower())
         if (
             known == "d_model"
             and inner
             and ("d_model" in taken or any(p.name not in given for p in parameters[:place]))
         ):
             known = "d_ff"  # the hidden width behind another one
-        if one.name not in given and known and known not in taken:
-            given[one.name] = values[known]
+        if parameter.name not in given and known and known not in taken:
+            given[parameter.name] = values[known]
             taken.add(known)
-    demanded = {one.name: usual(one.name, values) for one in parameters if one.default is one.empty}
+    demanded = {field.name: usual(field.name, values) for field in parameters if field.default is field.empty}
     given = {name: value for name, value in demanded.items() if value is not None} | given
     if "dropout" in values and "dropout" not in taken:  # in any language: a probability, 0 unless it is said
-        free = [one for one in parameters if one.name not in given]
-        zero = [one.name for one in free if isinstance(one.default, float) and not one.default]
+        free = [parameter for parameter in parameters if parameter.name not in given]
+        zero = [parameter.name for parameter in free if isinstance(parameter.default, float) and not parameter.default]
         given |= dict.fromkeys(zero[:1], values["dropout"])
         taken |= {"dropout"} if zero else set()
     left = [name for name in values if name not in taken and name not in ("eps", "pad_id", "max_len")]
-    for one in parameters:
-        if one.name not in given and left and one.default is one.empty:
+    for parameter in parameters:
+        if parameter.name not in given and left and parameter.default is parameter.empty:
             taken.add(left[0])
-            given[one.name] = values[left.pop(0)]
+            given[parameter.name] = values[left.pop(0)]
     return given, taken
 
 
 def _configurations(target: Any) -> list[type]:
     """The classes beside a component that are called configurations."""
     scope = getattr(inspect.getmodule(target), "__dict__", {})
-    return [one for name, one in scope.items() if inspect.isclass(one) and re.search("conf|cfg|args$", name.lower())]
+    return [item for name, item in scope.items() if inspect.isclass(item) and re.search("conf|cfg|args$", name.lower())]
 
 
 def _annotated(target: Any, parameter: inspect.Parameter) -> Any:
@@ -216,24 +216,24 @@ def _parameters(component: Any) -> list[inspect.Parameter]:
 
 def parameter_names(component: Any) -> list[str]:
     """The names of what a component's call takes, in order."""
-    return [one.name for one in _parameters(component)]
+    return [parameter.name for parameter in _parameters(component)]
 
 
 def _demanded(parameters: list[inspect.Parameter]) -> dict[str, None]:
     """None for each mask that has to be handed over."""
-    return {one.name: None for one in parameters if one.default is one.empty and re.search("mask", one.name.lower())}
+    return {gap.name: None for gap in parameters if gap.default is gap.empty and re.search("mask", gap.name.lower())}
 
 
 def called(component: Any, inputs: tuple[Any, ...]) -> Any:
     """Call a component with its inputs, and with None for masks that it demands and nobody hands over."""
-    places = [one for one in _parameters(component) if one.kind in (one.POSITIONAL_OR_KEYWORD, one.POSITIONAL_ONLY)]
+    places = [gap for gap in _parameters(component) if gap.kind in (gap.POSITIONAL_OR_KEYWORD, gap.POSITIONAL_ONLY)]
     return component(*inputs, **_demanded(places[len(inputs) :]))
 
 
 def logits_of(answer: Any) -> Any:
     """The logits of a model's answer, beside which a loss or others may stand."""
     if isinstance(answer, tuple | list):
-        return next((one for one in answer if isinstance(one, torch.Tensor) and one.dim() == 3), answer)
+        return next((part for part in answer if isinstance(part, torch.Tensor) and part.dim() == 3), answer)
     return answer.get("logits", answer) if isinstance(answer, dict) else getattr(answer, "logits", answer)
 
 
@@ -288,15 +288,15 @@ def by_name(component: Any, inputs: tuple[Any, ...], slots: Mapping[str, str | t
     None.
     """
     parameters = _parameters(component)
-    names = [one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
+    names = [parameter.name for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
     placed: dict[str, Any] = {}
-    for pattern, one in zip(slots.values(), inputs, strict=False):
+    for pattern, item in zip(slots.values(), inputs, strict=False):
         left = [name for name in names if name not in placed]
         likely = (pattern,) if isinstance(pattern, str) else pattern
-        found = next((name for one in likely for name in left if re.search(one, name.lower())), None)
+        found = next((name for guess in likely for name in left if re.search(guess, name.lower())), None)
         if found is None:
             return called(component, inputs)
-        placed[found] = one
+        placed[found] = item
     if list(placed) == names[: len(placed)]:
         return called(component, inputs)
     return component(**_demanded(parameters) | placed)

@@ -56,7 +56,7 @@ def handed(mask: Tensor, way: Way) -> Tensor | None:
 
 
 def finite(ways: Ways) -> Ways:
-    """The same ways, with large numbers in the place of infinity: softmax of nothing but −∞ has no gradient."""
+    """These ways, with large numbers in the place of infinity: softmax of nothing but −∞ has no gradient."""
     return tuple((shape, LARGE if value == ADDED else value) for shape, value in ways)
 
 

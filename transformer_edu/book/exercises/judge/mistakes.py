@@ -594,7 +594,7 @@ def _without_third(
 
 
 def _with_norms(places: tuple[int, ...], layer: Layer) -> Layer:
-    return replace(layer, norms=tuple(layer.norms[one] for one in places))
+    return replace(layer, norms=tuple(layer.norms[place] for place in places))
 
 
 def _of_shared_parts() -> Iterator[Wrong]:

@@ -102,8 +102,8 @@ RMS = "RMS norm stands where the paper has layer norm"
 norm_by_spread = partial(norm, correction=1, outside=True)
 SPREAD = "its norms divide by n − 1 and add ε outside the root, as in the Annotated Transformer"
 NORMS: list[tuple[str, Callable[..., Tensor]]] = [  # right ones, with what is remarked of each
-    (remark, _small(one, eps, count))
-    for remark, one, count in (("", layer_norm, 2), (RMS, rms_norm, 1), (SPREAD, norm_by_spread, 2))
+    (remark, _small(function, eps, count))
+    for remark, function, count in (("", layer_norm, 2), (RMS, rms_norm, 1), (SPREAD, norm_by_spread, 2))
     for eps in (1e-5, 1e-6, 1e-12)
 ]
 BY_TANH = partial(gelu, approximate="tanh")
@@ -389,14 +389,14 @@ class Style:
 
 def styles(**ways: tuple[Any, ...]) -> list[Style]:
     """All styles with these ways to be."""
-    return [Style(**dict(zip(ways, one, strict=True))) for one in product(*ways.values())]
+    return [Style(**dict(zip(ways, choice, strict=True))) for choice in product(*ways.values())]
 
 
 IN_LAYERS = {"attention": ("all", "none", "qkv", "out"), "inner": ("both", "none"), "norm": ("both", "gain", "none")}
 LAYERS = styles(**IN_LAYERS)
 IN_MACHINES = IN_LAYERS | {"projection": (True, False), "final": (False, True)}
 MACHINES = styles(**IN_MACHINES, tied=("", "target", "source", "all"), positions=("sinusoidal", "learned", "shared"))
-MACHINES += [replace(one, opened=True) for one in MACHINES if one.norm == "both" and one.positions == "learned"]
+MACHINES += [replace(style, opened=True) for style in MACHINES if style.norm == "both" and style.positions == "learned"]
 
 
 def _at(start: str, shapes: Shapes) -> Shapes:
@@ -462,7 +462,7 @@ PLACES = {"learned": ("source_places", "target_places"), "shared": ("source_plac
 
 def shapes_of_machine(sizes: Mapping[str, Any], style: Style) -> Shapes:
     """Of a whole Transformer."""
-    return _shapes_of_machine(tuple((name, one) for name, one in sizes.items() if isinstance(one, int)), style)
+    return _shapes_of_machine(tuple((name, size) for name, size in sizes.items() if isinstance(size, int)), style)
 
 
 @lru_cache(maxsize=4 * len(MACHINES))
@@ -641,21 +641,21 @@ def of_language_model(steps: Steps, sizes: Mapping[str, Any], style: Style) -> R
 
 def fitting(some: list[Style], parameters: Parameters, reference: Callable[[Style], Reference]) -> list[Style]:
     """The styles in which so many numbers change the answer as do a component's; the likelier ones first."""
-    fit = [(style, one) for style in some if (one := reference(style)).size - one.dead == parameters.alive]
+    fit = [(style, layout) for style in some if (layout := reference(style)).size - layout.dead == parameters.alive]
     ones, have = int(parameters.ones.sum()), len(parameters.numbers)
-    return [style for style, one in sorted(fit, key=lambda f: (int(f[1].gains.sum()) != ones, f[1].size != have))]
+    return [style for style, _ in sorted(fit, key=lambda f: (int(f[1].gains.sum()) != ones, f[1].size != have))]
 
 
 def likely(some: list[Style], parameters: Parameters, reference: Callable[[Style], Reference]) -> list[Style]:
     """The styles in which a wrong component may be written: with as many numbers, or as few more as can be."""
     references = {style: reference(style) for style in some}
     have, ones = len(parameters.numbers), int(parameters.ones.sum())
-    fit = [style for style, one in references.items() if one.size == have]
+    fit = [style for style, layout in references.items() if layout.size == have]
     as_made = [style for style in fit if ones and int(references[style].gains.sum()) == ones]
     # gains start as 1, so that those styles will do in which as many numbers are gains; else one norm may not be there
-    fit = as_made or fit + [replace(one, norm="both") for one in fit if one.norm != "both"]
-    fit += [replace(one, norms=one.norms + 1) for one in fit if one.norms in (1, 3)]  # or one of two, or of four
-    more = sorted({one.size for one in references.values() if one.size > have})[:2]  # a part is not there, or is shared
-    larger = [style for style, one in references.items() if one.size in more][:4]
+    fit = as_made or fit + [replace(base, norm="both") for base in fit if base.norm != "both"]
+    fit += [replace(base, norms=base.norms + 1) for base in fit if base.norms in (1, 3)]  # or one of two, or of four
+    more = sorted({way.size for way in references.values() if way.size > have})[:2]  # a part is not there, or is shared
+    larger = [style for style, layout in references.items() if layout.size in more][:4]
     fit = fit or fitting(some, parameters, reference) or larger
     return fit or [Style(), replace(Style(), attention="none", inner="none")]

@@ -119,7 +119,7 @@ class Reference:
     def parts(self, vector: Tensor) -> dict[str, Tensor]:
         """The tensors with these numbers."""
         cut = vector.split(self.sizes) if self.shapes else []
-        return {name: one.view(shape) for (name, shape), one in zip(self.shapes.items(), cut, strict=True)}
+        return {name: part.view(shape) for (name, shape), part in zip(self.shapes.items(), cut, strict=True)}
 
     def look(self, inputs: Sequence[Any], vector: Tensor, gradient: bool = True) -> tuple[Tensor, Tensor]:
         """The answer in float64, and the gradient of `summed` answers by each number."""
@@ -134,7 +134,7 @@ class Reference:
 def doubled(inputs: Sequence[Any]) -> list[Any]:
     """Inputs in float64, to be changed at will."""
     return [
-        (one.double() if one.is_floating_point() else one.clone()) if isinstance(one, Tensor) else one for one in inputs
+        (raw.double() if raw.is_floating_point() else raw.clone()) if isinstance(raw, Tensor) else raw for raw in inputs
     ]
 
 
@@ -309,7 +309,7 @@ class Numbers:
             if self.left <= 0 or dict(reference.shapes) in self.exact:
                 return None
             total = float(summed(mine))
-            if any(abs(total - one) < NEAR * (1 + abs(total)) and apart(mine, it) < SAME for one, it in self.refused):
+            if any(abs(total - past) < NEAR * (1 + abs(total)) and apart(mine, it) < SAME for past, it in self.refused):
                 return None
             found = self._search(reference, look, start)
             if found is None and start is not None and not self.told:  # what is right is not lost by a wrong partner
@@ -329,7 +329,7 @@ class Numbers:
         if whole and gains[0].sum() == gains[1].sum():
             # most that are another function are told in a few rounds
             quick = _Search((self.known, look), reference, FINE, self.most, ROUNDS)
-            start = [(1 + one.long()) * (1 + self.held * size) for one, size in zip(gains, sizes, strict=True)]
+            start = [(1 + gain.long()) * (1 + self.held * size) for gain, size in zip(gains, sizes, strict=True)]
             if not quick.agrees(*_with(start[0], start[1], carried), QUICK) and not quick.near:
                 return None
         matter = alive(look, reference.size)
@@ -342,8 +342,8 @@ class Numbers:
             gains = gains[0] & False, gains[1] & False
         # what changes nothing has the colour 0
         mine, theirs = (
-            (one.long() + (one & some)) * (1 + reference.faint * size)
-            for one, some, size in zip((self.alive, matter), gains, sizes, strict=True)
+            (mask.long() + (mask & some)) * (1 + reference.faint * size)
+            for mask, some, size in zip((self.alive, matter), gains, sizes, strict=True)
         )
         mine, theirs = _with(mine, theirs, carried)
         for tolerance in TOLERANCES[: 2 if self.most == NEAR else 3]:
@@ -405,14 +405,14 @@ def _begins(colours: Tensor, gradient: Tensor, near: float) -> Tensor:
 
 
 def _shared(
-    one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor], fresh: tuple[Tensor, Tensor], near: float
+    first: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor], fresh: tuple[Tensor, Tensor], near: float
 ) -> tuple[Tensor, Tensor]:
     """New colours for those gradients that both have equally often; what is left of an old colour stays together.
 
     So at a kink: where all that goes into a ReLU is 0, its gradient is a matter of rounding.
     """
     groups: list[dict[tuple[int, int], list[tuple[float, int, Tensor]]]] = [{}, {}]
-    for (colours, gradient), new, group in zip((one, other), fresh, groups, strict=True):
+    for (colours, gradient), new, group in zip((first, other), fresh, groups, strict=True):
         for label in new.unique():
             here = (new == label).nonzero().flatten()
             key = int(colours[here[0]]), len(here)
@@ -425,8 +425,8 @@ def _shared(
                 groups[1][key].remove(match)
                 count += 1
                 finer[0][here], finer[1][match[2]] = count, count
-    for colour in one[0].unique():
-        left = [(colours == colour) & (new == 0) for (colours, _), new in zip((one, other), finer, strict=True)]
+    for colour in first[0].unique():
+        left = [(colours == colour) & (new == 0) for (colours, _), new in zip((first, other), finer, strict=True)]
         count += bool(left[0].any() or left[1].any())
         for new, some in zip(finer, left, strict=True):
             new[some] = count
@@ -463,7 +463,7 @@ class _Search:
             if self.rounds > self.most:
                 return None
             split = next(
-                (one for one in (self._round(mine, theirs) for _ in range(TRIES)) if one or not self.near), None
+                (pair for pair in (self._round(mine, theirs) for _ in range(TRIES)) if pair or not self.near), None
             )
             if split is None:
                 return None
@@ -509,7 +509,7 @@ class _Search:
             fresh = fresh[0], fresh[0]
         finer = torch.zeros_like(mine), torch.zeros_like(theirs)
         finer[0][orders[0]], finer[1][orders[1]] = fresh[1], fresh[0]
-        return finer if torch.equal(*(one[one > 0].bincount() for one in finer)) else None
+        return finer if torch.equal(*(side[side > 0].bincount() for side in finer)) else None
 
     def _faint_gains(self, theirs: Tensor) -> Tensor:
         """The colours of gains, while all features are the same: through each norm, gradients by 1/√ε of rounding."""
@@ -548,11 +548,11 @@ class _Search:
         Numbers that are only added stand by themselves; so do, in a head, queries with keys, and values with outputs;
         else it is all that belongs to one part.
         """
-        names, places = zip(*(self.reference.places[one] for one in members), strict=True)
+        names, places = zip(*(self.reference.places[member] for member in members), strict=True)
         part, _, name = names[0].rpartition(".")
-        if all(one.endswith(ADDED) for one in names):
+        if all(path.endswith(ADDED) for path in names):
             return members[0]
-        shapes = [self.reference.shapes.get(f"{part}.{one}") for one in "qkv"]
+        shapes = [self.reference.shapes.get(f"{part}.{letter}") for letter in "qkv"]
         if shapes[0] is None or shapes[0] != shapes[1] or shapes[1] != shapes[2] or len(set(names)) > 1:
             return part
         heads = {place[0 if name == "o" or len(place) < 3 else 1] for place in places}
@@ -565,7 +565,7 @@ class _Search:
         """
         first, new, hopeless = int((mine == colour).nonzero()[0]), int(mine.max()) + 1, 0
         spread = max(1, len(members) // HOPELESS)
-        for other in sorted(members, key=lambda one: members.index(one) % spread):
+        for other in sorted(members, key=lambda member: members.index(member) % spread):
             a, b = mine.clone(), theirs.clone()
             a[first], b[other] = new, new
             before = self.rounds
@@ -580,7 +580,7 @@ class _Search:
 
         Where little is seen and tensors are held together, the first and the last, which are the likeliest partners.
         """
-        names, places = zip(*(self.reference.places[one] for one in members), strict=True)
+        names, places = zip(*(self.reference.places[member] for member in members), strict=True)
         varies = sum(len(set(axis)) > 1 for axis in zip(*places, strict=True)) if len(set(names)) == 1 else 2
         ends = [0, -1] if self.reference.faint and len(set(names)) > 1 else [0]
         some = list(range(len(members))) if varies == 1 else ends

@@ -18,12 +18,12 @@ ROWS = "names", "loose", "frozen", "buffers", "untaken", "taken"  # of words
 def pack(words: dict[str, Any], tensors: dict[str, Tensor] | None = None) -> bytes:
     """Words and tensors."""
     text = json.dumps(words).encode()
-    plain = {name: as_tensor(one).contiguous() for name, one in (tensors or {}).items()}
+    plain = {name: as_tensor(tensor).contiguous() for name, tensor in (tensors or {}).items()}
     return len(text).to_bytes(LENGTH, "big") + text + save(plain)
 
 
 def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The same again; ValueError for bytes that `pack` has not written."""
+    """The words and tensors in these bytes; ValueError for bytes that `pack` has not written."""
     size = int.from_bytes(data[:LENGTH], "big")
     try:
         return dict(json.loads(data[LENGTH : LENGTH + size])), load(data[LENGTH + size :])
@@ -34,10 +34,10 @@ def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
 def pack_seen(seen: list[Seen], parameters: Parameters) -> bytes:
     """What was observed."""
     tensors = {
-        f"{i}/{name}": one for i, found in enumerate(seen) for name, one in found.items() if isinstance(one, Tensor)
+        f"{i}/{name}": item for i, found in enumerate(seen) for name, item in found.items() if isinstance(item, Tensor)
     }
     words = {
-        "seen": [{name: one for name, one in found.items() if isinstance(one, str)} for found in seen],
+        "seen": [{name: item for name, item in found.items() if isinstance(item, str)} for found in seen],
         "made": parameters.made,
         "lengths": list(parameters.lengths),
         "eps": parameters.eps,
@@ -50,11 +50,11 @@ def pack_seen(seen: list[Seen], parameters: Parameters) -> bytes:
 def unpack_seen(words: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[list[Seen], Parameters]:
     """What was observed; ValueError where it is nothing of the kind."""
     try:
-        seen: list[Seen] = [{str(name): str(one) for name, one in found.items()} for found in words["seen"]]
+        seen: list[Seen] = [{str(name): str(value) for name, value in found.items()} for found in words["seen"]]
         for index, found in enumerate(seen):
             start = f"{index}/"
-            found |= {name.removeprefix(start): one for name, one in tensors.items() if name.startswith(start)}
-        rows = {name: tuple(str(one) for one in words[name]) for name in ROWS}
+            found |= {name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)}
+        rows = {name: tuple(str(word) for word in words[name]) for name in ROWS}
         numbers, ones = tensors["numbers"].float().reshape(-1), tensors["ones"].bool().reshape(-1)
         plain = Parameters(numbers, made=bool(words["made"]), ones=ones[: len(numbers)], eps=float(words["eps"]))
         return seen, replace(plain, lengths=tuple(map(int, words["lengths"])), says_eps=bool(words["says_eps"]), **rows)  # type: ignore[arg-type]

@@ -100,25 +100,25 @@ class Run:
             return []
         each = self.numbers.alive.split(list(self.parameters.lengths))
         dead = {name: len(some) for name, some in zip(self.parameters.names, each, strict=True) if not bool(some.any())}
-        usual = max((one.dead - one.rows for one in self.kind.layouts(self.parameters)), default=0)
+        usual = max((layout.dead - layout.rows for layout in self.kind.layouts(self.parameters)), default=0)
         return list(dead) if sum(dead.values()) > usual else []
 
     @cached_property
     def got(self) -> list[Any]:
         """What it answered in each experiment, or its error in words."""
-        return [one.get("output", one.get("error")) for one in self.seen]
+        return [outcome.get("output", outcome.get("error")) for outcome in self.seen]
 
     @cached_property
     def plain(self) -> list[int]:
         """The experiments whose numbers are compared with what is right and what is known."""
         pairs = enumerate(zip(self.kind.experiments, self.seen, strict=True))
-        return [i for i, (one, found) in pairs if one.how == "plain" and not one.remark and "not asked" not in found]
+        return [i for i, (case, found) in pairs if case.how == "plain" and not case.remark and "not asked" not in found]
 
 
 def answer_of(kind: Kind, fn: Function, index: int) -> Tensor | str:
     """What a function answers in one experiment of its kind, or its error in words."""
     experiment = kind.experiments[index]
-    inputs = tuple(copies(tuple(one.mask if isinstance(one, Masked) else one for one in experiment.inputs)))
+    inputs = tuple(copies(tuple(item.mask if isinstance(item, Masked) else item for item in experiment.inputs)))
     if kind.may_be_function:
         inputs = (*inputs, *experiment.options.get("learned", ()))
     try:
@@ -263,7 +263,7 @@ class _Judging:
                 # but for matrices, whose parts would all be the same
                 most = kind.options.get("d_model", math.inf)
                 each = numbers.alive.split(list(parameters.lengths))
-                dead = torch.cat([~one & (bool(one.any()) | (len(one) <= most)) for one in each])
+                dead = torch.cat([~part & (bool(part.any()) | (len(part) <= most)) for part in each])
                 numbers.values = torch.where(dead, DEAD, numbers.values)
                 seen, _ = self.component.observe(() if other else ways, other, numbers.values)
             self.runs[ways, other] = Run(kind, seen, parameters, numbers, ways)
@@ -279,9 +279,9 @@ class _Judging:
                 if (place, way) not in self.answers:
                     self.answers[place, way] = self.component.masked(place, way, self.numbers[False].values)
                 right = sum(
-                    same(wanted, one.get("output", one.get("error")), self.kind.experiments[i].tolerance)
-                    for i, wanted, one in zip(indexes, expected, self.answers[place, way], strict=True)
-                    if one
+                    same(wanted, outcome.get("output", outcome.get("error")), self.kind.experiments[i].tolerance)
+                    for i, wanted, outcome in zip(indexes, expected, self.answers[place, way], strict=True)
+                    if outcome
                 )
                 if right > most:
                     most, best = right, way
@@ -335,7 +335,7 @@ def _of_numbers(judging: _Judging, start: Run) -> Verdict:
         if run.idle:
             verdict = replace(verdict, remarks=(*verdict.remarks, f"{UNUSED}: {', '.join(run.idle[:4])}"))
         pairs = zip(kind.experiments, run.seen, strict=True)
-        slow = tuple(f"{one.title}: {TOO_SLOW}" for one, found in pairs if found.get("not asked") == TOO_SLOW)
+        slow = tuple(f"{case.title}: {TOO_SLOW}" for case, found in pairs if found.get("not asked") == TOO_SLOW)
         verdict = replace(verdict, remarks=(*verdict.remarks, *slow))
         return _also(judging, run, verdict, remark) if verdict.right else verdict
     return _wrong(judging, start, best)
@@ -374,7 +374,7 @@ NAMING = 20.0  # seconds, for the name of what is wrong at other sizes only
 
 def _at_other_sizes(judging: _Judging, other: Run, remark: str) -> tuple[Verdict | None, int]:
     """The fault that shows at other sizes only, and in how many experiments there is none."""
-    fits = any(told == remark and isinstance(one, Reference) for told, one in other.kind.rights(other.parameters))
+    fits = any(told == remark and isinstance(right, Reference) for told, right in other.kind.rights(other.parameters))
     if other.numbers.works and other.parameters.made and not fits and other.parameters.alive < other.kind.least:
         return _too_few(other, other.kind.least), 0
     best = _best_right(judging, other, remark)
@@ -447,16 +447,16 @@ def sized(kind: Kind, parameters: Parameters) -> Parameters:
 def _alike(kind: Kind, parameters: Parameters) -> int:
     """How many tensors of a component are as large as those of what would be right, or else usual; −1 without any."""
     have = Counter(parameters.lengths)
-    some = {tuple(one.sizes) for one in kind.layouts(parameters)}
-    some = some or {tuple(one.sizes) for one in islice(kind.usual(parameters), 1)}
+    some = {tuple(layout.sizes) for layout in kind.layouts(parameters)}
+    some = some or {tuple(layout.sizes) for layout in islice(kind.usual(parameters), 1)}
     return max(((have & Counter(sizes)).total() for sizes in some), default=-1)
 
 
 def _kept(run: Run) -> Experiment | None:
     """The experiment that is answered otherwise after a call with other inputs than it is without one."""
-    some = [one for one in zip(run.kind.experiments, run.got, strict=True) if isinstance(one[1], Tensor)]
-    for later, got in (one for one in some if "before" in one[0].options):
-        for fresh, alone in (one for one in some if one[0].how == "plain" and "before" not in one[0].options):
+    some = [pair for pair in zip(run.kind.experiments, run.got, strict=True) if isinstance(pair[1], Tensor)]
+    for later, got in (pair for pair in some if "before" in pair[0].options):
+        for fresh, alone in (pair for pair in some if pair[0].how == "plain" and "before" not in pair[0].options):
             alike = len(fresh.inputs) == len(later.inputs) and all(map(operator.is_, fresh.inputs, later.inputs))
             if alike and not same(alone, got, later.tolerance):
                 return later
@@ -574,7 +574,7 @@ def _in_half(experiment: Experiment, seen: Seen) -> str | None:
 
 def _settles(seen: list[Seen]) -> bool:
     """Whether the second call differs in some experiments only: it is no matter of chance."""
-    return any("again" in one and same(one["output"], one["again"], 1e-3) for one in seen)
+    return any("again" in outcome and same(outcome["output"], outcome["again"], 1e-3) for outcome in seen)
 
 
 def _differing(run: Run, fn: Function) -> list[int]:
@@ -610,7 +610,7 @@ def _best_right(judging: _Judging, start: Run, likeliest: str | None = None) -> 
     """
     best: Best | None = None
     rights = start.kind.rights(start.parameters)
-    asked = rights if likeliest is None else ((told, one) for told, one in rights if told == likeliest)
+    asked = rights if likeliest is None else ((told, right) for told, right in rights if told == likeliest)
     for remark, fn in judging.fitting(start, asked, right=True):
         run = judging.run(judging.ways(fn)) if start.kind.places else start
         wrong = _differing(run, fn)
@@ -658,7 +658,7 @@ def _unknown(run: Run) -> Verdict:
             "no answer",
         )
         return Verdict(kind.name, mistake, False, experiment.title, told)
-    references = [one for _, one in kind.rights(parameters) if isinstance(one, Reference)]
+    references = [right for _, right in kind.rights(parameters) if isinstance(right, Reference)]
     if not parameters.made or kind.learns_nothing:
         return Verdict(kind.name, NOTHING_KNOWN, False, experiment.title, told)
     if len(parameters.numbers) and not run.numbers.works:
@@ -672,7 +672,7 @@ def _unknown(run: Run) -> Verdict:
     if not references and _ignores(run):
         return Verdict(kind.name, beyond(IGNORED), True, kind.experiments[0].title)
     own = [name for name in parameters.untaken if name in (*SIZES, "d_model", "num_heads")]
-    laid_out = any(run.numbers.laid_out(one) for one in references)
+    laid_out = any(run.numbers.laid_out(reference) for reference in references)
     if not references or not laid_out or (own and not run.numbers.heard):
         found = f"{parameters.alive} of its numbers change its answer, and nothing right that is known here has as many"
         taken = f"; it takes no {' and no '.join(own)}" if own else ""
@@ -686,7 +686,7 @@ def _unknown(run: Run) -> Verdict:
 def _unseen(run: Run) -> Verdict | None:
     """The verdict on what learns other numbers than anything right, and keeps some where training does not see them."""
     loose, rights = run.parameters.loose, run.kind.rights(run.parameters)
-    if not loose or not run.parameters.made or any(isinstance(one, Reference) for _, one in rights):
+    if not loose or not run.parameters.made or any(isinstance(right, Reference) for _, right in rights):
         return None
     kept = f"{', '.join(loose[:3])}: kept in a plain list or attribute, unseen by training"
     return Verdict(run.kind.name, beyond(UNSEEN), True, run.kind.experiments[0].title, kept)
@@ -709,13 +709,13 @@ def _has_one_layer(run: Run, remark: str | None = None) -> bool:
         return False
     own = [n * sizes["d_model"] for n in (4, 2, 3, 1)] if "d_ff" in run.parameters.untaken else []
     ones = (replace(run.parameters, sizes=sizes | {"d_ff": d_ff}) for d_ff in (sizes["d_ff"], *own))
-    return any(remark in (None, told) for one in ones for told, _ in run.kind.rights(one))
+    return any(remark in (None, told) for parameters in ones for told, _ in run.kind.rights(parameters))
 
 
 def _tokens_meet(run: Run) -> bool:
     """Whether the first token of a sentence is answered otherwise where it stands alone."""
     pairs = zip(run.kind.experiments, run.got, strict=True)
-    alone = next((got for one, got in pairs if one.title == ALONE), None)
+    alone = next((got for experiment, got in pairs if experiment.title == ALONE), None)
     whole = run.got[0]
     return isinstance(alone, Tensor) and isinstance(whole, Tensor) and not same(whole[:1, :1], alone, 1e-3)
 
@@ -727,8 +727,8 @@ def _ignores(run: Run) -> bool:
         return False
     widths = {length // sizes["d_model"] for length in run.parameters.lengths if length % sizes["d_model"] == 0}
     others = (replace(run.parameters, sizes={**sizes, "d_ff": width}) for width in widths - {1, sizes["d_ff"]})
-    rights = (one for other in others for _, one in run.kind.rights(other))
-    return any(isinstance(one, Reference) and one.size == have for one in rights)
+    rights = (right for other in others for _, right in run.kind.rights(other))
+    return any(isinstance(right, Reference) and right.size == have for right in rights)
 
 
 WIDEST = 1 << 18  # numbers of a layer, of any inner width
@@ -774,8 +774,8 @@ def _misshaped(run: Run) -> str:
 
 def _by_hand(run: Run, references: list[Reference]) -> str:
     """What can be worked out by hand: one value for all numbers, and the first number of the answer."""
-    answers = [_evenly(run, one) for one in references[:SHOWN]]
-    right = dict.fromkeys(f"{float(one.flatten()[0]):.4f}" for one in answers if one is not None)
+    answers = [_evenly(run, reference) for reference in references[:SHOWN]]
+    right = dict.fromkeys(f"{float(answer.flatten()[0]):.4f}" for answer in answers if answer is not None)
     mine = f"{float(run.numbers.even[0].flatten()[0]):.4f}"
     wanted = " or ".join(list(right)[:2])
     return "" if mine in right else f"with all its numbers {EVEN} its first answer is {mine}, and should be {wanted}"
@@ -802,7 +802,7 @@ def _with_masks(kind: Kind, fn: Function, index: int, change: Callable[[Tensor, 
     experiment = kind.experiments[index]
     first = experiment.inputs[0]
     heads = {**kind.options, **experiment.options}.get("num_heads", first.shape[1] if first.dim() == 4 else 1)
-    inputs = tuple(Masked(change(one.mask, heads)) if isinstance(one, Masked) else one for one in experiment.inputs)
+    inputs = tuple(Masked(change(item.mask, heads)) if isinstance(item, Masked) else item for item in experiment.inputs)
     changed = replace(kind, experiments=[replace(experiment, inputs=inputs)])
     return answer_of(changed, fn, 0)
 
@@ -836,7 +836,7 @@ def _not_everywhere(run: Run, right: Function, wrong: list[int]) -> Verdict:
     squeezed = all(_is_squeezed(answer_of(kind, right, i), got[i], kind.experiments[i].tolerance) for i in wrong)
     if squeezed:
         return _verdict(kind, SQUEEZED, experiment, detail, True, len(plain) - len(wrong))
-    with_mask = [i for i in plain if any(isinstance(one, Masked) for one in kind.experiments[i].inputs)]
+    with_mask = [i for i in plain if any(isinstance(item, Masked) for item in kind.experiments[i].inputs)]
     if set(wrong) <= set(with_mask):
         output = got[first]
         if isinstance(output, Tensor) and not output.isfinite().all():
@@ -1010,7 +1010,7 @@ def _second(right: Function, experiment: Experiment) -> Tensor:
     """The weights: what a value of one-hot rows gives."""
     query, key = experiment.inputs[:2]
     one_hot = torch.eye(key.shape[-2]).expand(*key.shape[:-1], key.shape[-2])
-    mask = [one.mask for one in experiment.inputs if isinstance(one, Masked)]
+    mask = [item.mask for item in experiment.inputs if isinstance(item, Masked)]
     answer: Tensor = right(query, key, one_hot, *mask)
     return answer
 
@@ -1029,11 +1029,11 @@ def _gradient(kind: Kind, experiment: Experiment, seen: Seen, right: Function) -
         return beyond("a part of the gradient is cut off")
     if not places or experiment.alone:
         return None
-    inputs = [one.mask if isinstance(one, Masked) else one for one in experiment.inputs]
+    inputs = [item.mask if isinstance(item, Masked) else item for item in experiment.inputs]
     if kind.may_be_function:
         inputs += list(experiment.options.get("learned", ()))[: max(places)]
     leaves = {place: inputs[place].clone().requires_grad_() for place in places}
-    result = right(*[leaves.get(i, one) for i, one in enumerate(inputs)])
+    result = right(*[leaves.get(i, item) for i, item in enumerate(inputs)])
     output = result[0] if isinstance(result, tuple) else result
     if not output.requires_grad:
         return None

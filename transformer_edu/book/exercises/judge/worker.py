@@ -36,7 +36,7 @@ def main() -> None:
     """Read the order, lock the door, load the code, answer what is asked."""
     order = json.loads(sandbox.receive())
     kind = KINDS[order["kind"]]
-    if any(one.how == "moved" for one in kind.experiments):
+    if any(experiment.how == "moved" for experiment in kind.experiments):
         import torch._dynamo  # noqa: F401 (tensors without data need it: seconds that are not the code's own)
     told: dict[str, Any] = {"unprotected": sandbox.lock_down(), "trouble": None}
     before, found = _state(), []

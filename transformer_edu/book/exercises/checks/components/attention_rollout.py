@@ -81,7 +81,7 @@ mistake(
     symptom="what comes over two steps is missed: i looks at j, j looked at k",
     why="the paths go through all the layers, one after another; that is a product.",
     hint="Token 3 looks at 2 in layer two, and 2 looked at 1 in layer one. Does 1 reach 3 in yours?",
-)(lambda maps: torch.stack([rollout(one[None]) for one in maps]).mean(0))
+)(lambda maps: torch.stack([rollout(layer[None]) for layer in maps]).mean(0))
 mistake(
     "the heads are added up, not averaged",
     symptom="rows that sum to more than 1 as soon as there are two heads",

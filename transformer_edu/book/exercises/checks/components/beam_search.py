@@ -201,12 +201,12 @@ def normalized(log_prob: float, length: int, length_penalty: float) -> float:
 
 def ended_among_the_best(longer: list[Answer], size: int, eos_id: int) -> list[Answer]:
     """The right ones to put aside."""
-    return [one for one in longer[:size] if one[0][-1] == eos_id]
+    return [answer for answer in longer[:size] if answer[0][-1] == eos_id]
 
 
 def best_that_go_on(longer: list[Answer], size: int, eos_id: int) -> list[Answer]:
     """The right ones to keep."""
-    return [one for one in longer if one[0][-1] != eos_id][:size]
+    return [answer for answer in longer if answer[0][-1] != eos_id][:size]
 
 
 def search(
@@ -235,10 +235,10 @@ def search(
             for ids, total, row in rows
             for token, step in row.items()
         ]
-        longer.sort(key=lambda one: -one[1])
+        longer.sort(key=lambda answer: -answer[1])
         finished += aside(longer, beam_size, eos_id)
         beam = keep(longer, beam_size, eos_id)
-    return max(choose_from(finished, beam), key=lambda one: score(one[1], len(one[0]) - 1, length_penalty))
+    return max(choose_from(finished, beam), key=lambda answer: score(answer[1], len(answer[0]) - 1, length_penalty))
 
 
 def greedy(
@@ -248,24 +248,24 @@ def greedy(
     ids, log_prob = [bos_id], 0.0
     while ids[-1] != eos_id and len(ids) < max_len:
         row = next_log_probs(ids)
-        token = max(row, key=lambda one: row[one])
+        token = max(row, key=lambda candidate: row[candidate])
         ids, log_prob = [*ids, token], log_prob + row[token]
     return ids, log_prob
 
 
 def every_end(longer: list[Answer], size: int, eos_id: int) -> list[Answer]:
     """Every continuation that ends."""
-    return [one for one in longer if one[0][-1] == eos_id]
+    return [answer for answer in longer if answer[0][-1] == eos_id]
 
 
 def all_that_go_on(longer: list[Answer], size: int, eos_id: int) -> list[Answer]:
     """Every continuation that does not end."""
-    return [one for one in longer if one[0][-1] != eos_id]
+    return [answer for answer in longer if answer[0][-1] != eos_id]
 
 
 def best_that_go_on_of_few(longer: list[Answer], size: int, eos_id: int) -> list[Answer]:
     """Those of the best `size` that do not end."""
-    return [one for one in longer[:size] if one[0][-1] != eos_id]
+    return [answer for answer in longer[:size] if answer[0][-1] != eos_id]
 
 
 def best_of_each_parent(longer: list[Answer], size: int) -> list[Answer]:
@@ -273,17 +273,17 @@ def best_of_each_parent(longer: list[Answer], size: int) -> list[Answer]:
     if len(longer[0][0]) == 2:  # all have the same parent, the begin token
         return longer[:size]
     best: dict[tuple[int, ...], Answer] = {}
-    for one in longer:
-        best.setdefault(tuple(one[0][:-1]), one)
+    for answer in longer:
+        best.setdefault(tuple(answer[0][:-1]), answer)
     return list(best.values())
 
 
 def several_of_each_parent(longer: list[Answer], size: int, eos_id: int) -> list[Answer]:
     """Of every partial answer the best `size` continuations that do not end."""
     children: dict[tuple[int, ...], list[Answer]] = {}
-    for one in all_that_go_on(longer, size, eos_id):
-        children.setdefault(tuple(one[0][:-1]), []).append(one)
-    return [one for of_one in children.values() for one in of_one[:size]]
+    for answer in all_that_go_on(longer, size, eos_id):
+        children.setdefault(tuple(answer[0][:-1]), []).append(answer)
+    return [answer for of_one in children.values() for answer in of_one[:size]]
 
 
 def ended_keep_their_place(
@@ -292,12 +292,12 @@ def ended_keep_their_place(
     """A search in whose beam ended answers stay."""
     beam: list[Answer] = [([bos_id], 0.0)]
     for _ in range(max_len - 1):
-        ended = [one for one in beam if one[0][-1] == eos_id]
+        ended = [answer for answer in beam if answer[0][-1] == eos_id]
         rows = [(ids, total, next_log_probs(ids)) for ids, total in beam if ids[-1] != eos_id]
         longer = [([*ids, token], total + step) for ids, total, row in rows for token, step in row.items()]
-        beam = sorted([*ended, *longer], key=lambda one: -one[1])[:beam_size]
-    ended = [one for one in beam if one[0][-1] == eos_id]
-    return max(ended or beam, key=lambda one: normalized(one[1], len(one[0]) - 1, length_penalty))
+        beam = sorted([*ended, *longer], key=lambda answer: -answer[1])[:beam_size]
+    ended = [answer for answer in beam if answer[0][-1] == eos_id]
+    return max(ended or beam, key=lambda answer: normalized(answer[1], len(answer[0]) - 1, length_penalty))
 
 
 mistake(
@@ -371,7 +371,7 @@ mistake(
     symptom="length_penalty has less effect than it should",
     why="log-probabilities are compared, but the scores decide: a partial answer can gain by becoming longer.",
     hint="What score would the best partial answer have at max_len if all its further steps were certain?",
-)(partial(search, enough=lambda finished, beam, size: bool(finished) and max(one[1] for one in finished) >= beam[0][1]))
+)(partial(search, enough=lambda finished, beam, size: bool(finished) and max(end[1] for end in finished) >= beam[0][1]))
 mistake(
     "the last answer that ends wins",
     symptom="a good early answer is lost",

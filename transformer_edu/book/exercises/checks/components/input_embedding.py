@@ -32,9 +32,9 @@ def _starts_otherwise(cls: Any) -> tuple[str, Mistake] | None:
     module = make(cls, {"vocab_size": VOCAB, "d_model": D_MODEL})[0]
     std = float(as_tensor(module(torch.arange(VOCAB)[None])).std()) / math.sqrt(D_MODEL)
     wanted = 1 / math.sqrt(D_MODEL), math.sqrt(2 / (VOCAB + D_MODEL))  # the paper's, and Xavier's
-    if any(math.isclose(std, one, rel_tol=CLOSE) for one in wanted):
+    if any(math.isclose(std, scale, rel_tol=CLOSE) for scale in wanted):
         return None
-    known = (one for value, one in STARTS.items() if math.isclose(std, value, rel_tol=CLOSE))
+    known = (mistake for value, mistake in STARTS.items() if math.isclose(std, value, rel_tol=CLOSE))
     return f"a table of {VOCAB} words has the standard deviation {std:.3g}", next(known, OTHERWISE)
 
 

@@ -86,7 +86,7 @@ def causal(ids: Tensor) -> Tensor:
 
 
 def causal_and_padding(ids: Tensor) -> Tensor:
-    """The same without padding, id 0."""
+    """Itself and what came before, without padding, id 0."""
     return causal(ids) & padding_mask(ids, 0)
 
 

@@ -103,7 +103,7 @@ def read_tensor(result: Any, what: str = "a tensor") -> Tensor:
 
 
 def as_tensor(result: Any, what: str = "a tensor") -> Tensor:
-    """The same, dense, on the CPU, detached, and a copy that the candidate cannot change later."""
+    """What the candidate returned, as a dense, detached tensor on the CPU, a copy that it cannot change later."""
     tensor = read_tensor(result, what).detach()
     tensor = tensor.dequantize() if tensor.is_quantized else tensor
     return (tensor if tensor.layout is torch.strided else tensor.to_dense()).cpu().clone()

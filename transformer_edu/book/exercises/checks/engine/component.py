@@ -102,7 +102,7 @@ class Component:
         certain: bool = True,
     ) -> None:
         """Raise `CheckFailed` if this finding, which has one name of its own, differs from the reference's."""
-        expected, got = (observe(look, one) for one in (self.reference, candidate))
+        expected, got = (observe(look, version) for version in (self.reference, candidate))
         if not agree(expected, got, look.tolerance):
             found = {name: got.get(name) for name in differing(expected, got, look.tolerance)}
             raise self._failure(index, expected, got, mistake_of(found), certain)
@@ -141,9 +141,9 @@ class Component:
                     best, most = mistake, sum(same)
         return best, most == len(self.trials)
 
-    def _agreeing(self, one: list[Any], other: list[Any]) -> list[bool]:
+    def _agreeing(self, seen: list[Any], other: list[Any]) -> list[bool]:
         """In which trials two candidates do the same."""
-        return [agree(a, b, t.tolerance) for a, b, t in zip(one, other, self.trials, strict=True)]
+        return [agree(a, b, t.tolerance) for a, b, t in zip(seen, other, self.trials, strict=True)]
 
     def _seen(self, name: str, known: Any) -> list[Any]:
         """What the reference or a known mistake does in each trial: in the laboratory always the same."""

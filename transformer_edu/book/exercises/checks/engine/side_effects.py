@@ -19,7 +19,7 @@ Observe = Callable[[Any, dict[str, Any]], Any]
 
 
 def inputs_of(trial: Trial) -> Trial:
-    """The same experiment, of which only the lists, dictionaries and tensors that were handed over are looked at."""
+    """The trial's call, of which only the lists, dictionaries and tensors that were handed over are looked at."""
 
     def observe(candidate: Any, given: dict[str, Any]) -> dict[str, Any]:
         with suppress(Exception):  # the trial itself tells of it
@@ -61,7 +61,7 @@ def gradient_of(*names: str, call: Observe = call) -> Observe:
         here = {name: given[name].clone() for name in names if name in given}
         beside = {name: value + 0.01 * torch.randn(value.shape).to(value.dtype) for name, value in here.items()}
         labels = [f"gradient of {name}" for name in here]
-        if not here or _tensor(call(candidate, given | {name: one.clone() for name, one in beside.items()})) is None:
+        if not here or _tensor(call(candidate, given | {name: leaf.clone() for name, leaf in beside.items()})) is None:
             return dict.fromkeys(labels)
         exact, compared = (_gradients_at(values, candidate, given, call) for values in (here, beside))
         pairs = zip(exact, compared, strict=True)

@@ -12,7 +12,7 @@ from transformer_edu.book.exercises.judge.kinds import (
 )
 
 KINDS: dict[str, Kind] = {
-    one.name: one
+    kind.name: kind
     for module in (parts, attention, machine, decoder_only, attention_since, modern, learning)
-    for one in module.KINDS
+    for kind in module.KINDS
 }

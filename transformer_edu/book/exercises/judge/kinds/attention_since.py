@@ -54,7 +54,7 @@ Scores = Callable[[Tensor, Any], Tensor]
 
 
 def _with(more: Callable[[int], Any], experiment: Experiment) -> Experiment:
-    """The same experiment with one more input, which depends on the number of heads, in front of the mask."""
+    """An experiment with one more input, which depends on the number of heads, in front of the mask."""
 
     def placed(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         return (*inputs[:3], more(inputs[0].shape[1]), *inputs[3:])
@@ -89,11 +89,11 @@ def _function_kind(
             if not set(wrong.keywords) & set(right(more(1))):
                 yield mistake, partial(attends, fn=wrong)
 
-    slots = {one: SLOTS[one] for one in ("query", "key", "value")} | dict([argument]) | {"mask": SLOTS["mask"]}
+    slots = {slot: SLOTS[slot] for slot in ("query", "key", "value")} | dict([argument]) | {"mask": SLOTS["mask"]}
     return Kind(
         name,
         is_called,
-        [_with(more, one) for one in attention_experiments()],
+        [_with(more, experiment) for experiment in attention_experiments()],
         lambda parameters: iter([("", attends)]),
         wrongs,
         made=False,
@@ -371,7 +371,7 @@ SINK = _function_kind(
 NORMED = styles(
     attention=("none", "all", "out", "qkv"), positions=("", "turned"), normed=("head", "all", "each", "shared", "bare")
 )
-MACHINE = [torch.finfo(one).eps for one in (torch.float32, torch.float64)]  # what torch's own norm adds unless told
+MACHINE = [torch.finfo(dtype).eps for dtype in (torch.float32, torch.float64)]  # what torch's own norm adds unless told
 NORM_REMARKS = {
     "head": "",
     "all": "its norms run over all heads together (as in OLMo 2), not over each",
@@ -588,7 +588,7 @@ def _joins() -> Iterator[tuple[str, str, Function]]:
         return join
 
     def all_turned(q: Tensor, q_turned: Tensor, k: Tensor, k_turned: Tensor, turned: Function) -> Any:
-        return tuple(turned(one) for one in _whole(q, q_turned, k, k_turned, lambda x: x))
+        return tuple(turned(vector) for vector in _whole(q, q_turned, k, k_turned, lambda x: x))
 
     which = "Which part of a query and of a key goes through your rotation?"
     yield (

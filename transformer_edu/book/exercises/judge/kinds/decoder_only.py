@@ -71,17 +71,17 @@ NORMED = {"gain": ("", "head", "all"), "none": ("", "bare"), "both": ("",)}  # q
 
 def _of_queries(some: list[Style]) -> list[Style]:
     """These styles, and, with rotary positions, norms of queries and keys."""
-    return [replace(one, normed=n) for one in some for n in (NORMED[one.norm] if one.positions == "turned" else ("",))]
+    return [replace(way, normed=n) for way in some for n in (NORMED[way.norm] if way.positions == "turned" else ("",))]
 
 
 IN_BLOCK = {**IN_LAYERS, "positions": ("", "turned", "part")}
 BLOCKS = _of_queries(styles(gated=(False, True), **IN_BLOCK))
-BLOCKS += [replace(one, norms=norms) for norms in (4, 3, 1) for one in BLOCKS if one.norm != "none"]
+BLOCKS += [replace(style, norms=norms) for norms in (4, 3, 1) for style in BLOCKS if style.norm != "none"]
 ENDS = {"projection": (False, True), "final": (True, False), "tied": ("", "target")}
 MODELS = styles(gated=(False, True), **IN_LAYERS, **ENDS, positions=("learned", "turned", "sinusoidal", "part"))
 MODELS = _of_queries(MODELS)
-MODELS += [replace(one, norms=4) for one in MODELS if one.gated and one.norm == "gain"]
-MODELS += [replace(one, norms=1) for one in MODELS if one.norms == 2 and one.norm == "both"]
+MODELS += [replace(style, norms=4) for style in MODELS if style.gated and style.norm == "gain"]
+MODELS += [replace(style, norms=1) for style in MODELS if style.norms == 2 and style.norm == "both"]
 GATES: list[tuple[str, Callable[..., Tensor]]] = [  # right ones, with what is remarked of each
     ("", gated),
     ("", partial(gated, inside=gelu)),
@@ -89,7 +89,7 @@ GATES: list[tuple[str, Callable[..., Tensor]]] = [  # right ones, with what is r
     ("the gate is a sigmoid (GLU, of 2016), not SiLU or GELU", partial(gated, inside=torch.sigmoid)),
     ("the gate is a ReLU (ReGLU), not SiLU or GELU", partial(gated, inside=torch.relu)),
 ]
-PLAIN = [("", one) for _, one in FEED_FORWARDS[1:]]
+PLAIN = [("", feed_forward) for _, feed_forward in FEED_FORWARDS[1:]]
 PLAIN += [("ReLU stands where GPT has GELU", FEED_FORWARDS[0][1])]
 PLAIN += [("SiLU stands where GPT has GELU", partial(network, inside=silu))]
 PLAIN += [("squared ReLU stands where GPT has GELU (as in nanochat)", partial(network, inside=lambda x: x.relu() ** 2))]
@@ -156,8 +156,8 @@ def _sights(parameters: Parameters, causal: bool) -> list[tuple[str, Any]]:
 def settings_of_attention(style: Style, parameters: Parameters, causal: bool = True, usual: bool = False) -> Settings:
     """The right ways of an attention that reads x alone; the usual ones, with positions of one base."""
     turns = {"turned": TURNS[: 1 if usual else None], "part": PARTLY}.get(style.positions, UNTURNED)
-    for (sight, see), (more, one) in product(_sights(parameters, causal), turns):
-        yield joined(sight, more), replace(Steps(), see=see, turn=one)
+    for (sight, see), (more, rotation) in product(_sights(parameters, causal), turns):
+        yield joined(sight, more), replace(Steps(), see=see, turn=rotation)
 
 
 def _norms_behind(x: Tensor, attend: Any, feed_forward: Any, norms: Any) -> Tensor:

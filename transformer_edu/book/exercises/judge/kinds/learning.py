@@ -419,7 +419,7 @@ def _tree_function(tree: Tree, as_tensor: bool) -> Function:
     def next_log_probs(ids: Any) -> Any:
         if len(ids) and isinstance(ids[0], list | tuple | Tensor) and (not isinstance(ids, Tensor) or ids.dim() == 2):
             return torch.stack([next_log_probs(row) for row in ids])  # all of a beam at once
-        prefix = tuple(int(one) for one in ids)[1:]
+        prefix = tuple(int(token_id) for token_id in ids)[1:]
         chances = tree.get(prefix) or tree.get(prefix[-1:]) or {EOS: 1.0}
         if not as_tensor:
             return {token: math.log(chance) for token, chance in chances.items()}
@@ -442,7 +442,7 @@ def _call_beam(fn: Any, inputs: tuple[Any, ...]) -> Tensor:
     if only_length:
         return torch.tensor(float(len(ids) > max_len))
     row = torch.full((max_len + 4,), -1.0)
-    listed = [int(one) for one in ids][: max_len + 4]
+    listed = [int(token_id) for token_id in ids][: max_len + 4]
     row[: len(listed)] = torch.tensor(listed, dtype=torch.float32)
     return torch.cat([row, tensor_of(log_prob if isinstance(log_prob, Tensor) else float(log_prob)).reshape(1).float()])
 
@@ -477,9 +477,9 @@ def _beam_loop(
                 best = sorted(steps, key=steps.__getitem__, reverse=True) if each < WORDS else range(WORDS)
                 longer += [(extend(ids, token), add(log_prob, steps[token], token)) for token in best[:each]]
             longer = sorted(longer, key=order)[:beam_size]
-            done += [one for one in longer if one[0][-1] == eos_id]
-            beam = [one for one in longer if one[0][-1] != eos_id]
-        return max([*done, *beam], key=lambda one: one[1] / ((4 + len(one[0])) / 6) ** length_penalty)
+            done += [candidate for candidate in longer if candidate[0][-1] == eos_id]
+            beam = [candidate for candidate in longer if candidate[0][-1] != eos_id]
+        return max([*done, *beam], key=lambda candidate: candidate[1] / ((4 + len(candidate[0])) / 6) ** length_penalty)
 
     return search
 

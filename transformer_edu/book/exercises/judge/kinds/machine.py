@@ -53,7 +53,7 @@ REAL_LONGER = Masked(
     padding_mask(torch.tensor([[5, 5, 5, 5, 5, 0, 0], [5, 5, 5, 0, 0, 0, 0]]), 0).expand(2, 1, 5, 7).contiguous()
 )
 
-ROW, ROW_LONGER = (Masked(one.mask[:, :, :1].contiguous()) for one in (REAL, REAL_LONGER))
+ROW, ROW_LONGER = (Masked(masked.mask[:, :, :1].contiguous()) for masked in (REAL, REAL_LONGER))
 
 ENCODER_EXPERIMENTS = [
     Experiment("two sentences", (X,)),
@@ -108,7 +108,7 @@ def within(mistaken: Steps, usual: Steps, eps: float) -> Steps:
     right = Steps()
     if mistaken.norm is not right.norm:
         mistaken = replace(mistaken, norm=with_eps(mistaken.norm, eps))
-    pairs = {one.name: (getattr(mistaken, one.name), getattr(right, one.name)) for one in fields(Steps)}
+    pairs = {step.name: (getattr(mistaken, step.name), getattr(right, step.name)) for step in fields(Steps)}
     return replace(usual, **{name: mine for name, (mine, theirs) in pairs.items() if mine is not theirs})
 
 

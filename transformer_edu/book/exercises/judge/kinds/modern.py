@@ -119,7 +119,7 @@ def _mixture(gate: Gate, inside: Function, parameters: Parameters, style: Style)
         weights = gate(Affine(p["router"], p.get("router_bias"))(x), top_k or count)
         each = []
         for index in range(count):
-            own = {name: one[index] for name, one in p.items() if "router" not in name}
+            own = {name: tensor[index] for name, tensor in p.items() if "router" not in name}
             first, second = inner_of(own)
             if style.gated:
                 each.append(inside(x, Affine(own["gate"], own.get("gate_bias")), first, second))
@@ -133,7 +133,7 @@ def _mixture(gate: Gate, inside: Function, parameters: Parameters, style: Style)
 def _mixture_rights(parameters: Parameters) -> Iterator[tuple[str, Reference]]:
     for style in fitting(EXPERT_STYLES, parameters, partial(_mixture, gates, GATES[0][1], parameters)):
         for more, gate in MIXTURES:
-            for remark, inside in GATES if style.gated else [("", one) for _, one in PLAIN]:
+            for remark, inside in GATES if style.gated else [("", network) for _, network in PLAIN]:
                 yield joined(more, remark), _mixture(gate, inside, parameters, style)
 
 
@@ -251,7 +251,7 @@ def _exchanged(weights: Tensor) -> Tensor:
 
 def _mixture_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Reference]]:
     for style in likely(EXPERT_STYLES, parameters, partial(_mixture, gates, GATES[0][1], parameters)):
-        parts = [one for _, one in (GATES[:2] if style.gated else PLAIN)]
+        parts = [network for _, network in (GATES[:2] if style.gated else PLAIN)]
         for name, hint, gate in WRONG_GATES:
             why = "each token goes through the top_k experts of its own highest scores, weighted by their softmax."
             mistake = named(name, why, hint, "experts that do not specialize, and weights of others that do not fit")
@@ -323,8 +323,8 @@ def ordered(fn: Function, order: Function) -> Function:
 def _turns(fn: Function) -> Iterator[tuple[str, Function]]:
     for name, order in ORDERS.items():
         for more, place in LAYOUTS.items():
-            one = ordered(fn, order)
-            yield joined(name, more), lambda x, one=one, at=place: one(x.transpose(at, 2)).transpose(at, 2)
+            turning = ordered(fn, order)
+            yield joined(name, more), lambda x, turning=turning, at=place: turning(x.transpose(at, 2)).transpose(at, 2)
 
 
 def _angles_of_halves(x: Tensor) -> Tensor:
@@ -378,7 +378,7 @@ def _rotary_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]
         "Which number is raised to 2i / d?",
         "distances beyond a few tokens look alike, or weights of others do not fit",
     )
-    wrongs = [(own, partial(turn, start=1)), *((base, partial(turn, base=one)) for one in (1e3, 1e5, 5e5, 1e6))]
+    wrongs = [(own, partial(turn, start=1)), *((base, partial(turn, base=theta)) for theta in (1e3, 1e5, 5e5, 1e6))]
     for mistake, wrong in (*known(ROTARY_CHECK.name), *MIXED, *wrongs):
         for _, fn in _turns(wrong):
             yield mistake, fn
@@ -617,7 +617,7 @@ def _sampling(name: str, is_called: str, values: tuple[Any, ...], least: Any, pl
             )
             yield FROM_THE_BATCH, lambda logits, k: _cut(logits, logits >= logits.topk(k).values.min())
 
-    texts = [Experiment(f"two texts, {name[-1]} = {one}", (LOGITS, one)) for one in values]
+    texts = [Experiment(f"two texts, {name[-1]} = {cutoff}", (LOGITS, cutoff)) for cutoff in values]
     more = [
         Experiment("one text", (LOGITS[1:], values[0])),
         Experiment("one token is likelier than all others", (LIKELY, values[-1])),

@@ -43,7 +43,7 @@ STILL = {"still": True}  # nothing may change from one pass to the next
 def _usual(*inputs: Any, long: Any = None) -> list[Experiment]:
     return [
         Experiment("two sentences", inputs),
-        Experiment("one sentence", tuple(one[:1] if isinstance(one, Tensor) else one for one in inputs)),
+        Experiment("one sentence", tuple(item[:1] if isinstance(item, Tensor) else item for item in inputs)),
         *([Experiment("300 tokens", (long,), alone=LONG)] if long is not None else []),
         Experiment("in training, with dropout 0", inputs, how="training", alone=TRAINING),
         Experiment("dropout of one half", inputs, how="dropout"),
@@ -441,7 +441,7 @@ RMS_NORM = Kind(
     "rms_norm",
     "cls(d_model, eps=...), or fn(x, gamma, eps=...), over the last dimension",
     [
-        *[one for one in _norm_experiments(GAMMA) if "equal" not in one.title],
+        *[experiment for experiment in _norm_experiments(GAMMA) if "equal" not in experiment.title],
         Experiment(
             "features that are all zero",
             (torch.zeros(1, 2, D_MODEL),),
@@ -556,8 +556,8 @@ def _residuals(
 
 def _residual_rights(parameters: Parameters) -> Iterator[tuple[str, Reference]]:
     for more, right in NORMS:
-        for index, one in enumerate(_residuals(residual, parameters, right)):
-            yield joined(PRE if index % 2 else "", more), one
+        for index, reference in enumerate(_residuals(residual, parameters, right)):
+            yield joined(PRE if index % 2 else "", more), reference
 
 
 PRE = "the norm stands before the part (pre-norm); the paper has it after the sum"
