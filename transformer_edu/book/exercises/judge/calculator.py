@@ -4,7 +4,9 @@ import inspect
 import math
 import time
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -23,6 +25,7 @@ from transformer_edu.book.exercises.judge.experiment import (
     in_words,
     look,
     look_at_dropout,
+    look_at_start,
     look_elsewhere,
     precisely,
     scramble,
@@ -178,7 +181,12 @@ def fill(tensors: Sequence[Tensor], numbers: Tensor) -> None:
 
 def _ready(kind: Kind, target: Any, options: dict[str, Any], inputs: tuple[Any, ...]) -> tuple[Any, set[str]]:
     """A component made with these options, and which of them it took; what has no shape yet has been called once."""
-    component, taken = make(target, options)
+    try:
+        component, taken = make(target, options)
+    except (ValueError, AssertionError, NotImplementedError):  # of a part that need not be
+        if "d_turned" not in options:
+            raise
+        component, taken = make(target, {name: value for name, value in options.items() if name != "d_turned"})
     if isinstance(component, nn.Module) and any(map(is_lazy, component.parameters())):
         kind.call(component, inputs)
     if isinstance(component, nn.Module) and "num_layers" in options:  # a frozen table is a table
@@ -247,6 +255,8 @@ def _observed(  # noqa: C901
     parameters, learned_by = Parameters(), {}
     if isinstance(component, nn.Module):
         started = torch.cat([tensor.detach().flatten() == 1 for tensor in trained(component)] or [NONE])
+        new = deepcopy(component) if experiment.how == "training" else None
+        begun = {} if new is None else look_at_start(partial(kind.call, new), new, inputs)
         ones = scramble(component)
         learned_by = {name: parameter for name, parameter in component.named_parameters() if parameter.requires_grad}
         if numbers is not None and len(numbers) == len(started):
@@ -281,14 +291,14 @@ def _observed(  # noqa: C901
         return look_at_dropout(run, component, inputs, PASSES if kind.unbiased else 4) | unasked(), parameters
     if experiment.how == "moved":
         return (look_elsewhere(run, component, inputs) if isinstance(component, nn.Module) else {}), parameters
-    if experiment.how == "half":
-        if isinstance(component, nn.Module):
+    if experiment.how in ("half", "half input"):
+        if isinstance(component, nn.Module) and experiment.how == "half":
             component.half()
         halved = [item.half() if isinstance(item, Tensor) and item.is_floating_point() else item for item in inputs]
         with torch.no_grad():
             return {"output": tensor_of(run(*halved)).detach().clone()}, parameters
     before = [parameter.detach().clone() for parameter in learned_by.values()]
-    seen = look(run, inputs, learned_by, learns) | unasked()
+    seen = look(run, inputs, learned_by, learns) | unasked() | (begun if learned_by else {})
     if any(not torch.equal(parameter, was) for parameter, was in zip(learned_by.values(), before, strict=True)):
         seen["rewritten"] = "yes"
     return seen, parameters

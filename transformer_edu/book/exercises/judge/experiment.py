@@ -31,7 +31,8 @@ class Masked:
 
 @dataclass(frozen=True)
 class Experiment:
-    """`inputs` go in as they stand; `how` is "plain", "training" (dropout 0), "dropout" (one half), "half" or "moved".
+    """`inputs` go in as they stand; `how` is "plain", "training" (dropout 0), "dropout" (one half), "half",
+    "half input" or "moved".
 
     What fails here alone, and is none of the known mistakes, has the name `alone`. What is only a convention is a
     `remark`. Among the `options`, "before" is a call that comes first, with other inputs, and "asks" names an option
@@ -207,6 +208,18 @@ def look_elsewhere(run: Callable[..., Any], module: nn.Module, inputs: tuple[Any
     except Exception:
         pass  # what this device cannot do says nothing of others
     return {}
+
+
+def look_at_start(call: Callable[..., Any], module: nn.Module, inputs: tuple[Any, ...]) -> Seen:
+    """With the numbers that it starts with: whether it answers zeros only, and whether any matrix gets a gradient."""
+    matrices = [tensor for tensor in module.parameters() if tensor.requires_grad and tensor.dim() > 1]
+    try:
+        output = tensor_of(call(tuple(copies(inputs))))
+        moves = way_back((output * torch.randn(output.shape)).sum(), matrices) if matrices else []
+    except (RuntimeError, TypeError):  # said by other experiments
+        return {}
+    seen: Seen = {} if output.detach().any() else {"zeros": "yes"}
+    return seen | ({"dead": "yes"} if moves and not any(g is not None and g.any() for g in moves) else {})
 
 
 def sums_to_one(result: Any) -> bool:

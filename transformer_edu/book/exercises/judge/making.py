@@ -85,7 +85,8 @@ class Settings(SimpleNamespace):
         if found is None and re.search(SAID["vocab_size"], name.lower()) and "target_vocab" in values:
             found = "target_vocab"
             taken.add(ONE_VOCABULARY)
-        found = found or meaning(name, values, LIKELY)
+        named = re.search("(^|_)act", name.lower())  # hidden_act is no size
+        found = found or (None if named else meaning(name, values, LIKELY))
         if (found is None or re.search(OF_A_HEAD, name.lower())) and usual(name, values) is not None:
             return usual(name, values)
         if found is None:
@@ -153,6 +154,7 @@ def _passed_on(target: Callable[..., Any], more: dict[str, Any]) -> dict[str, An
 
 def _given(parameters: list[inspect.Parameter], values: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
     """Which parameter gets what: names that leave no doubt, names that are likely, then the order of the contract."""
+    parameters = [parameter for parameter in parameters if not isinstance(parameter.default, str)]  # a name: it stays
     given: dict[str, Any] = {}
     taken: set[str] = set()
     vocabularies = [parameter for parameter in parameters if re.search(SAID["vocab_size"], parameter.name.lower())]

@@ -5,6 +5,7 @@ import operator
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain, islice, product
@@ -319,7 +320,11 @@ def _of_numbers(judging: _Judging, start: Run) -> Verdict:
     if kind.made and (stops or (len(start.parameters.numbers) and not start.numbers.works)):
         return _unknown(start)  # before anything can be said of its numbers
     start.numbers.held = bool(start.idle)
-    found = _known_mistake(start, len(start.plain), judging.idling(start)) if start.idle else None
+    found, until = None, judging.until
+    judging.until = min(until, time.monotonic() + NAMING)
+    with suppress(Undecided):  # there are other ways to see what is wrong
+        found = _known_mistake(start, len(start.plain), judging.idling(start)) if start.idle else None
+    judging.until = until
     if found is not None:
         return Verdict(kind.name, found[0], True, kind.experiments[0].title, f"unused: {', '.join(start.idle[:4])}")
     start.numbers.left, start.numbers.held = ALL_ROUNDS, False
@@ -487,13 +492,15 @@ def _before_numbers(run: Run) -> Verdict | None:
     for experiment, seen in zip(kind.experiments, run.seen, strict=True):
         if any(name.startswith("changed") for name in seen):
             return Verdict(kind.name, beyond("an input is changed in place"), True, experiment.title)
+        if "again" in start and "dropout" in parameters.taken and not same(start["output"], start["again"], 1e-4):
+            continue  # with dropout 0
         alike = "again" not in seen or same(seen["output"], seen["again"], 1e-4)
         if experiment.how == "dropout" and not alike and not parameters.loose:  # else eval() did not reach all
             return Verdict(kind.name, beyond("dropout is active in eval mode"), True, experiment.title)
     if "rewritten" in start:
         return Verdict(kind.name, beyond(REWRITTEN), True, kind.experiments[0].title)
     if "again" in start and not same(start["output"], start["again"], kind.experiments[0].tolerance):
-        name = "a second call gives another answer" if kind.plain or _settles(run.seen) else CHANCE
+        name = "a second call gives another answer" if kind.plain or _settles(run) else CHANCE
         name = kind.experiments[0].options.get("again", name)
         return Verdict(kind.name, beyond(name), True, kind.experiments[0].title)
     kept = _kept(run)
@@ -522,7 +529,10 @@ def _wrong(judging: _Judging, start: Run, best: Best | None) -> Verdict:
     start.numbers.told = start.numbers.held = True
     right_in = len(best[2].plain) - len(best[3]) if best else 0
     right_in = len(start.plain) - 1 if judging.whole else right_in
-    found = _known_mistake(start, right_in, judging.mistakes(start))
+    try:
+        found = _known_mistake(start, right_in, judging.mistakes(start))
+    except Undecided:
+        found = None  # all that is right was tried; it is too late for a name
     if found is not None:
         mistake, run, first = found
         told = _said(run.got[first]) or _first_difference(run, first)
@@ -538,6 +548,7 @@ def _with_manners(run: Run, remark: str, right: Function) -> Verdict:
     for index, (experiment, seen) in enumerate(zip(kind.experiments, run.seen, strict=True)):
         if "not asked" in seen:
             continue
+        remarks += ["a new one answers zeros only, until it has learned"] if "zeros" in seen else []
         halved = _in_half(experiment, seen)
         if halved:
             remarks.append(halved)
@@ -556,6 +567,7 @@ def _with_manners(run: Run, remark: str, right: Function) -> Verdict:
     return Verdict(kind.name, remarks=tuple(dict.fromkeys(remarks)), passed=len(run.seen))
 
 
+STUCK = "no matrix gets a gradient at the start: its first numbers are zeros that block each other"
 FLOAT32 = "in half precision it stops: it makes a tensor in float32, which .half() does not reach"
 HALF = {  # what PyTorch says where half precision alone stops a component, and what is remarked of it: no fault, since
     # whoever computes in half precision by autocast never meets it
@@ -568,13 +580,21 @@ HALF = {  # what PyTorch says where half precision alone stops a component, and 
 
 def _in_half(experiment: Experiment, seen: Seen) -> str | None:
     """What is remarked of a component that half precision stops; None where that is not what happened."""
-    told = str(seen.get("error")) if experiment.how == "half" else ""
+    told = str(seen.get("error")) if experiment.how.startswith("half") else ""
     return next((remark for words, remark in HALF.items() if words in told), None)
 
 
-def _settles(seen: list[Seen]) -> bool:
-    """Whether the second call differs in some experiments only: it is no matter of chance."""
-    return any("again" in outcome and same(outcome["output"], outcome["again"], 1e-3) for outcome in seen)
+def _settles(run: Run) -> bool:
+    """Whether a second call differs in some experiments only, or a new one answers as the first: there is no chance."""
+    seen, first = run.seen, run.kind.experiments[0].inputs
+    new = [
+        outcome
+        for case, outcome in zip(run.kind.experiments, seen, strict=True)
+        if case.how == "training" and len(case.inputs) == len(first) and all(map(operator.is_, case.inputs, first))
+    ]
+    return any("again" in outcome and same(outcome["output"], outcome["again"], 1e-3) for outcome in seen) or any(
+        "output" in outcome and same(outcome["output"], seen[0]["output"], 1e-3) for outcome in new
+    )
 
 
 def _differing(run: Run, fn: Function) -> list[int]:
@@ -961,6 +981,10 @@ EXPLAINED = {
         "where() and masked_fill() hide a NaN in the answer; the gradient of what they hide is NaN all the same.",
         "Does something divide by zero, or take the root or logarithm of zero, before it is masked?",
     ),
+    STUCK: (
+        "what multiplies a matrix, or is multiplied behind it, starts at zero: neither can be learned.",
+        "Which gradient has W1 while W2 is zero, and W2 while W1 is?",
+    ),
     "dropout is active in eval mode": (
         "F.dropout drops unless it is told not to: its `training` argument defaults to True.",
         "What tells your dropout that the model is in eval mode?",
@@ -984,6 +1008,8 @@ def _beyond_numbers(  # noqa: C901
         return _dropout(kind, experiment, seen, answer_of(kind, right, index)) if seen else None
     if experiment.how == "moved":
         return beyond(LEFT_BEHIND) if "left behind" in seen else None
+    if "dead" in seen:
+        return beyond(STUCK)
     if experiment.how == "training" and UNASKED in seen and not same(seen["output"], seen["again"], 1e-4):
         return None  # its dropout is written into the class
     if "error" in seen:

@@ -31,6 +31,7 @@ WIDER = {"d_model": 30, "num_heads": 5}  # where √d_head, d_head / 2, log₂ d
 LATER = causal_mask(5)[None, None]
 PADDED = padding_mask(torch.tensor([[5, 5, 5, 5, 0, 0], [5, 5, 5, 0, 0, 0]]), 0).expand(2, 1, 4, 6).contiguous()
 BOTH = LATER & padding_mask(torch.tensor([[5, 5, 5, 5, 5], [5, 5, 5, 0, 0]]), 0)
+BLIND = "a query that may look at nothing does not get zeros, as it does in this book"
 LEFT = LATER & padding_mask(torch.tensor([[5, 5, 5, 5, 5], [0, 0, 5, 5, 5]]), 0)
 ONE_BY_ONE = "it is right only where tokens come one at a time"
 SHARED = "what one cache holds turns up in another: they share one store"
@@ -93,7 +94,7 @@ def _experiments(*shape: int) -> list[Experiment]:
             "queries before any real token, as with padding on the left",
             (*self_input, Masked(LEFT)),
             remark=True,
-            alone="a query that may look at nothing does not get zeros, as it does in this book",
+            alone=BLIND,
         ),
     ]
 

@@ -14,6 +14,7 @@ from transformer_edu.book.exercises.checks.components.feed_forward import networ
 from transformer_edu.book.exercises.checks.components.rotary import turn
 from transformer_edu.book.exercises.judge.experiment import EMPTY, KEPT, LONG, TRAINING, Experiment, Masked
 from transformer_edu.book.exercises.judge.kind import Kind, Parameters, drawn, joined
+from transformer_edu.book.exercises.judge.kinds.attention import BLIND, LEFT
 from transformer_edu.book.exercises.judge.kinds.machine import LATER, REAL, Settings, kind_of
 from transformer_edu.book.exercises.judge.making import TAKES_MASK, TARGETS, logits_of, of_x, parameter_names
 from transformer_edu.book.exercises.judge.mistakes import Wrong, of_attention, of_encoder_layer
@@ -128,6 +129,7 @@ def _experiments(d_model: int) -> list[Experiment]:
         Experiment("dropout of one half", (x,), how="dropout"),
         Experiment("after another text", (x,), alone=KEPT, options={"before": (other,)}),
         Experiment("after a shorter text", (x,), alone=KEPT, options={"before": (other[:, :3],)}),
+        Experiment("after a longer text", (x,), alone=KEPT, options={"before": (drawn(2, 9, d_model),)}),
         Experiment("after another text with padding", (x, LATER), alone=KEPT, options={"before": (other, REAL)}),
         Experiment(
             "after a text whose tokens see themselves", (x, LATER), alone=KEPT, options={"before": (other, OWN)}
@@ -214,7 +216,12 @@ def attention_kind(
 ) -> Kind:
     """This kind as one of attention that reads x alone, at two sizes at which it learns `least(sizes)` numbers."""
     options = {**sizes, "dropout": 0.0, "max_len": MAX_LEN}
-    experiments = _experiments(sizes["d_model"])
+    x = drawn(2, 5, sizes["d_model"], seed=1)
+    experiments = [
+        *_experiments(sizes["d_model"]),
+        Experiment("large scores and padding", (6 * x, REAL), alone="masks hide less where scores are large"),
+        Experiment("padding before any real token", (x, Masked(LEFT)), remark=True, alone=BLIND),
+    ]
     made = replace(kind, experiments=experiments, options=options, unbiased=True, call=of_x, least=least(sizes))
     return made.at(_elsewhere(wider["d_model"]), least(wider), **wider)
 
@@ -296,6 +303,9 @@ def _ids(vocab: int, *shape: int) -> Tensor:
     return torch.randperm(count, generator=torch.Generator().manual_seed(vocab)).remainder(vocab).view(shape)
 
 
+TEXTS = _ids(VOCAB, 2, 6)
+
+
 def _call_model(model: Any, inputs: tuple[Any, ...]) -> Any:
     """Its logits; of one that answers for the last token alone unless it has targets, with targets."""
     (ids,) = inputs
@@ -324,14 +334,17 @@ LANGUAGE_MODEL = kind_of(
         *of_turns(),
     ),
     [
-        Experiment("two texts with every token", (_ids(VOCAB, 2, 6),)),
+        Experiment("two texts with every token", (TEXTS,)),
         Experiment("one text", (_ids(VOCAB, 1, 6),)),
         Experiment("three texts of nine tokens", (_ids(VOCAB, 3, 9),)),
         Experiment("one token", (_ids(VOCAB, 1, 1),)),
         Experiment("as many tokens as it takes, 64", (_ids(VOCAB, 1, 64),), alone=LONG, tolerance=3e-3),
-        Experiment("in training, with dropout 0", (_ids(VOCAB, 2, 6),), how="training", alone=TRAINING),
+        Experiment("in training, with dropout 0", (TEXTS,), how="training", alone=TRAINING),
         Experiment("dropout of one half", (_ids(VOCAB, 2, 6),), how="dropout"),
-        Experiment("after another text", (_ids(VOCAB, 2, 6),), alone=KEPT, options={"before": (_ids(VOCAB, 2, 5),)}),
+        *(
+            Experiment(f"after a {length} text", (TEXTS,), alone=KEPT, options={"before": (_ids(VOCAB, 2, size),)})
+            for length, size in (("shorter", 5), ("longer", 9))
+        ),
     ],
     options={"vocab_size": VOCAB, **SIZES, "d_ff": 20, "num_layers": 1, "dropout": 0.0, "max_len": 64},
     call=_call_model,

@@ -44,7 +44,7 @@ def _usual(*inputs: Any, long: Any = None) -> list[Experiment]:
     return [
         Experiment("two sentences", inputs),
         Experiment("one sentence", tuple(item[:1] if isinstance(item, Tensor) else item for item in inputs)),
-        *([Experiment("300 tokens", (long,), alone=LONG)] if long is not None else []),
+        *([Experiment(f"{long.shape[1]} tokens", (long,), alone=LONG)] if long is not None else []),
         Experiment("in training, with dropout 0", inputs, how="training", alone=TRAINING),
         Experiment("dropout of one half", inputs, how="dropout"),
     ]
@@ -499,7 +499,7 @@ def _feed_forward_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Refe
 
 
 EACH_TOKEN = [  # of what computes for each token by itself
-    *_usual(X, long=drawn(1, 300, D_MODEL)),
+    *_usual(X, long=drawn(1, 307, D_MODEL)),  # a prime: no chunks of any size fill it
     Experiment(ALONE, (X[:1, :1],)),
     Experiment("large numbers", (40 * X,), alone="it is wrong for large numbers, as if they were cut off"),
 ]
