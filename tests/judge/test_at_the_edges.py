@@ -131,7 +131,7 @@ RIGHT = {
         .replace("d_model", "config.hidden_size")
         .replace("d_ff", "config.intermediate_size")
         .replace("self.inner(x).relu()", "self.act(self.inner(x))")
-        .replace("pass", "self.act = getattr(F, config.hidden_act)"),
+        .replace("pass", "self.config, self.act = config, getattr(F, config.hidden_act)"),
         "",
     ),
     "nothing may be seen, and nothing is": (

@@ -4,7 +4,6 @@ import inspect
 import math
 import time
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -255,7 +254,7 @@ def _observed(  # noqa: C901
     parameters, learned_by = Parameters(), {}
     if isinstance(component, nn.Module):
         started = torch.cat([tensor.detach().flatten() == 1 for tensor in trained(component)] or [NONE])
-        new = deepcopy(component) if experiment.how == "training" else None
+        new = _ready(kind, target, options, inputs)[0] if makes and experiment.how == "training" else None
         begun = {} if new is None else look_at_start(partial(kind.call, new), new, inputs)
         ones = scramble(component)
         learned_by = {name: parameter for name, parameter in component.named_parameters() if parameter.requires_grad}

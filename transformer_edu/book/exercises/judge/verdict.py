@@ -489,11 +489,12 @@ def _before_numbers(run: Run) -> Verdict | None:
     unlearned = _unlearned(run)
     if unlearned is not None:
         return unlearned
+    moves = "again" in start and not same(start["output"], start["again"], 1e-4)
     for experiment, seen in zip(kind.experiments, run.seen, strict=True):
         if any(name.startswith("changed") for name in seen):
             return Verdict(kind.name, beyond("an input is changed in place"), True, experiment.title)
-        if "again" in start and "dropout" in parameters.taken and not same(start["output"], start["again"], 1e-4):
-            continue  # with dropout 0
+        if moves and ("dropout" in parameters.taken or _settles(run)):
+            continue  # with dropout 0, too
         alike = "again" not in seen or same(seen["output"], seen["again"], 1e-4)
         if experiment.how == "dropout" and not alike and not parameters.loose:  # else eval() did not reach all
             return Verdict(kind.name, beyond("dropout is active in eval mode"), True, experiment.title)
@@ -586,14 +587,13 @@ def _in_half(experiment: Experiment, seen: Seen) -> str | None:
 
 def _settles(run: Run) -> bool:
     """Whether a second call differs in some experiments only, or a new one answers as the first: there is no chance."""
-    seen, first = run.seen, run.kind.experiments[0].inputs
-    new = [
-        outcome
-        for case, outcome in zip(run.kind.experiments, seen, strict=True)
-        if case.how == "training" and len(case.inputs) == len(first) and all(map(operator.is_, case.inputs, first))
-    ]
-    return any("again" in outcome and same(outcome["output"], outcome["again"], 1e-3) for outcome in seen) or any(
-        "output" in outcome and same(outcome["output"], seen[0]["output"], 1e-3) for outcome in new
+    pairs = [pair for pair in zip(run.kind.experiments, run.seen, strict=True) if "output" in pair[1]]
+    if any("again" in seen and same(seen["output"], seen["again"], 1e-3) for _, seen in pairs):
+        return True
+    plain, new = ([pair for pair in pairs if pair[0].how == how] for how in ("plain", "training"))
+    return any(
+        list(map(id, first.inputs)) == list(map(id, other.inputs)) and same(seen["output"], got["output"], 1e-3)
+        for (first, seen), (other, got) in product(plain, new)
     )
 
 
