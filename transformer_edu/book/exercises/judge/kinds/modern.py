@@ -12,12 +12,7 @@ from transformer_edu.book.exercises.checks.components.rotary import COMPONENT as
 from transformer_edu.book.exercises.checks.components.rotary import turn
 from transformer_edu.book.exercises.checks.components.sampling_probabilities import probabilities
 from transformer_edu.book.exercises.checks.engine import Mistake
-from transformer_edu.book.exercises.judge.experiment import (
-    LONG,
-    TRAINING,
-    Experiment,
-    tensor_of,
-)
+from transformer_edu.book.exercises.judge.experiment import KEPT, LONG, TRAINING, Experiment, tensor_of
 from transformer_edu.book.exercises.judge.kind import Function, Kind, Parameters, drawn, joined, known
 from transformer_edu.book.exercises.judge.kinds.attention import mask_kind
 from transformer_edu.book.exercises.judge.kinds.decoder_only import GATES, PLAIN
@@ -384,16 +379,19 @@ def _rotary_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]
             yield mistake, fn
 
 
+FIVE = drawn(2, 3, 5, 8)
 ROUNDED = "after .half() its angles are coarse: its frequencies are a buffer, which .half() rounds"
 ROTARY = Kind(
     "rotary",
     "fn(x), or cls(d_head) called with x (batch, heads, len, d_head), turned by its positions from 0, base 10,000",
     [
-        Experiment("two texts of five tokens, three heads", (drawn(2, 3, 5, 8),)),
+        Experiment("two texts of five tokens, three heads", (FIVE,)),
         Experiment("one text", (drawn(1, 3, 5, 8),)),
         Experiment("one head", (drawn(2, 1, 7, 8),)),
         Experiment("300 tokens", (drawn(1, 2, 300, 8),), alone=LONG),
-        Experiment("large numbers", (300 * drawn(2, 3, 5, 8),)),
+        Experiment("large numbers", (300 * FIVE,)),
+        Experiment("after a longer text", (FIVE,), alone=KEPT, options={"before": (drawn(2, 3, 9, 8),)}),
+        Experiment("after a shorter text", (FIVE,), alone=KEPT, options={"before": (drawn(2, 3, 2, 8),)}),
         Experiment("half precision", (drawn(1, 2, 300, 8),), how="half input", alone=COARSE, tolerance=3e-2),
         Experiment("after .half()", (drawn(1, 2, 300, 8),), how="half", alone=ROUNDED, tolerance=3e-2, remark=True),
     ],
