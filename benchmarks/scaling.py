@@ -21,7 +21,6 @@ from shared.measure import (
     growth_bytes,
     in_new_process,
     matrix_product_peaks,
-    product_precision,
     ratios,
 )
 from shared.report import arguments, save, table
@@ -29,6 +28,7 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from transformer_edu import record_attention
+from transformer_edu.fast.process import product_precision
 
 PATHS = ("written out", "fused")
 Precision = Callable[[], AbstractContextManager[object]]

@@ -17,11 +17,12 @@ import torch
 import torch.nn.functional as F
 from shared.batches import Batch, random_batch
 from shared.contenders import NAMES, PAD, Shape, build, trainable
-from shared.measure import alternate, growth_bytes, in_new_process, product_precision, ratios
+from shared.measure import alternate, growth_bytes, in_new_process, ratios
 from shared.report import arguments, save, table
 from torch import Tensor, nn
 
 from transformer_edu import fast
+from transformer_edu.fast.process import product_precision
 from transformer_edu.training.loss import SummedLoss
 
 SMOOTHING = 0.1

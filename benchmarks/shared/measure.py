@@ -4,8 +4,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from math import log
 from pathlib import Path
 from statistics import linear_regression, median
@@ -15,17 +14,6 @@ import torch
 from transformer_edu.fast.process import quick_products
 
 Task = Callable[[], object]
-
-
-@contextmanager
-def product_precision(precision: str) -> Iterator[None]:
-    """Inside, products of float32 matrices are as `torch.set_float32_matmul_precision` says."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision(precision)
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
 
 
 def synchronize() -> None:

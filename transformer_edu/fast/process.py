@@ -37,15 +37,22 @@ def quick_products() -> Iterator[bool]:
     PyTorch gives them to MKL, which leaves the wide (AVX-512) arithmetic of AMD processors unused, and to oneDNN once
     lower precision is allowed. oneDNN makes no use of that on these processors: a product is computed to be sure.
     """
-    before = torch.get_float32_matmul_precision()
-    try:
-        quick = before == "highest" and _mkl_is_slow() and not torch.cuda.is_available()
-        if quick:
-            torch.set_float32_matmul_precision("medium")
+    now = torch.get_float32_matmul_precision()
+    quick = now == "highest" and _mkl_is_slow() and not torch.cuda.is_available()
+    if quick:
+        with product_precision("medium"):
             quick = _product_error() < EXACT
-        if not quick:
-            torch.set_float32_matmul_precision(before)
+    with product_precision("medium" if quick else now):
         yield quick
+
+
+@contextmanager
+def product_precision(precision: str) -> Iterator[None]:
+    """Inside, products of float32 matrices are as `torch.set_float32_matmul_precision` says."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(precision)
+    try:
+        yield
     finally:
         torch.set_float32_matmul_precision(before)
 
@@ -58,11 +65,8 @@ def _product_error() -> float:
 
 def _mkl_is_slow() -> bool:
     """Whether this is an AMD processor with AVX-512, and PyTorch came with both libraries."""
-    if not (torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()):
+    has_both = torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()
+    if not has_both or torch.backends.cpu.get_cpu_capability() != "AVX512":
         return False
-    if torch.backends.cpu.get_cpu_capability() != "AVX512":
-        return False
-    try:
-        return "AuthenticAMD" in Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:  # not Linux
-        return False
+    told = Path("/proc/cpuinfo")  # on Linux
+    return told.exists() and "AuthenticAMD" in told.read_text(encoding="utf-8")

@@ -5,7 +5,6 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import torch
@@ -24,7 +23,6 @@ from transformer_edu.book.exercises.judge.experiment import (
     in_words,
     look,
     look_at_dropout,
-    look_at_start,
     look_elsewhere,
     precisely,
     scramble,
@@ -255,7 +253,7 @@ def _observed(  # noqa: C901
     if isinstance(component, nn.Module):
         started = torch.cat([tensor.detach().flatten() == 1 for tensor in trained(component)] or [NONE])
         new = _ready(kind, target, options, inputs)[0] if makes and experiment.how == "training" else None
-        begun = {} if new is None else look_at_start(partial(kind.call, new), new, inputs)
+        begun = {} if new is None else _at_start(kind, new, inputs)
         ones = scramble(component)
         learned_by = {name: parameter for name, parameter in component.named_parameters() if parameter.requires_grad}
         if numbers is not None and len(numbers) == len(started):
@@ -301,6 +299,18 @@ def _observed(  # noqa: C901
     if any(not torch.equal(parameter, was) for parameter, was in zip(learned_by.values(), before, strict=True)):
         seen["rewritten"] = "yes"
     return seen, parameters
+
+
+def _at_start(kind: Kind, module: nn.Module, inputs: tuple[Any, ...]) -> Seen:
+    """With the numbers that it starts with: whether it answers zeros only, and whether any matrix gets a gradient."""
+    matrices = [tensor for tensor in trained(module) if tensor.dim() > 1]
+    try:
+        output = tensor_of(kind.call(module, tuple(copies(inputs))))
+        moves = way_back(summed(output), matrices) if matrices else []
+    except Exception:  # whatever the code that is judged raises; the same experiment says it
+        return {}
+    seen: Seen = {} if output.detach().any() else {"zeros": "yes"}
+    return seen | ({"dead": "yes"} if moves and not any(g is not None and g.any() for g in moves) else {})
 
 
 def _parameters(module: nn.Module, named: dict[str, nn.Parameter]) -> Parameters:

@@ -210,18 +210,6 @@ def look_elsewhere(run: Callable[..., Any], module: nn.Module, inputs: tuple[Any
     return {}
 
 
-def look_at_start(call: Callable[..., Any], module: nn.Module, inputs: tuple[Any, ...]) -> Seen:
-    """With the numbers that it starts with: whether it answers zeros only, and whether any matrix gets a gradient."""
-    matrices = [tensor for tensor in module.parameters() if tensor.requires_grad and tensor.dim() > 1]
-    try:
-        output = tensor_of(call(tuple(copies(inputs))))
-        moves = way_back((output * torch.randn(output.shape)).sum(), matrices) if matrices else []
-    except (RuntimeError, TypeError):  # said by other experiments
-        return {}
-    seen: Seen = {} if output.detach().any() else {"zeros": "yes"}
-    return seen | ({"dead": "yes"} if moves and not any(g is not None and g.any() for g in moves) else {})
-
-
 def sums_to_one(result: Any) -> bool:
     """Whether weights are returned beside the output, each row of which sums to one."""
     second = result[1] if isinstance(result, tuple | list) and len(result) == 2 else None

@@ -40,8 +40,8 @@ SAID = {  # names that leave no doubt
 }
 LIKELY = {
     "d_head": r"dim|head|^d$|size|rotary",
-    "d_model": r"^(?!.*(vocab|scale)).*(model|emb|dim|width|feature|^d$|^c$|size|shape|channel|hid|units|out)",
-    "d_ff": r"hid|dim|size|out",
+    "d_model": r"^(?!.*(vocab|scale|_act)).*(model|emb|dim|width|feature|^d$|^c$|size|shape|channel|hid|units|out)",
+    "d_ff": r"^(?!.*_act).*(hid|dim|size|out)",
 }
 USUAL = {  # what an argument or field gets that is none of a kind's options
     r"^bias$|qkv_bias|use_bias|_bias$": True,
@@ -85,8 +85,7 @@ class Settings(SimpleNamespace):
         if found is None and re.search(SAID["vocab_size"], name.lower()) and "target_vocab" in values:
             found = "target_vocab"
             taken.add(ONE_VOCABULARY)
-        named = re.search("(^|_)act", name.lower())  # hidden_act is no size
-        found = found or (None if named else meaning(name, values, LIKELY))
+        found = found or meaning(name, values, LIKELY)
         if (found is None or re.search(OF_A_HEAD, name.lower())) and usual(name, values) is not None:
             return usual(name, values)
         if found is None:

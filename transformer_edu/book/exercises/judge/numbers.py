@@ -171,7 +171,7 @@ class Numbers:
     held: bool = False  # whether a function at first is told by numbers that differ between tensors of another size
     remembered: dict[bytes, tuple[Tensor, Tensor]] = field(default_factory=dict)
     parts: dict[frozenset[int], "Numbers"] = field(default_factory=dict)  # those in tensors of these sizes alone
-    seen: dict[Any, Tensor] = field(default_factory=dict)  # what matters in the last reference of these shapes
+    mattered: dict[Any, Tensor] = field(default_factory=dict)  # what matters in the last reference of these shapes
     heard: dict[int, list[Any]] = field(default_factory=dict)  # what is right in each stage, by what it is made of
 
     @cached_property
@@ -334,7 +334,7 @@ class Numbers:
             if not quick.agrees(*_with(start[0], start[1], carried), QUICK) and not quick.near:
                 return None
         shapes = tuple(reference.shapes.items())
-        matter = self.seen[shapes] = alive(look, reference.size, self.seen.get(shapes))
+        matter = self.mattered[shapes] = alive(look, reference.size, self.mattered.get(shapes))
         if int(matter.sum()) != self.matter:
             return None
         if not self.matter:

@@ -5,7 +5,7 @@ import operator
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain, islice, product
@@ -159,6 +159,7 @@ def judge(kind: Kind, component: Component, seconds: float = math.inf) -> Verdic
     return _of_numbers(judging, start)
 
 
+NAMING = 20.0  # seconds, for what is idle, for a second fault, and for what is wrong at other sizes only
 Tried = tuple[Mistake, Run, int]  # a known mistake, the run it was compared with, in how many experiments it agrees
 
 
@@ -235,6 +236,14 @@ class _Judging:
         if time.monotonic() > self.until:
             raise Undecided("judging it takes longer than --seconds allows")
 
+    @contextmanager
+    def briefly(self) -> Iterator[None]:
+        """For `NAMING` seconds at most: what is undecided inside is left, and there is other time after it."""
+        until, self.until = self.until, min(self.until, time.monotonic() + NAMING)
+        with suppress(Undecided):
+            yield
+        self.until = until
+
     @property
     def ours(self) -> Ways:
         """Masks as they are in this book."""
@@ -299,11 +308,9 @@ def _with_another(judging: _Judging, start: Run, first: Verdict) -> Verdict:
     """With a second fault, where the first one does not hide it."""
     if first.fault is None or first.fault.name not in APART:
         return first
-    judging.until, judging.whole = min(judging.until, time.monotonic() + NAMING), True
-    try:
+    second, judging.whole = first, True
+    with judging.briefly():
         second = _of_numbers(judging, start)
-    except Undecided:
-        return first
     if second.fault is None or not second.known or second.fault.name == first.fault.name:
         return first
     return replace(first, remarks=(f"and a second fault: {second.fault.name}",))
@@ -320,11 +327,9 @@ def _of_numbers(judging: _Judging, start: Run) -> Verdict:
     if kind.made and (stops or (len(start.parameters.numbers) and not start.numbers.works)):
         return _unknown(start)  # before anything can be said of its numbers
     start.numbers.held = bool(start.idle)
-    found, until = None, judging.until
-    judging.until = min(until, time.monotonic() + NAMING)
-    with suppress(Undecided):  # there are other ways to see what is wrong
+    found = None
+    with judging.briefly():  # there are other ways to see what is wrong
         found = _known_mistake(start, len(start.plain), judging.idling(start)) if start.idle else None
-    judging.until = until
     if found is not None:
         return Verdict(kind.name, found[0], True, kind.experiments[0].title, f"unused: {', '.join(start.idle[:4])}")
     start.numbers.left, start.numbers.held = ALL_ROUNDS, False
@@ -374,9 +379,6 @@ def _also(judging: _Judging, run: Run, right: Verdict, remark: str) -> Verdict:
     return Verdict(kind.name, remarks=remarks, passed=passed) if fault is None else replace(fault, remarks=remarks)
 
 
-NAMING = 20.0  # seconds, for the name of what is wrong at other sizes only
-
-
 def _at_other_sizes(judging: _Judging, other: Run, remark: str) -> tuple[Verdict | None, int]:
     """The fault that shows at other sizes only, and in how many experiments there is none."""
     fits = any(told == remark and isinstance(right, Reference) for told, right in other.kind.rights(other.parameters))
@@ -391,13 +393,11 @@ def _at_other_sizes(judging: _Judging, other: Run, remark: str) -> tuple[Verdict
     if best is None and other.idle:
         told = f"unused: {', '.join(other.idle[:4])}"
         return Verdict(other.kind.name, beyond(UNUSED), True, other.kind.experiments[0].title, told), 0
-    judging.until = min(judging.until, time.monotonic() + NAMING)
-    try:
+    there = Verdict(other.kind.name, NOTHING_KNOWN, False, other.kind.experiments[0].title) if fits else None
+    with judging.briefly():
         there = _wrong(judging, other, best)
-    except Undecided:
-        if not fits:
-            return None, 0
-        there = Verdict(other.kind.name, NOTHING_KNOWN, False, other.kind.experiments[0].title)
+    if there is None:
+        return None, 0
     return (there if there.known else replace(there, fault=beyond(FIXED), known=True)), there.passed
 
 
@@ -490,13 +490,12 @@ def _before_numbers(run: Run) -> Verdict | None:
     if unlearned is not None:
         return unlearned
     moves = "again" in start and not same(start["output"], start["again"], 1e-4)
+    moves = moves and ("dropout" in parameters.taken or _settles(run))  # with dropout 0, too
     for experiment, seen in zip(kind.experiments, run.seen, strict=True):
         if any(name.startswith("changed") for name in seen):
             return Verdict(kind.name, beyond("an input is changed in place"), True, experiment.title)
-        if moves and ("dropout" in parameters.taken or _settles(run)):
-            continue  # with dropout 0, too
         alike = "again" not in seen or same(seen["output"], seen["again"], 1e-4)
-        if experiment.how == "dropout" and not alike and not parameters.loose:  # else eval() did not reach all
+        if experiment.how == "dropout" and not (alike or moves or parameters.loose):  # else eval() did not reach all
             return Verdict(kind.name, beyond("dropout is active in eval mode"), True, experiment.title)
     if "rewritten" in start:
         return Verdict(kind.name, beyond(REWRITTEN), True, kind.experiments[0].title)
