@@ -207,3 +207,17 @@ def test_compiled_and_exported_it_takes_any_batch_and_any_lengths(build):
 def test_it_can_be_differentiated_twice_and_transformed(built):
     for mine, other in zip(derivatives(built), derivatives(model()), strict=True):
         torch.testing.assert_close(mine, other, rtol=1e-3, atol=max(1e-3 * float(other.abs().max()), 1e-6))
+
+
+@pytest.mark.parametrize("search", [greedy_search, beam_search])
+def test_a_search_keeps_no_history_unless_somebody_looks_who_may_train_on_it(built, search, monkeypatch):
+    without, seen, linear = [], [], nn.functional.linear
+    note = lambda *given: without.append(torch.is_inference_mode_enabled()) or linear(*given)  # noqa: E731
+    monkeypatch.setattr(nn.functional, "linear", note)
+    search(built.eval(), SOURCE, BOS, EOS, 6)
+    assert any(without) == (type(built) is not Transformer)
+    without.clear()
+    built.decoder.layers[0].register_forward_hook(lambda part, given, answer: seen.append(answer))
+    search(built, SOURCE, BOS, EOS, 6)
+    assert not any(without)
+    nn.Linear(32, 2)(seen[0]).sum().backward()

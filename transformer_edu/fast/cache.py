@@ -25,7 +25,8 @@ class _Rows:
             self.buffer = None
             return torch.cat([old, new], dim=-2)
         start, end = old.shape[-2], old.shape[-2] + new.shape[-2]
-        if self.buffer is None or self.buffer.shape[-2] < end or _is_closed(self.buffer):
+        closed = self.buffer is not None and self.buffer.is_inference() and not torch.is_inference_mode_enabled()
+        if self.buffer is None or self.buffer.shape[-2] < end or closed:
             capacity = max(ROOM, 2 * end)  # doubled, so that the old rows are seldom copied
             self.buffer = _new_buffer(old, old.shape[0], capacity)
             self.buffer[:, :, :start] = old
@@ -65,11 +66,6 @@ class BufferedCache(KeyValueCache):
 
 def _new_buffer(like: Tensor, rows: int, capacity: int) -> Buffer:
     return like.new_empty(rows, like.shape[1], capacity, like.shape[3])
-
-
-def _is_closed(buffer: Buffer) -> bool:
-    """Whether it was made in inference mode, and may not be written to here."""
-    return buffer.is_inference() and not torch.is_inference_mode_enabled()
 
 
 def _may_overwrite(*tensors: Tensor) -> bool:

@@ -15,7 +15,7 @@ from transformer_edu.fast.normalization import LayerNorm
 from transformer_edu.feedforward import PositionwiseFeedForward
 from transformer_edu.models import gpt
 from transformer_edu.residual import ResidualConnection
-from transformer_edu.support.plain import has_hooks, is_plain
+from transformer_edu.support.plain import is_observed, is_plain
 from transformer_edu.support.shapes import Float, Ids, Int, Tensor
 
 
@@ -27,7 +27,7 @@ class QuickPromptWriter(PromptWriter):
     """
 
     def __init__(self, model: gpt.GPT, source: Ids | None = None) -> None:
-        watched = model.training or any(has_hooks(part) for part in model.modules())
+        watched = model.training or is_observed(model)
         layers: Any = model.decoder.layers
         as_built = type(model.decoder.final_norm) is LayerNorm and all(map(_is_as_built, layers))
         self.usual = watched or not as_built or self._is_padding(model, source)
@@ -100,16 +100,15 @@ class GPT(gpt.GPT):
 
 def _is_as_built(layer: Any) -> bool:
     attention, residuals = layer.self_attention, (layer.self_attention_residual, layer.feed_forward_residual)
-    added = attention.rotate, attention.recorder, attention.function
     return (
         type(attention) is MultiHeadAttention
-        and not any(added)
+        and not any((attention.rotate, attention.function))
         and all(type(part) is nn.Linear for part in _projections(attention))
         and len({part.bias is None for part in _projections(attention)}) == 1
         and attention.query_projection.weight.shape == attention.key_projection.weight.shape
         and type(layer) is EncoderLayer
         and type(layer.feed_forward) is PositionwiseFeedForward
-        and all(type(one) is ResidualConnection and one.pre and type(one.norm) is LayerNorm for one in residuals)
+        and all(type(way) is ResidualConnection and way.pre and type(way.norm) is LayerNorm for way in residuals)
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from transformer_edu.support.plain import has_hooks, is_plain
+from transformer_edu.support.plain import is_observed, is_plain
 from transformer_edu.support.shapes import Float, Int, Tensor
 from transformer_edu.support.validation import check_positive_integer, check_probability
 from transformer_edu.training import loss
@@ -55,7 +55,7 @@ class SummedLoss(loss.SummedLoss):
     def loss_of(self, x: Tensor, target: Tensor) -> Tensor:
         """Vectors (tokens, d_model) and the ids of their right words (tokens) -> the sum of their losses."""
         projection = self.model.projection
-        if projection.linear.bias is not None or has_hooks(projection) or has_hooks(projection.linear):
+        if projection.linear.bias is not None or is_observed(projection):
             return super().loss_of(x, target)
         return projected_loss(x, projection.linear.weight, target, self.smoothing)
 

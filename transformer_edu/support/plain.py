@@ -28,7 +28,7 @@ def _is_ordinary(tensor: Tensor) -> bool:
     return type(tensor) in (Tensor, nn.Parameter) and tensor.layout is torch.strided and not tensor.is_nested
 
 
-def has_hooks(module: nn.Module) -> bool:
-    """Whether somebody has hung a hook on a module, forward or backward: then it must be called as a module."""
-    hooks = (module._forward_pre_hooks, module._forward_hooks, module._backward_pre_hooks, module._backward_hooks)
-    return any(hooks)
+def is_observed(model: nn.Module) -> bool:
+    """Whether somebody looks at what a part of it computes: through a hook, forward or backward, or a recorder."""
+    hooks = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks", "recorder")
+    return any(getattr(part, name, None) for part in model.modules() for name in hooks)
