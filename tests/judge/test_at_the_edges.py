@@ -88,6 +88,25 @@ class Latent(nn.Module):
         weights = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~allowed, torch.finfo(x.dtype).min).softmax(-1)
         return self.out((weights @ v).transpose(1, 2).flatten(2))
 """
+PLACES = """# kind: positional_encoding
+# name: Places
+import torch
+from torch import nn
+
+
+class Places(nn.Module):
+    def __init__(self, d_model, max_len=5000, dropout=0.0):
+        super().__init__()
+        self.drop = nn.Dropout(dropout)
+        self.register_buffer("speeds", 10000.0 ** -(torch.arange(0, d_model, 2) / d_model), persistent=False)
+        self.register_buffer("table", torch.zeros(0, d_model), persistent=False)
+
+    def forward(self, x):
+        if len(self.table) < x.shape[1]:
+            angles = torch.outer(torch.arange(x.shape[1], device=x.device).float(), self.speeds)
+            self.table = torch.stack([angles.sin(), angles.cos()], -1).flatten(1)
+        return self.drop(x + self.table[CUT])
+"""
 
 
 def part(answer="return self.of(x)", start="pass"):
@@ -116,6 +135,10 @@ WRONG = {
         itself(CAUSAL.replace("CUT", "-x.shape[1] :, : x.shape[1]"), kind="causal_self_attention"),
         "something stays behind from an earlier call",
     ),
+    "a kept table is cut from its end": (
+        PLACES.replace("CUT", "-x.shape[1] :"),
+        "something stays behind from an earlier call",
+    ),
     "angles in the precision of x": (TURNED.replace("DTYPE", "x.dtype"), "angles are computed in half precision"),
 }
 RIGHT = {
@@ -140,6 +163,7 @@ RIGHT = {
     ),
     "NaN where nothing may be seen": (itself(HIDE.replace("BLOCKED", "-torch.inf")), "does not get zeros"),
     "a kept mask": (itself(CAUSAL.replace("CUT", ": x.shape[1], : x.shape[1]"), kind="causal_self_attention"), ""),
+    "a kept table": (PLACES.replace("CUT", ": x.shape[1]"), ""),
     "angles in float32": (TURNED.replace("DTYPE", "torch.float32"), "after .half() its angles are coarse"),
     "latents without a turned part": (LATENT, ""),
 }

@@ -15,8 +15,17 @@ from transformer_edu.book.exercises.checks.components.rotary import turn
 from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.kind import Function, known
 from transformer_edu.book.exercises.judge.mistakes import Wrong, entry, named, of_rms
-from transformer_edu.book.exercises.judge.model import Steps, attend, gated, norms_around, pre_norm_encoder
+from transformer_edu.book.exercises.judge.model import (
+    Steps,
+    alibi,
+    attend,
+    attend_nearby,
+    gated,
+    norms_around,
+    pre_norm_encoder,
+)
 from transformer_edu.masks import causal_mask
+from transformer_edu.parts.linear_biases import slopes_of
 
 BACK = partial(turn, pair=lambda u, v, cos, sin: (u * cos - v * sin, v * cos + u * sin))
 
@@ -259,6 +268,49 @@ def of_turns() -> Iterator[Wrong]:
     yield whole, Steps(turn=lambda x: turn(x.transpose(1, 2).flatten(2)).unflatten(2, (x.shape[1], -1)).transpose(1, 2))
     for mistake, wrong in known("rotary positions"):
         yield mistake, Steps(turn=wrong)
+
+
+WRONG_SLOPES: tuple[tuple[str, str, Function], ...] = (
+    ("near tokens are pushed away, far ones favoured: the sign is wrong", "Which key should a query favour?",
+     lambda heads, length: -alibi(heads, length)),
+    ("all heads have one slope", "How far does the first head look, and how far the last?",
+     lambda heads, length: alibi(heads, length)[:1].expand(heads, -1, -1)),
+    ("the heads' slopes stand in reverse order", "Which head is the shortest-sighted?",
+     lambda heads, length: alibi(heads, length).flip(0)),
+    ("the slopes begin with 1, not with 2^(−8/H)", "What is the first head's slope?",
+     lambda heads, length: alibi(heads, length, lambda n: 2.0 ** (-8 / n * torch.arange(n)))),
+    ("the slopes fall in even steps, not by a factor", "By what is a slope divided to give the next?",
+     lambda heads, length: alibi(heads, length, lambda n: 1 - torch.arange(n) / n)),
+    ("the slopes are 1/h", "By what is a slope divided to give the next?",
+     lambda heads, length: alibi(heads, length, lambda n: 1 / torch.arange(1, n + 1))),
+    ("the slopes are 2^(−h): the number of heads is not used", "What is the last head's slope?",
+     lambda heads, length: alibi(heads, length, lambda n: 2.0 ** -torch.arange(1, n + 1).float())),
+    ("the slopes are 2^(−8(h+1)/H)", "What is the first head's slope?",
+     lambda heads, length: alibi(heads, length, lambda n: 2.0 ** (-8 / n * torch.arange(2, n + 2)))),
+    ("the slopes are powers of 10, not of 2", "By what is a slope divided to give the next?",
+     lambda heads, length: alibi(heads, length, lambda n: 10.0 ** (-8 / n * torch.arange(1, n + 1)))),
+    ("the distance is squared", "How does the bias grow from one token to the next?",
+     lambda heads, length: -alibi(heads, length) ** 2 / slopes_of(heads)[:, None, None]),
+    ("the bias is divided by the length", "Does the bias between neighbours change with the length?",
+     lambda heads, length: alibi(heads, length) / length),
+    ("there are no biases", "What is added between neighbours?",
+     lambda heads, length: torch.zeros(heads, length, length)),
+    ("the distance is the key's position, counted from the end of the text alone", "What is added between neighbours?",
+     lambda heads, length: alibi(heads, length).transpose(1, 2)),
+)  # fmt: skip
+
+
+def of_slopes() -> Iterator[tuple[Mistake, Callable[..., Tensor]]]:
+    """What ALiBi adds to the scores."""
+    for name, hint, wrong in WRONG_SLOPES:
+        why = "head h of H has the slope 2^(−8h/H), by which a score is lowered for each token in between."
+        yield named(name, why, hint, "heads that look too far, or not far enough, in longer texts above all"), wrong
+
+
+def of_nearness() -> Iterator[Wrong]:
+    """ALiBi in an attention."""
+    for mistake, wrong in of_slopes():
+        yield mistake, Steps(attend=partial(attend_nearby, biases=wrong))
 
 
 def _almost_gelu(x: Tensor, constant: float, cubic: float) -> Tensor:

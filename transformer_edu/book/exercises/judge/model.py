@@ -20,6 +20,7 @@ from transformer_edu.book.exercises.checks.components.multi_head_split import me
 from transformer_edu.book.exercises.judge.kind import Parameters
 from transformer_edu.book.exercises.judge.numbers import Reference
 from transformer_edu.masks import causal_mask, padding_mask
+from transformer_edu.parts.linear_biases import slopes_of
 from transformer_edu.positional import sinusoidal_table
 
 
@@ -148,13 +149,27 @@ def by_norm(norm: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., tuple[Ten
     return sized
 
 
-def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Equation 1; what may look at nothing gets zeros."""
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, bias: Tensor | float = 0.0) -> Tensor:
+    """Equation 1, with what may be added to its scores; what may look at nothing gets zeros."""
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1]) + bias
     if mask is None:
         return scores.softmax(-1) @ value
     scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
     return scores.softmax(-1).masked_fill(~mask, 0.0) @ value
+
+
+def alibi(num_heads: int, length: int, slope: Callable[[int], Tensor] = slopes_of) -> Tensor:
+    """−m (q − k) for each head's slope m: (heads, length, length)."""
+    place = torch.arange(length)
+    return slope(num_heads)[:, None, None] * (place[None, :] - place[:, None])
+
+
+def attend_nearby(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, biases: Callable[..., Tensor] = alibi
+) -> Tensor:
+    """Equation 1 with ALiBi: each score is lowered by the distance, later keys as earlier ones."""
+    nearer = biases(*key.shape[1:3]).to(key.dtype).tril()
+    return attend(query, key, value, mask, nearer + nearer.tril(-1).transpose(1, 2))
 
 
 def normed_heads(
@@ -377,7 +392,7 @@ class Style:
     opened: bool = False  # a norm behind the embeddings of each side
     tied: str = ""  # "target", "source" or "all": which tables are one (with the last projection, with each other)
     gated: bool = False  # three matrices in the feed-forward part
-    positions: str = ""  # "learned" (of both sides: "shared"), "sinusoidal"; Q and K "turned", or a "part" of them
+    positions: str = ""  # "learned" (of both sides: "shared"), "sinusoidal", "nearby"; Q and K "turned", or a "part"
     norms: int = 2  # in a layer that reads x alone: 4 where one stands before and one behind each part
     normed: str = ""  # queries and keys, by gains: of a "head", of "all", of "each" head its own, "shared", or "bare"
 

@@ -36,7 +36,7 @@ FAR = 1000  # colours that are carried over are larger
 MANY = 1000  # numbers, from which on what is only near is not tried further
 HOPELESS, FEW = 4, 2  # partners that fail in so few rounds, and then no other is tried
 REMEMBERED = 400  # questions whose answers are kept
-ALL_ROUNDS = 4000  # for one component
+ALL_ROUNDS, AGAIN = 4000, 240  # for one component; and of those, for what was not found with the partners of a stage
 TRIES = 3  # where answers are near each other: some numbers make of rounding much more than others
 NEAR = 1e-7  # in float64: norms make more of rounding where what they get varies little
 ANOTHER = 1e-9  # so far apart are two functions, in float64, whose norms have another epsilon
@@ -166,6 +166,7 @@ class Numbers:
     refused: list[tuple[float, Tensor]] = field(default_factory=list)  # what no order of numbers fits
     exact: list[dict[str, tuple[int, ...]]] = field(default_factory=list)  # found among many: no other fits
     left: int = ALL_ROUNDS
+    again: int = AGAIN
     closest: float = math.inf  # how near an answer came where all numbers are the same
     told: bool = False  # whether all that is right has been tried: what comes less near has another epsilon
     held: bool = False  # whether a function at first is told by numbers that differ between tensors of another size
@@ -313,8 +314,10 @@ class Numbers:
             if any(abs(total - past) < NEAR * (1 + abs(total)) and apart(mine, it) < SAME for past, it in self.refused):
                 return None
             found = self._search(reference, look, start)
-            if found is None and start is not None and not self.told:  # what is right is not lost by a wrong partner
-                found = self._search(reference, look, None)
+            if found is None and start is not None and not self.told and self.again > 0:
+                before = self.left  # what is right is not lost by a wrong partner
+                found = self._search(reference, look, None, FALLBACK)
+                self.again -= before - self.left
         except Exception:  # a mistake's code does not fit these numbers, or these inputs
             return None
         if found is None:
@@ -323,7 +326,7 @@ class Numbers:
             self.found.append((reference.shapes, mine, found))
         return found
 
-    def _search(self, reference: Reference, look: Look, carried: Colours | None) -> Tensor | None:
+    def _search(self, reference: Reference, look: Look, carried: Colours | None, most: int = ROUNDS) -> Tensor | None:
         gains, whole = (self.ones, reference.gains), len(self.values) == reference.size
         apart_by_size = whole and (self.held or reference.faint)
         sizes = alike(self.lengths, reference.sizes) if apart_by_size else (self.ones * 0, reference.gains * 0)
@@ -349,7 +352,7 @@ class Numbers:
         )
         mine, theirs = _with(mine, theirs, carried)
         for tolerance in TOLERANCES[: 2 if self.most == NEAR else 3]:
-            search = _Search((self.known, look), reference, tolerance, self.most, min(ROUNDS, self.left))
+            search = _Search((self.known, look), reference, tolerance, self.most, min(most, self.left))
             found = search.find(mine, theirs)
             self.left -= search.rounds
             if found is not None and tolerance == FINE and len(self.values) >= MANY:
@@ -415,25 +418,24 @@ def _shared(
 
     So at a kink: where all that goes into a ReLU is 0, its gradient is a matter of rounding.
     """
-    groups: list[dict[tuple[int, int], list[tuple[float, int, Tensor]]]] = [{}, {}]
+    groups: list[dict[tuple[int, int], list[tuple[float, int, int]]]] = [{}, {}]
     for (colours, gradient), new, group in zip((first, other), fresh, groups, strict=True):
-        for label in new.unique():
-            here = (new == label).nonzero().flatten()
-            key = int(colours[here[0]]), len(here)
-            group.setdefault(key, []).append((float(gradient[here].mean()), int(label), here))
+        begin = 0
+        for end in new.bincount()[1:].cumsum(0).tolist():  # both are sorted
+            key = int(colours[begin]), end - begin
+            group.setdefault(key, []).append((float(gradient[begin:end].mean()), begin, end))
+            begin = end
     finer, count = (torch.zeros_like(fresh[0]), torch.zeros_like(fresh[1])), 0
     for key, members in groups[0].items():
-        for value, _, here in members:
+        for value, begin, end in members:
             match = next((m for m in groups[1].get(key, []) if abs(m[0] - value) < 4 * near * (1 + abs(value))), None)
             if match is not None:
                 groups[1][key].remove(match)
                 count += 1
-                finer[0][here], finer[1][match[2]] = count, count
-    for colour in first[0].unique():
-        left = [(colours == colour) & (new == 0) for (colours, _), new in zip((first, other), finer, strict=True)]
-        count += bool(left[0].any() or left[1].any())
-        for new, some in zip(finer, left, strict=True):
-            new[some] = count
+                finer[0][begin:end], finer[1][match[1] : match[2]] = count, count
+    left = torch.cat([colours[new == 0] for (colours, _), new in zip((first, other), finer, strict=True)]).unique()
+    for (colours, _), new in zip((first, other), finer, strict=True):
+        new[new == 0] = count + 1 + torch.searchsorted(left, colours[new == 0])
     return finer
 
 
@@ -537,13 +539,15 @@ class _Search:
         chosen: dict[Any, int] = {}
         for _, colour in several:
             chosen.setdefault(self._moves_with(members[colour]), colour)
-        a, b = mine.clone(), theirs.clone()
-        for colour in chosen.values():
-            self._tell_apart(a, b, colour, members[colour])
-        found = self.find(a, b)
-        if found is not None or self.rounds > self.most:
-            return found
-        self.most = min(self.most, self.rounds + FALLBACK)
+        sure = {part: colour for part, colour in chosen.items() if self._axes(members[colour]) == 1}
+        for at_once in (chosen, sure) if 0 < len(sure) < len(chosen) else (chosen,):
+            a, b = mine.clone(), theirs.clone()
+            for colour in at_once.values():
+                self._tell_apart(a, b, colour, members[colour])
+            found = self.find(a, b)
+            if found is not None or self.rounds > self.most:
+                return found
+            self.most = min(self.most, self.rounds + FALLBACK)
         return self._try_each(mine, theirs, several[0][1], members[several[0][1]])
 
     def _moves_with(self, members: list[int]) -> Any:
@@ -565,17 +569,20 @@ class _Search:
     def _try_each(self, mine: Tensor, theirs: Tensor, colour: int, members: list[int]) -> Tensor | None:
         """Tell the first number of a colour apart from the others, by each partner that it may have.
 
-        Where several of them, from all over, last hardly a round, none will.
+        Where several of them, one of each tensor and some from all over, last hardly a round, none will.
         """
         first, new, hopeless = int((mine == colour).nonzero()[0]), int(mine.max()) + 1, 0
-        spread = max(1, len(members) // HOPELESS)
-        for other in sorted(members, key=lambda member: members.index(member) % spread):
+        of_each = {self.reference.places[member][0]: member for member in reversed(members)}
+        spread, most = max(1, len(members) // HOPELESS), max(HOPELESS, len(of_each))
+        for other in dict.fromkeys(
+            (*reversed(of_each.values()), *sorted(members, key=lambda m: members.index(m) % spread))
+        ):
             a, b = mine.clone(), theirs.clone()
             a[first], b[other] = new, new
             before = self.rounds
             found = self.find(a, b)
             hopeless += self.rounds <= before + FEW and not self.near
-            if found is not None or self.rounds > self.most or hopeless == HOPELESS:
+            if found is not None or self.rounds > self.most or hopeless == most:
                 return found
         return None
 
@@ -584,13 +591,17 @@ class _Search:
 
         Where little is seen and tensors are held together, the first and the last, which are the likeliest partners.
         """
-        names, places = zip(*(self.reference.places[member] for member in members), strict=True)
-        varies = sum(len(set(axis)) > 1 for axis in zip(*places, strict=True)) if len(set(names)) == 1 else 2
-        ends = [0, -1] if self.reference.faint and len(set(names)) > 1 else [0]
-        some = list(range(len(members))) if varies == 1 else ends
+        several = len({self.reference.places[member][0] for member in members}) > 1
+        ends = [0, -1] if self.reference.faint and several else [0]
+        some = list(range(len(members))) if self._axes(members) == 1 else ends
         fresh = int(mine.max()) + 1 + torch.arange(len(some))
         mine[(mine == colour).nonzero().flatten()[some]] = fresh
         theirs[torch.tensor(members)[some]] = fresh
+
+    def _axes(self, members: list[int]) -> int:
+        """Along how many axes these numbers of one tensor stand; 2 where they are of several."""
+        names, places = zip(*(self.reference.places[member] for member in members), strict=True)
+        return sum(len(set(axis)) > 1 for axis in zip(*places, strict=True)) if len(set(names)) == 1 else 2
 
     def _paired(self, mine: Tensor, theirs: Tensor) -> Tensor:
         place = {colour: index for index, colour in enumerate(theirs.tolist()) if colour}

@@ -99,10 +99,14 @@ class Run:
         """The tensors that change nothing, more than the biases of keys do."""
         if not self.numbers.works or not self.parameters.made:
             return []
-        each = self.numbers.alive.split(list(self.parameters.lengths))
-        dead = {name: len(some) for name, some in zip(self.parameters.names, each, strict=True) if not bool(some.any())}
+        lengths = list(self.parameters.lengths)
+        each = zip(
+            self.parameters.names, self.numbers.alive.split(lengths), self.numbers.ones.split(lengths), strict=True
+        )
+        dead = {name: ones for name, some, ones in each if not bool(some.any())}
         usual = max((layout.dead - layout.rows for layout in self.kind.layouts(self.parameters)), default=0)
-        return list(dead) if sum(dead.values()) > usual else []
+        gains = any(bool(ones.all()) for ones in dead.values())  # which no bias of keys is
+        return list(dead) if gains or sum(map(len, dead.values())) > usual else []
 
     @cached_property
     def got(self) -> list[Any]:
@@ -160,7 +164,9 @@ def judge(kind: Kind, component: Component, seconds: float = math.inf) -> Verdic
 
 
 NAMING = 20.0  # seconds, for what is idle, for a second fault, and for what is wrong at other sizes only
-Tried = tuple[Mistake, Run, int]  # a known mistake, the run it was compared with, in how many experiments it agrees
+Tried = tuple[
+    Mistake, Run, list[int]
+]  # a known mistake, the run it was compared with, the experiments where it differs
 
 
 @dataclass
@@ -208,7 +214,7 @@ class _Judging:
     def _tried(self, start: Run, wrongs: Iterable[tuple[Mistake, Reference | Function]]) -> Iterator[Tried]:
         for mistake, fn in self.fitting(start, wrongs):
             run = self.run(self.ways(fn)) if start.kind.places else start
-            yield mistake, run, len(run.plain) - len(_differing(run, fn))
+            yield mistake, run, _differing(run, fn)
 
     def fitting(
         self, run: Run, references: Iterable[tuple[T, Reference | Function]], right: bool = False
@@ -223,7 +229,7 @@ class _Judging:
                     later.append((told, reference))
                 else:
                     yield told, reference
-            yield from later if not run.numbers.heard else ()
+            yield from later if len(run.numbers.heard) < 2 else ()
 
         for told, reference in ordered():
             self.in_time()
@@ -266,6 +272,7 @@ class _Judging:
                 )
             numbers = self.numbers[other]
             parameters = sized(kind, replace(parameters, alive=numbers.matter if parameters.made else 0))
+            numbers.lengths = _unstacked(kind, parameters)
             known = any(True for _ in chain(kind.rights(parameters), kind.usual(parameters)))
             idle = numbers.works and not bool(numbers.alive.all()) and known
             if idle and (kind.places or "num_layers" in kind.options):
@@ -387,12 +394,12 @@ def _at_other_sizes(judging: _Judging, other: Run, remark: str) -> tuple[Verdict
     best = _best_right(judging, other, remark)
     if best is not None and not best[3]:
         return None, len(other.plain)
-    if best is None and _has_one_layer(other, remark):
-        told = f"it learns {len(other.parameters.numbers)} numbers with two layers, as many as with one"
-        return Verdict(other.kind.name, beyond(ONE_LAYER), True, other.kind.experiments[0].title, told), 0
     if best is None and other.idle:
         told = f"unused: {', '.join(other.idle[:4])}"
         return Verdict(other.kind.name, beyond(UNUSED), True, other.kind.experiments[0].title, told), 0
+    if best is None and _has_one_layer(other, remark):
+        told = f"it learns {len(other.parameters.numbers)} numbers with two layers, as many as with one"
+        return Verdict(other.kind.name, beyond(ONE_LAYER), True, other.kind.experiments[0].title, told), 0
     there = Verdict(other.kind.name, NOTHING_KNOWN, False, other.kind.experiments[0].title) if fits else None
     with judging.briefly():
         there = _wrong(judging, other, best)
@@ -433,7 +440,7 @@ def sized(kind: Kind, parameters: Parameters) -> Parameters:
     width = sizes.get("d_model", 1)
     rows = [length // width for length in parameters.lengths if length % width == 0 and length >= ROWS * width]
     if "max_len" in sizes and "max_len" not in parameters.taken and rows:  # only a table of places has so many
-        sizes["max_len"] = max(rows)
+        sizes["max_len"] = max(rows, key=lambda count: (count.bit_count() == 1, count))  # powers of two above all
     usual = {"d_ff": [*(width * n for n in (4, 2, 3, 1)), 8 * width // 3], "num_layers": [2, 1, 3, 4, 6]}
     usual = {name: [sizes[name], *some] for name, some in usual.items() if name in sizes}
     best, most = replace(parameters, sizes=sizes), -1
@@ -449,12 +456,24 @@ def sized(kind: Kind, parameters: Parameters) -> Parameters:
     return best
 
 
+def _layouts(kind: Kind, parameters: Parameters) -> set[tuple[int, ...]]:
+    """The sizes of all tensors of what would be right, or else usual."""
+    some = {tuple(layout.sizes) for layout in kind.layouts(parameters)}
+    return some or {tuple(layout.sizes) for layout in islice(kind.usual(parameters), 1)}
+
+
 def _alike(kind: Kind, parameters: Parameters) -> int:
     """How many tensors of a component are as large as those of what would be right, or else usual; −1 without any."""
     have = Counter(parameters.lengths)
-    some = {tuple(layout.sizes) for layout in kind.layouts(parameters)}
-    some = some or {tuple(layout.sizes) for layout in islice(kind.usual(parameters), 1)}
-    return max(((have & Counter(sizes)).total() for sizes in some), default=-1)
+    return max(((have & Counter(sizes)).total() for sizes in _layouts(kind, parameters)), default=-1)
+
+
+def _unstacked(kind: Kind, parameters: Parameters) -> list[int]:
+    """How many numbers each tensor has; those of one tensor for all layers, as if each layer had its own."""
+    layers = parameters.sizes.get("num_layers", 1)
+    known = set(chain(*_layouts(kind, parameters))) if layers > 1 else set()
+    cut = {length: layers for length in parameters.lengths if length not in known and length / layers in known}
+    return [length // cut.get(length, 1) for length in parameters.lengths for _ in range(cut.get(length, 1))]
 
 
 def _kept(run: Run) -> Experiment | None:
@@ -530,7 +549,7 @@ def _wrong(judging: _Judging, start: Run, best: Best | None) -> Verdict:
     right_in = len(best[2].plain) - len(best[3]) if best else 0
     right_in = len(start.plain) - 1 if judging.whole else right_in
     try:
-        found = _known_mistake(start, right_in, judging.mistakes(start))
+        found = _known_mistake(start, right_in, judging.mistakes(start), best)
     except Undecided:
         found = None  # all that is right was tried; it is too late for a name
     if found is not None:
@@ -640,11 +659,22 @@ def _best_right(judging: _Judging, start: Run, likeliest: str | None = None) -> 
     return best
 
 
-def _known_mistake(start: Run, right_in: int, tried: Iterable[Tried]) -> tuple[Mistake, Run, int] | None:
-    """The known mistake that gives the same answers in all experiments, or in more than what is right does."""
+def _known_mistake(
+    start: Run, right_in: int, tried: Iterable[Tried], right: Best | None = None
+) -> tuple[Mistake, Run, int] | None:
+    """The known mistake that gives the same answers in all experiments, or in more than what is right does.
+
+    One that differs where the nearest that is `right` does not is another mistake; so is one that is not asked there.
+    """
     best: tuple[Mistake, Run, int] | None = None
     most = 0
-    for mistake, run, count in tried:
+    for mistake, run, differing in tried:
+        if right:  # where masks handed over in other ways stop it, nothing is alike
+            stopped = [i for i in run.plain if isinstance(run.got[i], str) and not isinstance(right[2].got[i], str)]
+            differing = sorted({*differing, *stopped})
+            if not (set(differing) <= set(right[3]) and set(run.plain) >= set(right[2].plain)):
+                continue
+        count = len(run.plain) - len(differing)
         if max(1, right_in) < count == sum(not isinstance(run.got[i], str) for i in run.plain):
             count = len(run.plain)  # the same wherever it answers at all, which nothing right is
         if count > most:

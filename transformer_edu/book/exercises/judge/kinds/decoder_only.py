@@ -23,6 +23,7 @@ from transformer_edu.book.exercises.judge.mistakes_since import (
     of_gelus,
     of_language,
     of_more_norms,
+    of_nearness,
     of_rms_norms,
     of_shared_heads,
     of_sight,
@@ -35,6 +36,8 @@ from transformer_edu.book.exercises.judge.model import (
     IN_LAYERS,
     Steps,
     Style,
+    alibi,
+    attend_nearby,
     by_norm,
     gated,
     layer_norm,
@@ -66,7 +69,7 @@ X = drawn(2, 5, 12, seed=1)
 GIVEN = "it sees later tokens too, unless it is handed a causal mask"
 BOTH = Masked(LATER.mask & REAL.mask)
 OWN = Masked(torch.eye(5, dtype=torch.bool).expand(2, 1, 5, 5).contiguous())
-TURNED = styles(attention=("all", "none", "qkv", "out"), positions=("", "turned", "part"))
+TURNED = styles(attention=("all", "none", "qkv", "out"), positions=("", "turned", "part", "nearby"))
 NORMED = {"gain": ("", "head", "all"), "none": ("", "bare"), "both": ("",)}  # queries and keys, by the norms of a block
 
 
@@ -75,11 +78,13 @@ def _of_queries(some: list[Style]) -> list[Style]:
     return [replace(way, normed=n) for way in some for n in (NORMED[way.norm] if way.positions == "turned" else ("",))]
 
 
-IN_BLOCK = {**IN_LAYERS, "positions": ("", "turned", "part")}
+IN_BLOCK = {**IN_LAYERS, "positions": ("", "turned", "part", "nearby")}
 BLOCKS = _of_queries(styles(gated=(False, True), **IN_BLOCK))
 BLOCKS += [replace(style, norms=norms) for norms in (4, 3, 1) for style in BLOCKS if style.norm != "none"]
 ENDS = {"projection": (False, True), "final": (True, False), "tied": ("", "target")}
-MODELS = styles(gated=(False, True), **IN_LAYERS, **ENDS, positions=("learned", "turned", "sinusoidal", "part"))
+MODELS = styles(
+    gated=(False, True), **IN_LAYERS, **ENDS, positions=("learned", "turned", "sinusoidal", "part", "nearby")
+)
 MODELS = _of_queries(MODELS)
 MODELS += [replace(style, norms=4) for style in MODELS if style.gated and style.norm == "gain"]
 MODELS += [replace(style, norms=1) for style in MODELS if style.norms == 2 and style.norm == "both"]
@@ -101,6 +106,11 @@ TURNS: list[tuple[str, Callable[[Tensor], Tensor]]] = [
 UNTURNED = [("", Steps().turn)]
 PART = "its rotary positions turn a part of each head only (as in GPT-NeoX and Phi)"
 PARTLY = [(PART, lambda x: torch.cat([turn(x[..., :2]), x[..., 2:]], -1))]
+EVEN = "ALiBi's slopes are 2^(−8h/H) for any number of heads; the paper's code takes others where H is no power of 2"
+NEARBY: list[tuple[str, Callable[..., Tensor]]] = [
+    ("", attend_nearby),
+    (EVEN, partial(attend_nearby, biases=partial(alibi, slope=lambda n: 2.0 ** (-8 / n * torch.arange(1, n + 1))))),
+]
 NORMED_TOLD = {
     "": "",
     "head": "queries and keys are normed (as in Qwen 3)",
@@ -158,8 +168,9 @@ def _sights(parameters: Parameters, causal: bool) -> list[tuple[str, Any]]:
 def settings_of_attention(style: Style, parameters: Parameters, causal: bool = True, usual: bool = False) -> Settings:
     """The right ways of an attention that reads x alone; the usual ones, with positions of one base."""
     turns = {"turned": TURNS[: 1 if usual else None], "part": PARTLY}.get(style.positions, UNTURNED)
-    for (sight, see), (more, rotation) in product(_sights(parameters, causal), turns):
-        yield joined(sight, more), replace(Steps(), see=see, turn=rotation)
+    looks = NEARBY if style.positions == "nearby" else [("", Steps().attend)]
+    for (sight, see), (more, rotation), (told, attend) in product(_sights(parameters, causal), turns, looks):
+        yield joined(sight, more, told), replace(Steps(), see=see, turn=rotation, attend=attend)
 
 
 def _norms_behind(x: Tensor, attend: Any, feed_forward: Any, norms: Any) -> Tensor:
@@ -238,6 +249,7 @@ def _plain_attention(name: str, is_called: str, causal: bool, sizes: dict[str, i
         yield from of_sight(causal)
         yield from of_shared_heads(sizes.get("num_kv_heads", 0))
         yield from of_turns()
+        yield from of_nearness()
         yield from of_attention()
 
     reference = partial(of_itself, layer=False)
@@ -282,6 +294,7 @@ BLOCK = kind_of(
         *of_gates(),
         *of_gelus(),
         *of_turns(),
+        *of_nearness(),
     ),
     [
         *_experiments(12),
@@ -332,6 +345,7 @@ LANGUAGE_MODEL = kind_of(
         *of_gates(),
         *of_gelus(),
         *of_turns(),
+        *of_nearness(),
     ),
     [
         Experiment("two texts with every token", (TEXTS,)),

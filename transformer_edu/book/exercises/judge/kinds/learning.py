@@ -412,6 +412,12 @@ WEIGHED: Tree = {  # with an exponent of 1, (4, 5, 2) is the best; other ways to
     (4, 5): {2: 0.58, 6: 0.42},
     (3, 5, 6): {2: 0.29, 7: 0.71},
 }
+CROWDED: Tree = {
+    (): {3: 0.6, 4: 0.4},
+    (3,): {5: 0.55, 6: 0.45},
+    (4,): {7: 0.6, 2: 0.4},
+    (3, 5): {2: 0.3, 5: 0.3, 6: 0.4},
+}
 ENDLESS: Tree = {(): {3: 0.7, 4: 0.3}, (3,): {3: 0.8, 5: 0.2}, (4,): {4: 1.0}}
 
 
@@ -567,6 +573,7 @@ BEAM = Kind(
     [
         Experiment("a beam of two, where the likeliest first word is not the best", (TEMPTING, 6, 2, 0.0)),
         Experiment("a beam of one", (TEMPTING, 6, 1, 0.0)),
+        Experiment("a beam of two, both from one first word", (CROWDED, 6, 2, 0.0)),
         Experiment("a beam of two with a length penalty", (LATE, 8, 2, 1.0)),
         Experiment("a short answer without a length penalty", (LATE, 8, 2, 0.0)),
         Experiment(

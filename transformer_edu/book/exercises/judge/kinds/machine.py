@@ -21,6 +21,7 @@ from transformer_edu.book.exercises.judge.model import (
     NORMS,
     Steps,
     Style,
+    attend_nearby,
     fitting,
     inside_alone,
     layer_norm,
@@ -67,6 +68,7 @@ ENCODER_EXPERIMENTS = [
     Experiment("dropout, where attention and feed-forward give zeros", (X,), how="dropout", options=EMPTY),
     Experiment("after another sentence", (X, REAL), alone=KEPT, options={"before": (MEMORY, EVERY)}),
     Experiment("after a shorter sentence", (X,), alone=KEPT, options={"before": (MEMORY[:, :3],)}),
+    Experiment("after a longer sentence", (X,), alone=KEPT, options={"before": (LONGER,)}),
 ]
 DECODER_EXPERIMENTS = [
     Experiment("target and source of five tokens", (X, MEMORY)),
@@ -86,14 +88,17 @@ DECODER_EXPERIMENTS = [
         "after another sentence", (X, MEMORY, LATER, REAL), alone=KEPT, options={"before": (MEMORY, X, LATER, EVERY)}
     ),
     Experiment("after a shorter sentence", (X, LONGER), alone=KEPT, options={"before": (X[:, :3], MEMORY[:, :2])}),
+    Experiment("after a longer sentence", (X, MEMORY), alone=KEPT, options={"before": (LONGER, drawn(2, 9, D_MODEL))}),
 ]
 
 
 def applies(steps: Steps, style: Style) -> bool:
     """Whether a component of this style has the step that a mistake replaces."""
     right = Steps()
+    nearby = getattr(steps.attend, "func", None) is attend_nearby
     return (
-        (style.gated or steps.gated is right.gated)
+        (steps.attend is right.attend or nearby is (style.positions == "nearby"))
+        and (style.gated or steps.gated is right.gated)
         and (not style.gated or steps.feed_forward is right.feed_forward)
         and (style.positions in ("turned", "part") or steps.turn is right.turn)
         and (style.positions == "sinusoidal" or steps.table is right.table)
@@ -129,8 +134,9 @@ def kind_of(
     """A kind whose right answers are a reference in several styles and settings, and its mistakes the same."""
 
     def rights(parameters: Parameters) -> Iterator[tuple[str, Reference]]:
-        for style in fitting(some, parameters, partial(reference, Steps(), parameters.sizes)):
-            for remark, steps in settings(style, parameters):
+        fit = fitting(some, parameters, partial(reference, Steps(), parameters.sizes))
+        for ways, style in product(dict.fromkeys((usual, settings)), fit):  # what is usual in any style comes first
+            for remark, steps in ways(style, parameters):
                 yield remark, reference(steps, parameters.sizes, style)
 
     def arranged(parameters: Parameters) -> Iterator[tuple[Style, Steps]]:
@@ -220,7 +226,7 @@ def _of_decoder(style: Style, parameters: Parameters, usual: bool = False) -> Se
 
 
 SLOTS: dict[str, str | tuple[str, ...]] = {
-    "x": r"",
+    "x": (r"^(?!.*(mem|(?<!u)enc|context|cross|source|src|kv|mask))", r""),  # some take the memory first
     "memory": r"^(?!.*mask)(?=.*(mem|enc|context|cross|source|src|kv))",
     "target_mask": (
         r"^(?!.*(mem|enc|source|src|cross|context|pad)).*(mask|bias)",
@@ -344,7 +350,14 @@ TRANSFORMER = kind_of(
         ),
         Experiment("in training, with dropout 0", (PADDED_SOURCE, TARGET), how="training", alone=TRAINING),
         Experiment("dropout of one half", (SOURCE, TARGET), how="dropout"),
-        Experiment("after another sentence", (PADDED_SOURCE, TARGET), alone=KEPT, options={"before": (SOURCE, TARGET)}),
+        *(
+            Experiment(f"after {how} sentence", (PADDED_SOURCE, TARGET), alone=KEPT, options={"before": before})
+            for how, before in (
+                ("another", (SOURCE, TARGET)),
+                ("a shorter", (SOURCE[:, :2], TARGET[:, :3])),
+                ("a longer", (SOURCE.repeat(1, 2), TARGET.repeat(1, 2))),
+            )
+        ),
         Experiment("on another device", (PADDED_SOURCE, TARGET), how="moved", remark=True),
     ],
     least=IN_ENCODER + IN_DECODER + (11 + 17) * D_MODEL,

@@ -18,11 +18,12 @@ from transformer_edu.book.exercises.judge.kinds.attention import mask_kind
 from transformer_edu.book.exercises.judge.kinds.decoder_only import GATES, PLAIN
 from transformer_edu.book.exercises.judge.kinds.parts import COARSE, D_FF, D_MODEL, EACH_TOKEN, OTHERS, WIDER
 from transformer_edu.book.exercises.judge.mistakes import entry, named
-from transformer_edu.book.exercises.judge.mistakes_since import of_gates
+from transformer_edu.book.exercises.judge.mistakes_since import of_gates, of_slopes
 from transformer_edu.book.exercises.judge.model import (
     Affine,
     Parts,
     Style,
+    alibi,
     fitting,
     inner_of,
     likely,
@@ -32,7 +33,6 @@ from transformer_edu.book.exercises.judge.model import (
 )
 from transformer_edu.book.exercises.judge.numbers import Reference
 from transformer_edu.parts import window_mask
-from transformer_edu.parts.linear_biases import slopes_of
 
 # ------------------------------------------------------------------ a gated feed-forward part
 
@@ -405,12 +405,6 @@ ROTARY = Kind(
 # ------------------------------------------------------------------ linear biases
 
 
-def alibi(num_heads: int, length: int, slope: Callable[[int], Tensor] = slopes_of) -> Tensor:
-    """−m (q − k) for each head's slope m: (heads, length, length)."""
-    place = torch.arange(length)
-    return slope(num_heads)[:, None, None] * (place[None, :] - place[:, None])
-
-
 def _read_biases(fn: Any, inputs: tuple[Any, ...]) -> Tensor:
     """What is added to the scores of what came before, against what is added to a token's own."""
     num_heads, length = inputs
@@ -421,40 +415,8 @@ def _read_biases(fn: Any, inputs: tuple[Any, ...]) -> Tensor:
     return (found - own).masked_fill(later, 0.0)
 
 
-WRONG_SLOPES: tuple[tuple[str, str, Function], ...] = (
-    ("near tokens are pushed away, far ones favoured: the sign is wrong", "Which key should a query favour?",
-     lambda heads, length: -alibi(heads, length)),
-    ("all heads have one slope", "How far does the first head look, and how far the last?",
-     lambda heads, length: alibi(heads, length)[:1].expand(heads, -1, -1)),
-    ("the heads' slopes stand in reverse order", "Which head is the shortest-sighted?",
-     lambda heads, length: alibi(heads, length).flip(0)),
-    ("the slopes begin with 1, not with 2^(−8/H)", "What is the first head's slope?",
-     lambda heads, length: alibi(heads, length, lambda n: 2.0 ** (-8 / n * torch.arange(n)))),
-    ("the slopes fall in even steps, not by a factor", "By what is a slope divided to give the next?",
-     lambda heads, length: alibi(heads, length, lambda n: 1 - torch.arange(n) / n)),
-    ("the slopes are 1/h", "By what is a slope divided to give the next?",
-     lambda heads, length: alibi(heads, length, lambda n: 1 / torch.arange(1, n + 1))),
-    ("the slopes are 2^(−h): the number of heads is not used", "What is the last head's slope?",
-     lambda heads, length: alibi(heads, length, lambda n: 2.0 ** -torch.arange(1, n + 1).float())),
-    ("the slopes are 2^(−8(h+1)/H)", "What is the first head's slope?",
-     lambda heads, length: alibi(heads, length, lambda n: 2.0 ** (-8 / n * torch.arange(2, n + 2)))),
-    ("the slopes are powers of 10, not of 2", "By what is a slope divided to give the next?",
-     lambda heads, length: alibi(heads, length, lambda n: 10.0 ** (-8 / n * torch.arange(1, n + 1)))),
-    ("the distance is squared", "How does the bias grow from one token to the next?",
-     lambda heads, length: -alibi(heads, length) ** 2 / slopes_of(heads)[:, None, None]),
-    ("the bias is divided by the length", "Does the bias between neighbours change with the length?",
-     lambda heads, length: alibi(heads, length) / length),
-    ("there are no biases", "What is added between neighbours?",
-     lambda heads, length: torch.zeros(heads, length, length)),
-    ("the distance is the key's position, counted from the end of the text alone", "What is added between neighbours?",
-     lambda heads, length: alibi(heads, length).transpose(1, 2)),
-)  # fmt: skip
-
-
 def _alibi_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
-    for name, hint, wrong in WRONG_SLOPES:
-        why = "head h of H has the slope 2^(−8h/H), by which a score is lowered for each token in between."
-        mistake = named(name, why, hint, "heads that look too far, or not far enough, in longer texts above all")
+    for mistake, wrong in of_slopes():
         yield mistake, lambda heads, length, wrong=wrong: _read_biases(wrong, (heads, length))
 
 

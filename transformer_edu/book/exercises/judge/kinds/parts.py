@@ -246,6 +246,7 @@ POSITIONS = Kind(
         *_usual(X, long=drawn(1, 600, D_MODEL)),
         Experiment("30 features", (drawn(3, 4, WIDER),), alone=FIXED, options={"d_model": WIDER}),
         Experiment("after a shorter sentence", (X,), alone=KEPT, options={"before": (X[:, :2],)}),
+        Experiment("after a longer sentence", (X,), alone=KEPT, options={"before": (drawn(2, 9, D_MODEL),)}),
         Experiment(
             "dropout, where the sum is zero", (-sinusoidal_table(5, D_MODEL)[None],), how="dropout", options=STILL
         ),
