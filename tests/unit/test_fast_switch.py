@@ -220,4 +220,5 @@ def test_a_search_keeps_no_history_unless_somebody_looks_who_may_train_on_it(bui
     built.decoder.layers[0].register_forward_hook(lambda part, given, answer: seen.append(answer))
     search(built, SOURCE, BOS, EOS, 6)
     assert not any(without)
+    assert not any(answer.requires_grad for answer in seen)
     nn.Linear(32, 2)(seen[0]).sum().backward()

@@ -1,30 +1,34 @@
 """The mask of its sources, which a search computes once and uses at each of its steps."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 
 import torch
+from torch import nn
 
 from transformer_edu.masks import padding_mask
-from transformer_edu.support.plain import is_watched
+from transformer_edu.support.plain import is_observed, is_watched
 from transformer_edu.support.shapes import Bool, Float, Int, Tensor
 
 
 class Search:
-    """One search's sources and their mask."""
+    """One search's sources and their mask, and whether somebody looks at a part of the model."""
 
-    def __init__(self) -> None:
+    def __init__(self, model: nn.Module) -> None:
+        self.seen = is_observed(model)
         self._source: Tensor | None = None
         self._mask: Tensor | None = None
         self._additive: Tensor | None = None
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Inside the `with` block the quick classes of this thread find this search; not where a gradient is wanted."""
-        token = _in_use.set(None if torch.is_grad_enabled() or is_watched() else self)
-        try:
-            yield
+        """Inside, quick classes of this thread find it, and no history is kept; not where a gradient is wanted."""
+        found = None if torch.is_grad_enabled() or is_watched() else self
+        token = _in_use.set(found)
+        try:  # who looks may train on what is seen; and inference_mode(False) would switch gradients on
+            with nullcontext() if found is None or self.seen else torch.inference_mode():
+                yield
         finally:
             _in_use.reset(token)
 

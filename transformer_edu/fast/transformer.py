@@ -1,12 +1,9 @@
 """A Transformer whose searches compute their masks once, write into preallocated buffers and keep no history."""
 
-import torch
-
 from transformer_edu import transformer
 from transformer_edu.decoding.writer import MemoryWriter
 from transformer_edu.fast.cache import SearchCache
 from transformer_edu.fast.search import Search, current_search
-from transformer_edu.support.plain import is_observed
 from transformer_edu.support.shapes import Bool, Float, Ids, Tensor
 
 
@@ -15,11 +12,11 @@ class QuickWriter(MemoryWriter):
 
     def __init__(self, model: transformer.Transformer, source: Ids) -> None:
         super().__init__(model, source)
-        self.search, self.seen = Search(), is_observed(model)
+        self.search = Search(model)
 
     def next_logits(self, newest: Ids) -> Float[Tensor, "batch vocab"]:
         """Scores of the next token; the quick classes of this thread find the search meanwhile."""
-        with self.search.in_use(), torch.inference_mode(not self.seen and current_search() is not None):
+        with self.search.in_use():
             x = self.model.decode(newest, self.memory, self.source, self.cache)
         return self.model.project(x[:, -1:])[:, 0]  # which whoever asked may write into
 

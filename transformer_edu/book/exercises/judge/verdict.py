@@ -164,9 +164,8 @@ def judge(kind: Kind, component: Component, seconds: float = math.inf) -> Verdic
 
 
 NAMING = 20.0  # seconds, for what is idle, for a second fault, and for what is wrong at other sizes only
-Tried = tuple[
-    Mistake, Run, list[int]
-]  # a known mistake, the run it was compared with, the experiments where it differs
+# a known mistake, the run it was compared with, the experiments where it differs
+Tried = tuple[Mistake, Run, list[int]]
 
 
 @dataclass
