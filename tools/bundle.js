@@ -3,8 +3,9 @@
 //     node tools/bundle.js FOLDER
 //
 // writes FOLDER/core.js, a statement that makes what all figures share, once for all that stand on a page; FOLDER/NAME.js
-// for each figure, a module without imports that takes it from there; FOLDER/picture.js, a whole module, which a figure
-// loads when a reader wants a picture of it; and FOLDER/engine.js, statements that make `engine`.
+// for each figure, a module without imports that takes it from there; FOLDER/engine.js, statements that make `engine`,
+// once for all on a page that run a model; and FOLDER/picture.js, a whole module, which a figure loads when a reader wants
+// a picture of it.
 // tools/javascript.py calls it when a source has changed.
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -28,37 +29,30 @@ const OPTIONS = {
   logLevel: "warning",
 };
 
-/** The engine's modules as the text of one function, `startEngine`, which can be sent to a worker. */
-async function engineText() {
-  const { outputFiles } = await build({ ...OPTIONS, entryPoints: [ENGINE], format: "iife", globalName: "engine" });
-  return `function startEngine(){${outputFiles[0].text}return engine}`;
+/** What the page has of a text that makes `name`, made once, and where it is: two versions may meet. */
+function onPage(name, text) {
+  const version = createHash("sha256").update(text).digest("hex").slice(0, 12);
+  const place = `globalThis.transformerShared["${name} ${version}"]`;
+  return { made: `globalThis.transformerShared??={};${place}??=(()=>{${text}return ${name}})();\n`, place };
 }
 
-/** A figure takes the engine from that function, so that the worker gets what the page has. */
-const engineAsText = (text, names) => ({
-  name: "engine as text",
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /engine\/js\/engine\.js$/ }, () => ({ path: ENGINE, namespace: "text" }));
-    onLoad({ filter: /./, namespace: "text" }, () => ({
-      contents: `${text}\nexport const { ${names.join(", ")} } = startEngine();`,
-    }));
-  },
-});
+/** The engine, out of a function, `startEngine`, whose text a worker gets: it has what the page has. */
+async function engineText() {
+  const { outputFiles } = await build({ ...OPTIONS, entryPoints: [ENGINE], format: "iife", globalName: "engine" });
+  return onPage("engine", `function startEngine(){${outputFiles[0].text}return engine}const engine=startEngine();`);
+}
 
 const resolved = createRequire(import.meta.url).resolve;
 const LIBRARY = ["preact", "preact/hooks", "preact/jsx-runtime"].map((name) => resolved(name).replace(/\.js$/, ".mjs"));
 const SHARED = [...LIBRARY, ...readdirSync(join(FIGURES, "core")).map((file) => join(FIGURES, "core", file))];
 
-/** What all figures share as a statement, and the expression by which a figure has it: two versions may meet. */
+/** What all figures share. */
 async function sharedText() {
   const contents = SHARED.map((path, place) => `export * as shared${place} from ${JSON.stringify(path)};`).join("\n");
   const whole = { ...OPTIONS, format: "iife", globalName: "shared", metafile: true };
   const { outputFiles, metafile } = await build({ ...whole, stdin: { contents, resolveDir: FIGURES } });
-  const { text } = outputFiles[0];
-  const version = createHash("sha256").update(text).digest("hex").slice(0, 12);
-  const place = `globalThis.transformerShared["${version}"]`;
-  const made = `globalThis.transformerShared??={};${place}??=(()=>{${text}return shared})();\n`;
-  return { text: notices(metafile).join("") + made, place };
+  const { made, place } = onPage("shared", outputFiles[0].text);
+  return { made: notices(metafile).join("") + made, place };
 }
 
 /** The names that a module exports. */
@@ -67,25 +61,24 @@ async function exportsOf(path) {
   return Object.values(metafile.outputs)[0].exports;
 }
 
-/** A figure takes from the page what all share. */
-const sharedFrom = (place, names) => ({
-  name: "shared",
+/** A figure takes from the page what others have, too: `places`, what a module's path stands for there. */
+const fromPage = (places) => ({
+  name: "from page",
   setup({ onResolve, onLoad, resolve }) {
     onResolve({ filter: /./ }, async ({ path, pluginData, ...asked }) => {
       if (pluginData === "asked" || asked.kind === "entry-point") return null;
       const found = await resolve(path, { ...asked, pluginData: "asked" });
-      return SHARED.includes(found.path) ? { path: found.path, namespace: "shared" } : null;
+      return found.path in places ? { path: found.path, namespace: "page" } : null;
     });
-    onLoad({ filter: /./, namespace: "shared" }, ({ path }) => {
-      const index = SHARED.indexOf(path);
-      return { contents: `export const { ${names[index].join(", ")} } = ${place}.shared${index};` };
+    onLoad({ filter: /./, namespace: "page" }, async ({ path }) => {
+      return { contents: `export const { ${(await exportsOf(path)).join(", ")} } = ${places[path]};` };
     });
   },
 });
 
 /** The licences of the libraries that are in a bundle: they ask to go with every copy. */
 function notices({ inputs }) {
-  const own = Object.keys(inputs).filter((path) => !path.startsWith("shared:"));
+  const own = Object.keys(inputs).filter((path) => !path.startsWith("page:"));
   const named = own.flatMap((path) => path.match(/node_modules\/((?:@[\w-]+\/)?[\w.-]+)\//)?.[1] ?? []);
   return [...new Set(named)].map((name) => {
     const home = join(ROOT, "node_modules", name);
@@ -95,10 +88,8 @@ function notices({ inputs }) {
 }
 
 const [folder] = process.argv.slice(2);
-const text = await engineText();
-const withEngine = engineAsText(text, Object.keys(await import(ENGINE)));
-const shared = await sharedText();
-const withShared = sharedFrom(shared.place, await Promise.all(SHARED.map(exportsOf)));
+const [engine, shared] = await Promise.all([engineText(), sharedText()]);
+const places = Object.fromEntries(SHARED.map((path, i) => [path, `${shared.place}.shared${i}`]));
 const write = (name, ...texts) => writeFileSync(join(folder, `${name}.js`), texts.join(""));
 
 /** Join a figure, or the module that makes pictures, into one text; its names are its own, whatever stands before it. */
@@ -110,7 +101,7 @@ async function joined(file, plugins) {
 }
 
 const figures = readdirSync(FIGURES).filter((file) => file.endsWith(".jsx"));
-await Promise.all(figures.map((file) => joined(file, [withEngine, withShared])));
-await joined("picture/picture.js", [withEngine]);
-write("core", shared.text);
-write("engine", `${text}\nconst engine=startEngine();\n`);
+await Promise.all(figures.map((file) => joined(file, [fromPage({ ...places, [ENGINE]: engine.place })])));
+await joined("picture/picture.js", []);
+write("core", shared.made);
+write("engine", engine.made, `const engine=${engine.place};\n`);

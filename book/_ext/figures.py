@@ -81,7 +81,7 @@ def watch_sources(app: Sphinx, config: Config) -> None:
 
 def version() -> str:
     """Eight hex digits that change with any script or style of the figures."""
-    scripts = map(assets.figure_script, [assets.SHARED, *assets.figure_names()])
+    scripts = map(assets.figure_script, assets.scripts_of(*assets.figure_names()))
     texts = [assets.host_script(), assets.stylesheet(), *scripts]
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:8]
 
@@ -93,7 +93,7 @@ def write_assets(app: Sphinx) -> None:
     folder = Path(app.outdir) / "_static"
     folder.mkdir(parents=True, exist_ok=True)
     names = assets.figure_names()
-    scripts = {f"figure-{name}.js": assets.figure_script(name) for name in [assets.SHARED, *names, assets.PICTURE]}
+    scripts = {f"figure-{name}.js": assets.figure_script(name) for name in [*assets.scripts_of(*names), assets.PICTURE]}
     styles = {f"figure-{name}.css": assets.own_styles(name) for name in names}
     shared = {"figures.css": assets.shared_styles(), "figures.js": assets.host_script()}
     for name, text in (shared | styles | scripts).items():
@@ -131,7 +131,7 @@ def head_tags(app: Sphinx, context: dict[str, Any], names: list[str]) -> str:
         return escape(f"{context['pathto']('_static/' + file, 1)}?v={app.config.figure_version}")
 
     styles = ["figures.css", *(f"figure-{name}.css" for name in names)]
-    scripts = [*(f"figure-{name}.js" for name in [assets.SHARED, *names]), "figures.js"]
+    scripts = [*(f"figure-{name}.js" for name in assets.scripts_of(*names)), "figures.js"]
     links = [f'\n<link rel="stylesheet" href="{address(file)}">' for file in styles]
     return "".join(links + [f'\n<script defer src="{address(file)}"></script>' for file in scripts])
 

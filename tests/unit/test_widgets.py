@@ -24,7 +24,7 @@ from transformer_edu.book.figures import (
 
 pytestmark = pytest.mark.usefixtures("at_readers_speed")  # shapes are checked in the figures' own tests
 NAMES = sorted(Figure.registry)
-LARGEST = {"training-replay": 48_000, "induction": 30_000}  # heads at 66 moments; a model that copies letters
+LARGEST = {"training-replay": 34_000, "induction": 20_000}  # heads at 66 moments; a model that copies letters
 OWN = {name: import_module(f"tests.unit.test_{name.replace('-', '_')}") for name in NAMES}
 
 
@@ -115,6 +115,7 @@ def test_a_module_has_nothing_left_to_import(name):
     shared, own = assets.figure_script(assets.SHARED), assets.figure_script(name)
     assert "preact" in shared
     assert "preact" not in own, "what all figures share stands once on a page"
+    assert "startEngine" not in own, "what runs a model, too"
 
 
 def test_what_was_not_joined_says_how_to_do_it(monkeypatch, tmp_path):
@@ -134,13 +135,14 @@ def test_every_figure_describes_itself(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_figure_adds_at_most_25_kilobytes(name):
+def test_every_figure_adds_at_most_15_kilobytes(name):
     own = make_figure(name).html() + source.bundled(name) + assets.own_styles(name)
-    assert len(gzip.compress(own.encode())) <= LARGEST.get(name, 25_000)
+    assert len(gzip.compress(own.encode())) <= LARGEST.get(name, 15_000)
 
 
-def test_what_all_figures_share_has_at_most_25_kilobytes():
+def test_what_all_figures_share_has_at_most_25_kilobytes_and_what_runs_a_model_10():
     assert len(gzip.compress(source.bundled(assets.SHARED).encode())) <= 25_000
+    assert len(gzip.compress(source.bundled(assets.ENGINE).encode())) <= 10_000
 
 
 def test_mime_bundle_has_view_html_and_text():

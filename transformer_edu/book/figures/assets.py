@@ -23,7 +23,7 @@ from transformer_edu.book.engine.weights import KNOWN, weight_scripts
 FOLDER = Path(__file__).parent
 PNG_END = b"IEND\xaeB`\x82"
 PHONE = "height on a phone"  # the text in a still that says how high the figure is there, in CSS pixels
-PICTURE, SHARED = "picture", "core"
+PICTURE, SHARED, ENGINE = "picture", "core", "engine"
 BEHIND = '<script type="application/json" data-behind>'  # of a figure that can be opened in another one's place
 MODELS = re.compile(r'data-model="([\w -]+)"')  # names of the shipped models that a figure runs
 
@@ -50,7 +50,13 @@ def check_figure_name(name: object) -> str:
 @cache
 def module_source(name: str) -> str:
     """The figure's whole module, with all that it shares with others; nothing is left to import."""
-    return bundled(SHARED) + bundled(check_figure_name(name))
+    return "".join(map(bundled, scripts_of(check_figure_name(name))))
+
+
+def scripts_of(*names: str) -> list[str]:
+    """Those of these figures, after what they share, and the engine if any of them runs a model."""
+    runs = any('transformerShared["engine ' in bundled(name) for name in names)
+    return [SHARED, *([ENGINE] if runs else []), *names]
 
 
 @cache
@@ -81,8 +87,8 @@ def picture_source() -> str:
 
 
 def figure_script(name: str) -> str:
-    """A classic script that hands a figure's own module, PICTURE's, or what all share, as text to the host script."""
-    text = bundled(name if name in (PICTURE, SHARED) else check_figure_name(name))
+    """A classic script that hands a module's text to the host script: a figure's own, PICTURE's, or a shared one."""
+    text = bundled(name if name in (PICTURE, SHARED, ENGINE) else check_figure_name(name))
     return f"(window.transformerFigures ??= {{}})[{script_json(name)}] = {script_json(text)};\n"
 
 
@@ -160,7 +166,7 @@ def standalone_page(*figures: str, title: str = "Figure") -> str:
     names = sorted({name for html in figures for name in re.findall(r'data-(?:widget|opens)="([\w-]+)"', html)})
     models = sorted({name for html in figures for found in re.findall(MODELS, html) for name in found.split()})
     weights = [text for name in models if name in KNOWN for text in weight_scripts(KNOWN[name]).values()]
-    modules = map(figure_script, [SHARED, *names, PICTURE])
+    modules = map(figure_script, [*scripts_of(*names), PICTURE])
     scripts = "".join(f"<script>{text}</script>\n" for text in [*weights, *modules, host_script()])
     return (
         f'<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{escape(title)}</title>\n'

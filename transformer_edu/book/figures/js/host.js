@@ -1,7 +1,7 @@
 // The published page has no Python kernel. This script stands in for it: it finds every figure, hands its stored state
 // to the figure's module, and leaves the still picture where it is when anything goes wrong.
-// A classic script, because module files do not load from file://. Module texts come from figure-NAME.js, and what all of
-// them share from figure-core.js.
+// A classic script, because module files do not load from file://. Module texts come from figure-NAME.js, what all of
+// them share from figure-core.js, and what runs a model from figure-engine.js.
 (() => {
   const sources = (window.transformerFigures ??= {});
   const models = (window.transformerModels ??= {});
@@ -14,7 +14,7 @@
   function load(name) {
     if (!loaded.has(name)) {
       if (!(name in sources)) throw new Error(`no module for the figure "${name}" on this page`);
-      const module = [sources.core, sources[name]]; // the first only makes what is not there
+      const module = [sources.core, sources.engine ?? "", sources[name]]; // the first two only make what is not there
       const address = URL.createObjectURL(new Blob(module, { type: "text/javascript" }));
       loaded.set(
         name,
