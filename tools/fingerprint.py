@@ -49,6 +49,7 @@ class Sources:
         self.uses = cache(lambda name: self.modules_of(self.trees[name], name))
         self.data_of = cache(self.find_data_of)
         self.meaning = cache(lambda name: repr(structure(self.trees[name])).encode())
+        self.resolve = cache(self.find)
 
     def reached_by(self, code: list[str]) -> dict[Path, bytes]:
         """Return every file of the package that the given pieces of code reach, each with what of it counts."""
@@ -125,13 +126,13 @@ class Sources:
         base = base[: len(base) - node.level + 1]
         return ".".join([*base, node.module] if node.module else base)
 
-    def resolve(self, module: str, name: str) -> set[str]:
+    def find(self, module: str, name: str) -> set[str]:
         """Return the modules behind `name` of `module`: the one that defines it, or `module` itself when unsure."""
         if f"{module}.{name}" in self.files:
             return {f"{module}.{name}"}
         if module not in self.trees or not self.is_package(module):
             return {module}
-        for node in ast.walk(self.trees[module]):
+        for node in self.nodes(self.trees[module]):
             if isinstance(node, ast.ImportFrom) and any((item.asname or item.name) == name for item in node.names):
                 origin = self.origin(node, module)
                 original = next(item.name for item in node.names if (item.asname or item.name) == name)

@@ -117,6 +117,7 @@ THE_BOOKS = {
 }
 
 
+@pytest.mark.long
 def test_what_the_book_has_does_not_solve_them(sources):
     tried = set()
     for source in sources:

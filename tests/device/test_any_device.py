@@ -147,6 +147,7 @@ def test_it_computes_there_what_it_computes_on_the_cpu(name):
     torch.testing.assert_close(found, expected, **ABOUT)
 
 
+@pytest.mark.long
 def test_a_sample_is_drawn_there():
     with elsewhere():
         ids = te.sample(model_of().to(THERE), SOURCE.to(THERE), BOS, EOS, 6, temperature=0.8, top_k=5, top_p=0.9)
@@ -170,6 +171,7 @@ def test_gradients_and_training_are_the_same_there(norm):
     torch.testing.assert_close(found, expected, **ABOUT)
 
 
+@pytest.mark.long
 def test_a_model_is_saved_from_there_and_loaded_to_there(tmp_path):
     model = model_of()
     with elsewhere():

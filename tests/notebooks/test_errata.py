@@ -26,6 +26,7 @@ def rows(root):
     return found
 
 
+@pytest.mark.long
 def test_a_check_that_is_named_knows_the_mistake_that_is_named(rows):
     named = [row[-1] for row in rows if row[-1]]
     assert len(named) > 30

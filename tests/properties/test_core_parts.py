@@ -58,6 +58,7 @@ def test_dropout_spares_the_returned_weights():
     must.dropout_spares_the_returned_weights()
 
 
+@pytest.mark.long
 @over_shapes
 @given(st.integers(0, 10_000), st.integers(1, 3), st.integers(1, 7), st.integers(1, 4))
 def test_order_does_not_matter_without_positions(seed, batch, seq, heads):

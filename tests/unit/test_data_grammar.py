@@ -161,6 +161,7 @@ def test_running_sentence_is_held_out_and_its_words_are_not():
     assert not any("small black cat" in sentence for sentence in training)
 
 
+@pytest.mark.long
 def test_training_shows_every_word_in_both_languages():
     source, target = vocabularies()
     english = {word for pair in train_pairs() for word in pair[0].split()}

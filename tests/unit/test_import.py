@@ -17,11 +17,12 @@ STATEMENTS = {
     "package": "import transformer_edu",
     "grammar": "from transformer_edu import pretrained; pretrained.load_grammar()",
     "widgets": "import transformer_edu.book.figures",
+    "stories": "pretrained.load_stories()",
 }
 
 
 @pytest.mark.long
-def test_what_is_loaded_by_torch_by_the_package_by_the_grammars_model_and_by_the_figures(root):
+def test_what_is_loaded_by_torch_by_the_package_by_the_models_and_by_the_figures(root):
     """The seconds are measured by benchmarks/import_time.py; a count does not depend on how busy the machine is."""
     report = "print(json.dumps(sorted(sys.modules)))"
     code = "\n".join(["import json, sys", *(f"{statement}; {report}" for statement in STATEMENTS.values())])
@@ -34,6 +35,7 @@ def test_what_is_loaded_by_torch_by_the_package_by_the_grammars_model_and_by_the
     assert len(foreign) <= 20, f"{len(foreign)} modules more than torch loads: {sorted(foreign)}"
     assert not {"tokenizers", "transformer_edu.translate.translator"} & after["grammar"]
     assert "bertviz" not in after["widgets"]
+    assert "torch._dynamo" not in after["stories"], "PyTorch's compiler takes seconds to load"
 
 
 @pytest.mark.parametrize(("name", "place"), transformer_edu.LATER.items())

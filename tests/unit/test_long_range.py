@@ -71,6 +71,7 @@ def test_accuracy_counts_right_answers():
     assert abs(accuracy(last, 5) - 1 / VOCAB_SIZE) < 0.05
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("distance", [2, 16, 128])
 def test_commonest_token_accuracy_counts_rows_one_by_one_on_the_sequences_of_accuracy(distance):
     seen = nn.Module()

@@ -97,6 +97,7 @@ def test_what_is_stored_are_the_models_probabilities_and_draws_that_luck_may_mak
             assert before - 1e-5 <= luck <= before + float(left[ids[place]]) + 1e-5
 
 
+@pytest.mark.long
 def test_padding_and_the_begin_token_never_come(content):
     model, tokenizer = read_page_file(content)
     model.projection.linear.weight.data[[PAD_ID, BOS_ID]] = 100.0

@@ -240,6 +240,7 @@ def test_architecture_words_touch_neither_each_other_nor_the_edge_of_a_box():
             assert inside or not word.overlaps(box)
 
 
+@pytest.mark.long
 def test_cells_of_matrices_are_coloured_around_zero_marked_and_written_on_in_readable_ink():
     figure = plots.plot_matrices({"M": torch.linspace(-3, 2, 20).reshape(4, 5)}, highlight={"M": [(2, 1)]})
     (mesh,) = (child for child in figure.axes[0].collections if isinstance(child, QuadMesh))
@@ -251,6 +252,7 @@ def test_cells_of_matrices_are_coloured_around_zero_marked_and_written_on_in_rea
     assert {"−1.5", "−∞", "NaN", "+2.0"} <= {text.get_text() for text in texts(odd)}
 
 
+@pytest.mark.long
 def test_matrices_that_are_too_wide_for_one_line_go_to_the_next():
     figure = plots.plot_matrices({f"M{i}": torch.eye(4) for i in range(6)})
     tops = [round(axes.get_position().y1, 3) for axes in figure.axes]

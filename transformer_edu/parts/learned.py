@@ -23,7 +23,7 @@ class LearnedPositionalEncoding(nn.Module):
         super().__init__()
         check_sizes(d_model=d_model, max_len=max_len)
         check_probability("dropout", dropout)
-        self.table = nn.Parameter(torch.randn(max_len, d_model) * 0.02)  # small beside the embeddings (as in BERT)
+        self.table = nn.Parameter(nn.init.normal_(torch.empty(max_len, d_model), std=0.02))  # small, as in BERT
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Vectors, offset: int | Int[Tensor, "batch seq"] = 0) -> Vectors:

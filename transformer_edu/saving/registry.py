@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from transformer_edu.config import TransformerConfig
 from transformer_edu.saving.size import check_memory, in_words, parameter_count, sizes_in_words
@@ -28,9 +29,19 @@ class Family:
 FAMILIES: dict[str, Family] = {}
 
 
+class Unstarted(TorchFunctionMode):
+    """Within it, what starts a tensor with random numbers does nothing."""
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Call a function of PyTorch, unless it is one of `nn.init`."""
+        starts = getattr(function, "__module__", "") == nn.init.__name__
+        given = kwargs or {}
+        return [*args, *given.values()][0] if starts else function(*args, **given)
+
+
 def count_numbers(model: Callable[[Any], nn.Module], config: Any) -> int:
     """How many numbers a model of this configuration learns; it is built without memory."""
-    with torch.device("meta"):
+    with torch.device("meta"), Unstarted():  # random numbers there would load PyTorch's compiler, for seconds
         return sum(parameter.numel() for parameter in model(config).parameters())
 
 
