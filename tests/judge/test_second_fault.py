@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.judge.reading import verdict
+from tests.judge.reading import right_text, verdict
 
 NORM = """# kind: layer_norm
 # name: Norm
@@ -64,3 +64,60 @@ def test_a_second_fault_is_named_where_it_shows(tmp_path, text, first, second):
     more = [remark for remark in found.remarks if "second fault" in remark]
     assert len(more) == (second is not None)
     assert second is None or second in more[0]
+
+
+INLINE, TURNED = "encoder_layer__all_inline", "language_model__turned_einsum"
+UNSCALED, OVER_QUERIES = ("s = q @ k / math.sqrt(D//H)", "s = q @ k"), ("dim=3", "dim=2")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "edits", "first", "second"),
+    [
+        (INLINE, [UNSCALED, OVER_QUERIES], "not scaled", "over the queries"),
+        (INLINE, [UNSCALED, ("torch.relu(self.f1(x))", "self.f1(x)")], "no ReLU", "not scaled"),
+        (INLINE, [OVER_QUERIES, ("self.n2(x +", "self.n2(")], "residual connection is missing", "over the queries"),
+        (INLINE, [UNSCALED], "not scaled", None),
+        pytest.param(
+            TURNED,
+            [("x = x + (F.silu(", "x = (F.silu("), (" / q.shape[-1] ** 0.5", "")],
+            "residual",
+            "not scaled",
+            marks=pytest.mark.weekly,
+        ),
+    ],
+)
+def test_two_faults_of_its_numbers_are_both_named(tmp_path, name, edits, first, second):
+    text = right_text(name)
+    for old, new in edits:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    fault = verdict(tmp_path, name, text).fault.name
+    assert first in fault
+    assert ("; and " in fault) == (second is not None)
+    assert second is None or second in fault
+
+
+ATTEND = """# kind: attention
+# name: attend
+import torch
+
+
+def attend(query, key, value, mask=None):
+    scores = query @ key.transpose(-2, -1)SCALE
+    if mask is not None:
+        scores = scores.masked_fill(mask == FILLED, -1e9)
+    return torch.softmax(scores, AXIS) @ value
+"""
+
+
+@pytest.mark.parametrize(
+    ("scale", "filled", "axis", "faults"),
+    [("", 0, -1, 1), ("", 0, -2, 2), (" / query.shape[-1]", 0, -2, 2), (" / query.shape[-1] ** 0.5", 0, -2, 1)],
+)
+def test_so_are_those_of_a_function(tmp_path, scale, filled, axis, faults):
+    text = ATTEND.replace("SCALE", scale).replace("FILLED", str(filled)).replace("AXIS", str(axis))
+    name = verdict(tmp_path, "attend", text).fault.name
+    assert len(name.split("; and ")) == faults, name
+    assert ("not scaled" in name) == (scale == "")
+    assert axis == -1 or "softmax runs over" in name

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import combinations
 from typing import Any
 
 import torch
@@ -14,6 +16,8 @@ from transformer_edu.book.exercises.judge.making import called
 from transformer_edu.book.exercises.judge.numbers import Function, Reference
 
 Answer = Function | Reference
+Two = tuple[Mistake, Mistake]
+Begins = Callable[[Reference], bool]  # whether a component is like it where its attention is silent
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,7 @@ class Kind:
     elsewhere: "Kind | None" = None  # the same at other sizes, where its weights are others: a few experiments
     styled: Callable[[Parameters], Iterable[Reference]] | None = None  # of the rights, one for each way to lay out
     listed: Callable[[Parameters], Iterable[tuple[Mistake, Any]]] | None = None  # the wrongs, before they are arranged
+    paired: Callable[[Parameters, Begins], Iterator[tuple[Two, Answer]]] | None = None  # two mistakes at once
 
     def layouts(self, parameters: Parameters) -> Iterable[Reference]:
         """What is right, by which tensors it has."""
@@ -78,6 +83,15 @@ class Kind:
         """What is known as wrong, each once."""
         made = Parameters(made=True, sizes=self.options, taken=tuple(self.options))
         return list({mistake.name: mistake for mistake, _ in (self.listed or self.wrongs)(made)}.values())
+
+    def pairs(self, parameters: Parameters, begins: Begins) -> Iterator[tuple[Two, Answer]]:
+        """Two mistakes at once: `paired`, or keywords of one function."""
+        if self.paired is not None:
+            yield from self.paired(parameters, begins)
+            return
+        for (first, one), (second, other) in combinations(list(self.wrongs(parameters)), 2):
+            if (fn := merged(one, other)) is not None:
+                yield (first, second), fn
 
     @property
     def places(self) -> list[int]:
@@ -102,6 +116,25 @@ def known(component: str) -> Iterator[tuple[Mistake, Any]]:
     """The known mistakes of one component of the checks, each with its code."""
     for mistake in catalogue(component):
         yield mistake, mistake.wrong
+
+
+def merged(one: Any, other: Any) -> Any:
+    """Two `partial`s of one function as one, where what they are given differs in other keywords, also further inside.
+
+    Two references become one in the same way; anything else None.
+    """
+    if isinstance(one, Reference) and isinstance(other, Reference):
+        call = merged(one.call, other.call) if one.shapes == other.shapes else None
+        return call and replace(one, call=call)
+    if getattr(one, "func", 1) is not getattr(other, "func", 2) or len(one.args) != len(other.args):
+        return None
+    args = [a if a == b else merged(a, b) for a, b in zip(one.args, other.args, strict=True)]
+    twice = {
+        name: merged(value, other.keywords[name]) for name, value in one.keywords.items() if name in other.keywords
+    }
+    if None in args or None in twice.values():
+        return None
+    return partial(one.func, *args, **{**one.keywords, **other.keywords, **twice})
 
 
 def joined(*remarks: str) -> str:

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn.functional import gelu, silu
 
 from transformer_edu.book.exercises.checks.components.feed_forward import network
+from transformer_edu.book.exercises.checks.components.multi_head_split import merge_heads
 from transformer_edu.book.exercises.checks.components.rotary import turn
 from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.kind import Function, known
@@ -187,6 +188,13 @@ def of_shared_heads(num_kv_heads: int) -> Iterator[Wrong]:
         "Which head of keys, and which of values, does the second head of queries read?",
         "attention looks in one place and reads another",
         Steps(attend=lambda q, k, v, mask=None: attend(q, k, v[:, _in_turns(v.shape[1], num_kv_heads)], mask)),
+    )
+    yield entry(
+        "keys and values are cut into heads without the transpose",
+        "a view of (batch, seq, heads · d_head) as (batch, heads, seq, d_head) mixes the numbers of different tokens.",
+        "Which lines of your code should look alike, and do they?",
+        "shapes are right, and early outputs depend on later tokens",
+        Steps(share=lambda heads, n: Steps().share(merge_heads(heads).view(heads.shape), n)),
     )
     yield entry(
         "the scores are divided by √(d_model / num_kv_heads), not by √d_head",

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache, partial
 from itertools import product
 from operator import attrgetter
@@ -121,6 +121,7 @@ def look_up(table: Tensor, ids: Tensor) -> Tensor:
     return table[ids]
 
 
+@lru_cache(maxsize=1 << 10)  # so that it is known again
 def with_eps(norm: Callable[..., Tensor], eps: float) -> Callable[..., Tensor]:
     """A norm (x, gamma, beta, eps) with its epsilon."""
     return lambda x, gamma, beta: norm(x, gamma, beta, eps)
@@ -477,7 +478,11 @@ PLACES = {"learned": ("source_places", "target_places"), "shared": ("source_plac
 
 def shapes_of_machine(sizes: Mapping[str, Any], style: Style) -> Shapes:
     """Of a whole Transformer."""
-    return _shapes_of_machine(tuple((name, size) for name, size in sizes.items() if isinstance(size, int)), style)
+    return _shapes_of_machine(_whole(sizes), style)
+
+
+def _whole(sizes: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
+    return tuple((name, size) for name, size in sizes.items() if isinstance(size, int))
 
 
 @lru_cache(maxsize=4 * len(MACHINES))
@@ -596,6 +601,15 @@ def of_layer(steps: Steps, sizes: Mapping[str, int], style: Style, cross: bool =
 
 IN_ATTENTION = ".q", ".k", ".v", ".o", ".q_bias", ".k_bias", ".v_bias"
 QUIET = (*IN_ATTENTION, ".first", ".second", ".gate"), IN_ATTENTION  # what is 0 at first: both parts, then attention
+IN_HEADS = "attend", "split", "merge", "project", "turn", "sized", "latent", "join", "share", "output", "mask", "see"
+MASKS = "source_mask", "target_mask", "memory_mask", "self_mask", "cross_mask", "of_block"
+HEARD = tuple(step.name for step in fields(Steps) if step.name not in {*IN_HEADS, *MASKS} - {"output"})  # it has a bias
+heard = attrgetter(*HEARD), attrgetter(*(name for name in HEARD if name not in ("feed_forward", "gated")))
+
+
+def keys_of(style: "Style", steps: Steps) -> tuple[Any, ...]:
+    """What is right is the same function, where the parts that `QUIET` names are silent, if these are the same."""
+    return (style, heard[1](steps)), (style, heard[0](steps))
 
 
 def of_machine(steps: Steps, sizes: Mapping[str, Any], style: Style, pad_of: Callable[[Tensor], int]) -> Reference:
@@ -618,7 +632,8 @@ def of_machine(steps: Steps, sizes: Mapping[str, Any], style: Style, pad_of: Cal
 
     faint = style.norm != "both" and _centres(steps.norm)
     dead = rows + biases * sizes["d_model"]
-    return Reference(shapes_of_machine(sizes, style), run, dead, style.kink, faint, rows, QUIET, (style, steps))
+    shapes, keys = shapes_of_machine(sizes, style), keys_of(style, steps)
+    return Reference(shapes, run, dead, style.kink, faint, rows, QUIET, keys, (style, steps))
 
 
 @lru_cache(maxsize=512)
@@ -631,17 +646,24 @@ def _centres(norm: Callable[..., Tensor]) -> bool:
         return False
 
 
-def of_language_model(steps: Steps, sizes: Mapping[str, Any], style: Style) -> Reference:
-    """A decoder-only model; `seen` are the tokens, and the positions, that are read at first."""
-    d_model, layers = sizes["d_model"], sizes["num_layers"]
+@lru_cache(maxsize=1 << 14)
+def _shapes_of_language_model(named: tuple[tuple[str, int], ...], style: Style) -> Shapes:
+    sizes = dict(named)
+    d_model = sizes["d_model"]
     shapes: Shapes = {"table": (sizes["vocab_size"], d_model)}
     if style.positions == "learned":
         shapes["positions"] = (sizes["max_len"], d_model)
-    for place in range(layers):
+    for place in range(sizes["num_layers"]):
         shapes |= _at(f"layer{place}", shapes_of_layer(sizes, style, cross=False))
     shapes |= _at("final", shapes_of_norm(d_model, style)) if style.final else {}
     shapes |= {} if style.tied else {"projection": (d_model, sizes["vocab_size"])}
-    shapes |= {"projection_bias": (sizes["vocab_size"],)} if style.projection else {}
+    return shapes | ({"projection_bias": (sizes["vocab_size"],)} if style.projection else {})
+
+
+def of_language_model(steps: Steps, sizes: Mapping[str, Any], style: Style) -> Reference:
+    """A decoder-only model; `seen` are the tokens, and the positions, that are read at first."""
+    d_model, layers = sizes["d_model"], sizes["num_layers"]
+    shapes = _shapes_of_language_model(_whole(sizes), style)
     rows = d_model * (sizes["max_len"] - sizes["seen"]) if style.positions == "learned" else 0
     dead = layers * _idle_biases(sizes, style) + rows
 
@@ -651,7 +673,7 @@ def of_language_model(steps: Steps, sizes: Mapping[str, Any], style: Style) -> R
 
     kink = style.kink and steps.feed_forward is Steps().feed_forward
     faint = bool(style.normed) or (style.norm != "both" and _centres(steps.norm))
-    return Reference(shapes, run, dead, kink, faint, rows, QUIET, (style, steps))
+    return Reference(shapes, run, dead, kink, faint, rows, QUIET, keys_of(style, steps), (style, steps))
 
 
 def fitting(some: list[Style], parameters: Parameters, reference: Callable[[Style], Reference]) -> list[Style]:

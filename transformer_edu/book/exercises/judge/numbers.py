@@ -53,8 +53,8 @@ class Reference:
     `dead` of its numbers change nothing: the biases of keys, which move all scores of a query alike, and those `rows`
     of tables that are not read. At a `kink`, where all numbers of one size give a ReLU nothing but 0, gradients need
     not agree. A function is `faint` where too little is seen at first, so that tensors of one size are held together;
-    should that be mistaken, nothing is found. In its `stages` the tensors whose names end so are nothing but 0.
-    What it is `made_of` is for whoever made it.
+    should that be mistaken, nothing is found. In its `stages` tensors whose names end so are nothing but 0; two with
+    the same one of `keys` are one function there. What it is `made_of` is for whoever made it.
     """
 
     shapes: Mapping[str, tuple[int, ...]]
@@ -64,6 +64,7 @@ class Reference:
     faint: bool = False
     rows: int = 0
     stages: tuple[tuple[str, ...], ...] = ()
+    keys: tuple[Any, ...] = ()
     made_of: Any = None
 
     @cached_property
@@ -174,6 +175,8 @@ class Numbers:
     parts: dict[frozenset[int], "Numbers"] = field(default_factory=dict)  # those in tensors of these sizes alone
     mattered: dict[Any, Tensor] = field(default_factory=dict)  # what matters in the last reference of these shapes
     heard: dict[int, list[Any]] = field(default_factory=dict)  # what is right in each stage, by what it is made of
+    passed: dict[Any, Colours | None] = field(default_factory=dict)  # what was found in a stage of what has this key
+    parting: dict[Any, tuple[Any, bool]] = field(default_factory=dict)  # shapes, and whether sizes tell in a stage
 
     @cached_property
     def works(self) -> bool:
@@ -259,6 +262,12 @@ class Numbers:
 
     def parted(self, reference: Reference, stage: int) -> bool:
         """Whether sizes tell which numbers are not 0 in a reference's stage."""
+        key = id(reference.shapes), stage
+        if key not in self.parting:
+            self.parting[key] = reference.shapes, self._parted(reference, stage)
+        return self.parting[key][1]
+
+    def _parted(self, reference: Reference, stage: int) -> bool:
         hushed = Counter(reference.staged[stage].sizes)
         here = Counter({size: count for size, count in Counter(self.lengths).items() if size in hushed})
         return not hushed - here and not here - hushed - (Counter(reference.sizes) - hushed)
@@ -273,26 +282,35 @@ class Numbers:
         What is `right` and fits is kept in `heard`.
         """
         start = None
-        for stage, endings in enumerate(reference.stages):
+        for stage in range(len(reference.stages)):
             if not self.parted(reference, stage):
                 return True, None
-            hushed, theirs = reference.staged[stage], reference.loud(endings)
-            sizes = frozenset(hushed.sizes)
-            part, mine = self._part(sizes), self._loud(sizes)
-            part.left = part.left if part.told == self.told else ALL_ROUNDS
-            part.told, part.held = self.told, self.held
-            partners = part.partners(hushed, None if start is None else (start[0][mine], start[1][theirs]))
-            if partners is None:
+            key = (self.told, self.held, reference.keys[stage]) if reference.keys else None
+            start = self.passed[key] if key in self.passed else self._in_stage(reference, stage, start)
+            if key is not None:
+                self.passed[key] = start
+            if start is None:
                 return False, None
             if right:
                 self.heard.setdefault(stage, []).append(reference.made_of)
-            colours = reference.told_apart[theirs]
-            start = torch.zeros(len(mine), dtype=torch.long), torch.zeros(len(theirs), dtype=torch.long)
-            start[0][mine] = torch.where(partners < 0, 0, colours[partners])
-            has = torch.zeros(len(colours), dtype=torch.bool)
-            has[partners[partners >= 0]] = True
-            start[1][theirs] = torch.where(has, colours, 0)
         return True, start
+
+    def _in_stage(self, reference: Reference, stage: int, start: Colours | None) -> Colours | None:
+        hushed, theirs = reference.staged[stage], reference.loud(reference.stages[stage])
+        sizes = frozenset(hushed.sizes)
+        part, mine = self._part(sizes), self._loud(sizes)
+        part.left = part.left if part.told == self.told else ALL_ROUNDS
+        part.told, part.held = self.told, self.held
+        partners = part.partners(hushed, None if start is None else (start[0][mine], start[1][theirs]))
+        if partners is None:
+            return None
+        colours = reference.told_apart[theirs]
+        found = torch.zeros(len(mine), dtype=torch.long), torch.zeros(len(theirs), dtype=torch.long)
+        found[0][mine] = torch.where(partners < 0, 0, colours[partners])
+        has = torch.zeros(len(colours), dtype=torch.bool)
+        has[partners[partners >= 0]] = True
+        found[1][theirs] = torch.where(has, colours, 0)
+        return found
 
     def partners(self, reference: Reference, start: Colours | None = None) -> Tensor | None:
         """The place in the reference of each number that matters, or −1; None if there is no such order of them."""

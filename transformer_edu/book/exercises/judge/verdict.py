@@ -35,6 +35,7 @@ from transformer_edu.book.exercises.judge.making import ONE_VOCABULARY
 from transformer_edu.book.exercises.judge.masks import BOOLEAN, OURS, WAYS, Way, Ways, finite
 from transformer_edu.book.exercises.judge.masks import in_words as in_words_of_masks
 from transformer_edu.book.exercises.judge.mistakes import named
+from transformer_edu.book.exercises.judge.model import IN_ATTENTION
 from transformer_edu.book.exercises.judge.numbers import ALL_ROUNDS, DEAD, EVEN, Function, Numbers, Reference
 
 REFUSED = "ValueError", "AssertionError", "NotImplementedError"  # errors by which code says what it does not take
@@ -94,19 +95,29 @@ class Run:
     numbers: Numbers
     ways: Ways = ()
 
+    @property
+    def has_idle_norm(self) -> bool:
+        """Whether gains change nothing, which no bias of keys is."""
+        return any(bool(ones.all()) for ones in self._dead.values())
+
     @cached_property
     def idle(self) -> list[str]:
         """The tensors that change nothing, more than the biases of keys do."""
-        if not self.numbers.works or not self.parameters.made:
-            return []
-        lengths = list(self.parameters.lengths)
-        each = zip(
-            self.parameters.names, self.numbers.alive.split(lengths), self.numbers.ones.split(lengths), strict=True
-        )
-        dead = {name: ones for name, some, ones in each if not bool(some.any())}
         usual = max((layout.dead - layout.rows for layout in self.kind.layouts(self.parameters)), default=0)
-        gains = any(bool(ones.all()) for ones in dead.values())  # which no bias of keys is
-        return list(dead) if gains or sum(map(len, dead.values())) > usual else []
+        return list(self._dead) if self.has_idle_norm or sum(map(len, self._dead.values())) > usual else []
+
+    @cached_property
+    def _dead(self) -> dict[str, Tensor]:
+        """The tensors that change nothing, and which of their numbers started as 1."""
+        if not self.numbers.works or not self.parameters.made:
+            return {}
+        names: list[str] = []
+        lengths = list(self.numbers.lengths)
+        for name, length in zip(self.parameters.names, self.parameters.lengths, strict=True):
+            rows = length // lengths[len(names)] if length else 1  # of a tensor for all layers
+            names += [name] if rows == 1 else [f"{name}[{row}]" for row in range(rows)]
+        each = zip(names, self.numbers.alive.split(lengths), self.numbers.ones.split(lengths), strict=True)
+        return {name: ones for name, some, ones in each if len(some) and not bool(some.any())}
 
     @cached_property
     def got(self) -> list[Any]:
@@ -187,7 +198,7 @@ class _Judging:
             yield from self.tried[id(start)]
             return
         found: list[Tried] = []
-        for tried in self._tried(start, start.kind.wrongs(self._arranged(start))):
+        for tried in self.compared(start, start.kind.wrongs(self.arranged(start))):
             found.append(tried)
             yield tried
         if start.numbers.left > 0:  # else some were not tried for want of rounds
@@ -196,12 +207,12 @@ class _Judging:
     def idling(self, start: Run) -> Iterator[Tried]:
         """Those that have all the numbers of a component, also the idle ones, or none at all: so some are idle."""
         count = len(start.parameters.numbers)
-        wrongs = start.kind.wrongs(self._arranged(start))
-        yield from self._tried(
+        wrongs = start.kind.wrongs(self.arranged(start))
+        yield from self.compared(
             start, ((m, r) for m, r in wrongs if not isinstance(r, Reference) or r.size in (0, count))
         )
 
-    def _arranged(self, start: Run) -> Parameters:
+    def arranged(self, start: Run) -> Parameters:
         """With what is right where some parts are silent: a mistake in those does not hide how the rest is made."""
         heard = start.numbers.heard
         if not heard and start.numbers.works:
@@ -210,10 +221,13 @@ class _Judging:
                 start.numbers.in_stages(reference, right=True)
         return replace(start.parameters, arranged=tuple(heard[max(heard)]) if heard else ())
 
-    def _tried(self, start: Run, wrongs: Iterable[tuple[Mistake, Reference | Function]]) -> Iterator[Tried]:
-        for mistake, fn in self.fitting(start, wrongs):
+    def compared(
+        self, start: Run, wrongs: Iterable[tuple[T, Reference | Function]]
+    ) -> Iterator[tuple[T, Run, list[int]]]:
+        """Those that begin as a component does, each with the run it was compared with, and where it differs."""
+        for told, fn in self.fitting(start, wrongs):
             run = self.run(self.ways(fn)) if start.kind.places else start
-            yield mistake, run, _differing(run, fn)
+            yield told, run, _differing(run, fn)
 
     def fitting(
         self, run: Run, references: Iterable[tuple[T, Reference | Function]], right: bool = False
@@ -349,7 +363,10 @@ def _of_numbers(judging: _Judging, start: Run) -> Verdict:
             run = judging.run(finite(run.ways))
             verdict = verdict if _differing(run, right) else _with_manners(run, remark, right)
         if run.idle:
-            verdict = replace(verdict, remarks=(*verdict.remarks, f"{UNUSED}: {', '.join(run.idle[:4])}"))
+            told = f"{UNUSED}: {', '.join(run.idle[:4])}"
+            verdict = replace(verdict, remarks=(*verdict.remarks, told))
+            if run.has_idle_norm:
+                verdict = replace(verdict, fault=beyond(UNUSED), where=kind.experiments[0].title)
         pairs = zip(kind.experiments, run.seen, strict=True)
         slow = tuple(f"{case.title}: {TOO_SLOW}" for case, found in pairs if found.get("not asked") == TOO_SLOW)
         verdict = replace(verdict, remarks=(*verdict.remarks, *slow))
@@ -547,12 +564,14 @@ def _wrong(judging: _Judging, start: Run, best: Best | None) -> Verdict:
     start.numbers.told = start.numbers.held = True
     right_in = len(best[2].plain) - len(best[3]) if best else 0
     right_in = len(start.plain) - 1 if judging.whole else right_in
-    try:
+    found = None
+    with suppress(Undecided):  # all that is right was tried; it is too late for a name
         found = _known_mistake(start, right_in, judging.mistakes(start), best)
-    except Undecided:
-        found = None  # all that is right was tried; it is too late for a name
+    if best is None and not (found and found[3]):
+        with judging.briefly():
+            found = _known_mistake(start, right_in, _two_mistakes(judging, start)) or found
     if found is not None:
-        mistake, run, first = found
+        mistake, run, first, _ = found
         told = _said(run.got[first]) or _first_difference(run, first)
         return Verdict(run.kind.name, mistake, True, run.kind.experiments[first].title, told)
     return _unknown(start) if best is None else _not_everywhere(best[2], best[1], best[3])
@@ -658,14 +677,15 @@ def _best_right(judging: _Judging, start: Run, likeliest: str | None = None) -> 
     return best
 
 
-def _known_mistake(
-    start: Run, right_in: int, tried: Iterable[Tried], right: Best | None = None
-) -> tuple[Mistake, Run, int] | None:
+Named = tuple[Mistake, Run, int, bool]  # where it shows, and whether it gives the same answers wherever no mask stands
+
+
+def _known_mistake(start: Run, right_in: int, tried: Iterable[Tried], right: Best | None = None) -> Named | None:
     """The known mistake that gives the same answers in all experiments, or in more than what is right does.
 
     One that differs where the nearest that is `right` does not is another mistake; so is one that is not asked there.
     """
-    best: tuple[Mistake, Run, int] | None = None
+    best: Named | None = None
     most = 0
     for mistake, run, differing in tried:
         if right:  # where masks handed over in other ways stop it, nothing is alike
@@ -677,13 +697,33 @@ def _known_mistake(
         if max(1, right_in) < count == sum(not isinstance(run.got[i], str) for i in run.plain):
             count = len(run.plain)  # the same wherever it answers at all, which nothing right is
         if count > most:
-            best, most = (mistake, run, run.plain[0]), count
+            best, most = (mistake, run, run.plain[0], _in_masks_alone(run, differing)), count
         if count == len(run.plain):
             break
     if best is None or (most < len(best[1].plain) and most <= max(1, right_in, (len(best[1].plain) - 1) // 2)):
         return None
     stopped = [i for i in best[1].plain if isinstance(best[1].got[i], str)]
-    return best[0], best[1], stopped[0] if stopped else best[2]
+    return best[0], best[1], stopped[0] if stopped else best[2], best[3]
+
+
+def _in_masks_alone(run: Run, differing: list[int]) -> bool:
+    return all(run.kind.experiments[i].masked for i in differing)
+
+
+def _two_mistakes(judging: _Judging, start: Run) -> Iterator[Tried]:
+    """Two known mistakes that give the same answers together, but for those with masks, in which they may meet."""
+
+    def begins(reference: Reference) -> bool:
+        judging.in_time()
+        return start.numbers.in_stages(replace(reference, stages=reference.stages or (IN_ATTENTION,)), False)[0]
+
+    pairs = start.kind.pairs(judging.arranged(start), begins)
+    for (first, second), run, differing in judging.compared(start, pairs):
+        if _in_masks_alone(run, differing):
+            name, symptom = f"{first.name}; and {second.name}", f"{first.symptom}; {second.symptom}"
+            why, hint = f"{first.why} And: {second.why}", f"{first.hint} {second.hint}"
+            yield named(name, why, hint, symptom), run, differing
+            return
 
 
 ADAPTER = "An adapter (--adapter) can hand over its parts one by one, or make of it what is called as the kind is"

@@ -1,6 +1,6 @@
 """Attention as a function, multi-head attention as a class, masks, and the cache of keys and values."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -19,10 +19,10 @@ from transformer_edu.book.exercises.judge.experiment import (
     tensor_of,
 )
 from transformer_edu.book.exercises.judge.kind import Function, Kind, Parameters, drawn, known
+from transformer_edu.book.exercises.judge.kinds.machine import kind_of
 from transformer_edu.book.exercises.judge.making import by_name
 from transformer_edu.book.exercises.judge.mistakes import entry, named, of_attention, of_equation_one
-from transformer_edu.book.exercises.judge.model import Steps, Style, attend, fitting, likely, of_heads, styles
-from transformer_edu.book.exercises.judge.numbers import Reference
+from transformer_edu.book.exercises.judge.model import Steps, Style, attend, of_heads, styles
 from transformer_edu.masks import causal_mask, padding_mask
 from transformer_edu.parts import window_mask
 
@@ -140,31 +140,19 @@ ATTENTION = Kind(
 )
 
 
-HEAD_STYLES = styles(attention=("all", "none", "qkv", "out"))
+def _paper(style: Style, parameters: Parameters) -> Iterator[tuple[str, Steps]]:
+    yield "", Steps()
 
 
-def _multi_head(parameters: Parameters, steps: Steps) -> Callable[[Style], Reference]:
-    return lambda style: of_heads(steps, parameters.sizes, style)
-
-
-def _multi_head_rights(parameters: Parameters) -> Iterator[tuple[str, Reference]]:
-    right = _multi_head(parameters, Steps())
-    for style in fitting(HEAD_STYLES, parameters, right):
-        yield "", right(style)
-
-
-def _multi_head_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Reference]]:
-    for style in likely(HEAD_STYLES, parameters, _multi_head(parameters, Steps())):
-        for mistake, steps in of_attention():
-            yield mistake, _multi_head(parameters, steps)(style)
-
-
-MULTI_HEAD = Kind(
+MULTI_HEAD = kind_of(
     "multi_head_attention",
     "cls(d_model, num_heads, dropout=0.0); forward(query, key, value, mask=None) on (batch, len, d_model)",
+    styles(attention=("all", "none", "qkv", "out")),
+    of_heads,
+    _paper,
+    _paper,
+    lambda parameters: of_attention(),
     [*_experiments(2, D_MODEL), Experiment("one sentence", (drawn(1, 5, D_MODEL, seed=9),) * 3)],
-    _multi_head_rights,
-    _multi_head_wrongs,
     options={"d_model": D_MODEL, "num_heads": HEADS, "dropout": 0.0},
     unbiased=True,
     call=partial(by_name, slots=SLOTS),

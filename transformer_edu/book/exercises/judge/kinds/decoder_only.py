@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from typing import Any
 
@@ -12,7 +12,7 @@ from torch.nn.functional import gelu, silu
 
 from transformer_edu.book.exercises.checks.components.feed_forward import network
 from transformer_edu.book.exercises.checks.components.rotary import turn
-from transformer_edu.book.exercises.judge.experiment import EMPTY, KEPT, LONG, TRAINING, Experiment, Masked
+from transformer_edu.book.exercises.judge.experiment import EMPTY, KEPT, LONG, OVERFLOW, TRAINING, Experiment, Masked
 from transformer_edu.book.exercises.judge.kind import Kind, Parameters, drawn, joined
 from transformer_edu.book.exercises.judge.kinds.attention import BLIND, LEFT
 from transformer_edu.book.exercises.judge.kinds.machine import LATER, REAL, Settings, kind_of
@@ -218,6 +218,7 @@ def _of_model(style: Style, parameters: Parameters, usual: bool = False) -> Sett
             yield joined(remark, more, told), replace(steps, embed=embed, **end)
 
 
+@cache
 def _capped(most: float) -> Callable[[Tensor], Tensor]:
     return lambda logits: most * (logits / most).tanh()
 
@@ -231,6 +232,7 @@ def attention_kind(
     experiments = [
         *_experiments(sizes["d_model"]),
         Experiment("large scores and padding", (6 * x, REAL), alone="masks hide less where scores are large"),
+        Experiment("half precision", (x,), how="half", alone=OVERFLOW, tolerance=3e-2),
         Experiment("padding before any real token", (x, Masked(LEFT)), remark=True, alone=BLIND),
     ]
     made = replace(kind, experiments=experiments, options=options, unbiased=True, call=of_x, least=least(sizes))

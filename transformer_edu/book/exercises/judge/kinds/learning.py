@@ -214,6 +214,13 @@ def _schedule_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function
             named(name, why, hint, symptom),
             _rate(lambda step, d_model, warm, scaled=scaled: d_model**-0.5 * scaled(step, warm)),
         )
+    yield entry(
+        "−1 / 2 is no exponent without brackets: the power −1 is halved",
+        "d_model ** -1 / 2 is (1 / d_model) / 2.",
+        "What is 4 ** -1 / 2, and what 4 ** (-1 / 2)?",
+        "a rate that is too small by half a root of d_model",
+        _rate(lambda step, d_model, warm: d_model**-1 / 2 * min(step**-0.5, step * warm**-1.5)),
+    )
     for mistake, wrong in known("warm-up schedule"):
         yield mistake, _rate(wrong)
 
@@ -280,13 +287,14 @@ def _call_greedy(fn: Any, inputs: tuple[Any, ...]) -> Tensor:
 
 
 def _greedy(fn: Function) -> Function:
-    def answer(*inputs: Any) -> Tensor:
-        def by_name(model: Any, source: Tensor, bos: int, eos: int, max_len: int) -> Any:
-            return fn(model, source, bos_id=bos, eos_id=eos, max_len=max_len)
+    return partial(_written, fn)
 
-        return _call_greedy(by_name, inputs)
 
-    return answer
+def _written(fn: Function, *inputs: Any) -> Tensor:
+    def by_name(model: Any, source: Tensor, bos: int, eos: int, max_len: int) -> Any:
+        return fn(model, source, bos_id=bos, eos_id=eos, max_len=max_len)
+
+    return _call_greedy(by_name, inputs)
 
 
 def _loop(
@@ -454,13 +462,14 @@ def _call_beam(fn: Any, inputs: tuple[Any, ...]) -> Tensor:
 
 
 def _beam(fn: Function) -> Function:
-    def answer(*inputs: Any) -> Tensor:
-        def on_dictionaries(next_log_probs: Any, *rest: Any) -> Any:
-            return fn(_tree_function(inputs[0], False), *rest)
+    return partial(_found, fn)
 
-        return _call_beam(on_dictionaries, inputs)
 
-    return answer
+def _found(fn: Function, *inputs: Any) -> Tensor:
+    def on_dictionaries(next_log_probs: Any, *rest: Any) -> Any:
+        return fn(_tree_function(inputs[0], False), *rest)
+
+    return _call_beam(on_dictionaries, inputs)
 
 
 def _beam_loop(

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import partial
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 import torch
@@ -11,11 +11,12 @@ from torch import Tensor
 
 from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.experiment import EMPTY, KEPT, LONG, TRAINING, Experiment, Masked
-from transformer_edu.book.exercises.judge.kind import Kind, Parameters, drawn, joined, known
+from transformer_edu.book.exercises.judge.kind import Begins, Kind, Parameters, Two, drawn, joined, known, merged
 from transformer_edu.book.exercises.judge.making import by_name, logits_of
 from transformer_edu.book.exercises.judge.mistakes import Wrong, of_decoder_layer, of_encoder_layer, of_whole
 from transformer_edu.book.exercises.judge.model import (
     FEED_FORWARDS,
+    IN_HEADS,
     LAYERS,
     MACHINES,
     NORMS,
@@ -117,6 +118,25 @@ def within(mistaken: Steps, usual: Steps, eps: float) -> Steps:
     return replace(usual, **{name: mine for name, (mine, theirs) in pairs.items() if mine is not theirs})
 
 
+def both(first: Steps, second: Steps) -> Steps | None:
+    """Two mistakes in one machine; None if both exchange the same step."""
+    own: dict[str, Any] = {}
+    for step in fields(Steps):
+        one, other, right = (getattr(steps, step.name) for steps in (first, second, Steps()))
+        if one is not right and other is not right:
+            one = merged(one, other)
+            if one is None:
+                return None
+        own[step.name] = other if one is right else one
+    return Steps(**own)
+
+
+def _in_heads_alone(steps: Steps) -> bool:
+    return all(
+        getattr(steps, step.name) is getattr(Steps(), step.name) or step.name in IN_HEADS for step in fields(Steps)
+    )
+
+
 Settings = Iterator[tuple[str, Steps]]
 
 
@@ -161,6 +181,7 @@ def kind_of(
         as_usual,
         styled=partial(_styled, some, reference),
         listed=mistakes,
+        paired=partial(_pairs, reference, mistakes, arranged),
         **more,
     )
 
@@ -170,6 +191,38 @@ def _styled(
 ) -> Iterator[Reference]:
     for style in fitting(some, parameters, partial(reference, Steps(), parameters.sizes)):
         yield reference(Steps(), parameters.sizes, style)
+
+
+def _pairs(
+    reference: Callable[[Steps, Any, Style], Reference],
+    mistakes: Callable[[Parameters], Iterable[Wrong]],
+    arranged: Callable[[Parameters], Iterable[tuple[Style, Steps]]],
+    parameters: Parameters,
+    begins: Begins,
+) -> Iterator[tuple[Two, Reference]]:
+    """One mistake that explains what is wrong where attention is silent, and any other; or two, both there or not."""
+    listed, eps, apart = list(mistakes(parameters)), _epsilons(parameters)[0], []
+    for style, setting in parameters.arranged or arranged(parameters):
+
+        def made(steps: Steps, style: Style = style, setting: Steps = setting) -> Reference:
+            return reference(within(steps, setting, eps), parameters.sizes, style)
+
+        fit = [wrong for wrong in listed if applies(wrong[1], style)]
+        heads, others = ([wrong for wrong in fit if _in_heads_alone(wrong[1]) == so] for so in (True, False))
+        if begins(made(Steps())):
+            yield from _of_two(combinations(heads, 2), made)
+        elif firsts := [wrong for wrong in others if begins(made(wrong[1]))]:
+            yield from _of_two(product(firsts, fit), made)
+        else:
+            apart.append((combinations(others, 2), made))
+    for some, made in apart:  # which are the most
+        yield from _of_two(some, made)
+
+
+def _of_two(some: Iterable[tuple[Wrong, Wrong]], made: Callable[[Steps], Reference]) -> Iterator[tuple[Two, Reference]]:
+    for (first, steps), (second, more) in some:
+        if (mistaken := both(steps, more)) is not None:
+            yield (first, second), made(mistaken)
 
 
 def _epsilons(parameters: Parameters) -> tuple[float, ...]:

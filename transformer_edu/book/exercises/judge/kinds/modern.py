@@ -506,6 +506,11 @@ CUTS = tuple(
             lambda logits, p: _reached(logits) < p,
         ),
         (
+            "what is cut in sorted order is not put back in the order of the vocabulary",
+            "sort gives two results. What is the second one for?",
+            lambda logits, p: logits.softmax(-1).sort(-1).values.cumsum(-1) > 1 - p,
+        ),
+        (
             "sorting is undone by the order itself, not by its inverse",
             "gather takes from places, scatter puts to places. Which one undoes a sort?",
             lambda logits, p: (_reached(logits) < p).gather(-1, logits.sort(-1, descending=True).indices),

@@ -332,15 +332,15 @@ def _wider(*learned: Tensor) -> list[Experiment]:
 
 def _normed(norm: Function, parameters: Parameters, count: int, eps: float = EPS, style: Style = Style()) -> Answer:  # noqa: B008
     """`norm` with what was learned: by a class, or, for a function, handed over with ε behind it."""
-
-    def answer(p: Mapping[str, Tensor], x: Tensor, *rest: Any) -> Any:
-        gain = gain_of(p)
-        learned = (gain.gamma, gain.beta)[:count] if parameters.made else rest[:count]
-        return norm(x, *learned, rest[count] if len(rest) > count else eps)
-
+    answer = partial(_by_norm, norm, count, eps)
     if not parameters.made:
-        return partial(answer, {})
+        return partial(answer, None)
     return Reference(shapes_of_norm(parameters.sizes["d_model"], style), answer)
+
+
+def _by_norm(norm: Function, count: int, eps: float, p: Mapping[str, Tensor] | None, x: Tensor, *rest: Any) -> Any:
+    learned = rest[:count] if p is None else (gain_of(p).gamma, gain_of(p).beta)[:count]
+    return norm(x, *learned, rest[count] if len(rest) > count else eps)
 
 
 OTHER_EPS = {eps: f"ε is {eps:.2g}, where this book and torch.nn have 1e-5" for eps in (1e-6, 1e-7, 1e-8, 1e-4, 1e-3)}
@@ -465,7 +465,11 @@ INNER_STYLES = styles(inner=("both", "none", "first", "second"))
 
 def _inner(feed_forward: Function, parameters: Parameters, style: Style) -> Reference:
     shapes = shapes_of_inner(parameters.sizes["d_model"], parameters.sizes["d_ff"], style)
-    return Reference(shapes, lambda p, x: feed_forward(x, *of_equation_two(*inner_of(p))))
+    return Reference(shapes, partial(_by_network, feed_forward))
+
+
+def _by_network(feed_forward: Function, p: Mapping[str, Tensor], x: Tensor) -> Any:
+    return feed_forward(x, *of_equation_two(*inner_of(p)))
 
 
 def _feed_forward_rights(parameters: Parameters) -> Iterator[tuple[str, Reference]]:
