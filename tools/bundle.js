@@ -61,18 +61,16 @@ async function exportsOf(path) {
   return Object.values(metafile.outputs)[0].exports;
 }
 
-/** A figure takes from the page what others have, too: `places`, what a module's path stands for there. */
-const fromPage = (places) => ({
+/** A figure takes from the page what others have, too: `texts`, what stands for the module of a path. */
+const fromPage = (texts) => ({
   name: "from page",
   setup({ onResolve, onLoad, resolve }) {
     onResolve({ filter: /./ }, async ({ path, pluginData, ...asked }) => {
       if (pluginData === "asked" || asked.kind === "entry-point") return null;
       const found = await resolve(path, { ...asked, pluginData: "asked" });
-      return found.path in places ? { path: found.path, namespace: "page" } : null;
+      return found.path in texts ? { path: found.path, namespace: "page" } : null;
     });
-    onLoad({ filter: /./, namespace: "page" }, async ({ path }) => {
-      return { contents: `export const { ${(await exportsOf(path)).join(", ")} } = ${places[path]};` };
-    });
+    onLoad({ filter: /./, namespace: "page" }, ({ path }) => ({ contents: texts[path] }));
   },
 });
 
@@ -89,7 +87,9 @@ function notices({ inputs }) {
 
 const [folder] = process.argv.slice(2);
 const [engine, shared] = await Promise.all([engineText(), sharedText()]);
-const places = Object.fromEntries(SHARED.map((path, i) => [path, `${shared.place}.shared${i}`]));
+const places = [...SHARED.map((path, i) => [path, `${shared.place}.shared${i}`]), [ENGINE, engine.place]];
+const taken = async ([path, place]) => [path, `export const { ${(await exportsOf(path)).join(", ")} } = ${place};`];
+const plugins = [fromPage(Object.fromEntries(await Promise.all(places.map(taken))))];
 const write = (name, ...texts) => writeFileSync(join(folder, `${name}.js`), texts.join(""));
 
 /** Join a figure, or the module that makes pictures, into one text; its names are its own, whatever stands before it. */
@@ -101,7 +101,7 @@ async function joined(file, plugins) {
 }
 
 const figures = readdirSync(FIGURES).filter((file) => file.endsWith(".jsx"));
-await Promise.all(figures.map((file) => joined(file, [fromPage({ ...places, [ENGINE]: engine.place })])));
+await Promise.all(figures.map((file) => joined(file, plugins)));
 await joined("picture/picture.js", []);
 write("core", shared.made);
 write("engine", engine.made, `const engine=${engine.place};\n`);

@@ -48,9 +48,11 @@ ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 def stale(paths: list[Path], root: Path = ROOT) -> list[Path]:
     """Return the chapters whose stored fingerprint is not that of their code and modules as they are now."""
     gc.disable()  # syntax trees are many small objects, none of them garbage: looking for it takes most of the time
-    sources = Sources(root)
-    present = {path: fingerprint(nbformat.read(path, as_version=4), root, sources) for path in paths}
-    gc.enable()
+    try:
+        sources = Sources(root)
+        present = {path: fingerprint(nbformat.read(path, as_version=4), root, sources) for path in paths}
+    finally:
+        gc.enable()
     return [path for path in paths if stored_fingerprints(path.parent).get(path.stem) != present[path]]
 
 
