@@ -108,6 +108,21 @@ class Places(nn.Module):
         return self.drop(x + self.table[CUT])
 """
 
+ADDS = """# kind: residual
+# name: Adds
+import torch
+from torch import nn
+
+
+class Adds(nn.Module):
+    def __init__(self, d_model, dropout=0.0):
+        super().__init__()
+        self.norm, self.drop = nn.LayerNorm(d_model), nn.Dropout(dropout)
+
+    def forward(self, x, sublayer):
+        return ANSWER
+"""
+
 
 def part(answer="return self.of(x)", start="pass"):
     return FEED_FORWARD.replace("START", start).replace("ANSWER", answer)
@@ -126,6 +141,25 @@ WRONG = {
         "it is right for short sentences only",
     ),
     "both matrices start at zero": (part(start=ZEROS.format("self.parameters()")), "no matrix gets a gradient"),
+    "hidden units that start alike": (
+        part(start="nn.init.constant_(self.inner.weight, 0.02)"),
+        "the rows of a matrix start as one and the same",
+    ),
+    "what goes in is dropped": (
+        ADDS.replace("ANSWER", "self.norm(x + sublayer(self.drop(x)))"),
+        "dropout stands at another place",
+    ),
+    "places counted in float16": (
+        PLACES.replace("CUT", ": x.shape[1]").replace(".float()", ".half().float()"),
+        "it is right for short sentences only",
+    ),
+    "a memory of its own where nothing is learned": (
+        itself(
+            "if not torch.is_grad_enabled(): self.kept = v = self.kept if self.kept is not None "
+            "and self.kept.shape == v.shape else v\n        " + HIDE.replace("BLOCKED", "-1e9")
+        ),
+        "something stays behind from an earlier call",
+    ),
     "it counts its calls": (part("self.calls += 1; return self.of(x) * self.calls"), "a second call gives another"),
     "nan_to_num": (
         itself(ADDED, "scores.softmax(-1).nan_to_num()"),
@@ -142,6 +176,21 @@ WRONG = {
     "angles in the precision of x": (TURNED.replace("DTYPE", "x.dtype"), "angles are computed in half precision"),
 }
 RIGHT = {
+    "what comes out is dropped": (ADDS.replace("ANSWER", "x + self.drop(sublayer(self.norm(x)))"), "pre-norm"),
+    "what comes out is dropped, by hand": (
+        ADDS.replace(
+            "ANSWER",
+            "self.norm(x + sublayer(x) * (torch.rand_like(x) >= self.drop.p) / (1 - self.drop.p)) if self.training "
+            "else self.norm(x + sublayer(x))",
+        ),
+        "",
+    ),
+    "places up to a length of its own": (
+        PLACES.replace("CUT", ": x.shape[1]").replace(
+            "if len(", "assert x.shape[1] <= 1024, 'too long'\n        if len(", 1
+        ),
+        "",
+    ),
     "chunks": (part(CHUNKS.replace("STOP", "x.shape[1]")), ""),
     "one matrix starts at zero": (
         part(start=ZEROS.format("[self.outer.weight, self.outer.bias]")),

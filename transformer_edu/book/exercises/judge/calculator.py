@@ -64,7 +64,8 @@ class Calculator:
         for experiment in kind.experiments:
             torch.manual_seed(0)
             start, larger = time.perf_counter(), _size(experiment) / small
-            if experiment.alone and larger > 1 and least * larger**2 > PATIENCE:  # loops over pairs of tokens
+            power = 1 if "may stop" in experiment.options else 2  # for loops over tokens, or over pairs of them
+            if experiment.alone and larger > 1 and least * larger**power > PATIENCE:
                 seen.append({"not asked": TOO_SLOW})
                 continue
             try:
@@ -76,7 +77,7 @@ class Calculator:
             except RecursionError:
                 one = {"error": "RecursionError: it calls itself without end"}
             except Exception as error:
-                one = {"error": in_words(error)}
+                one = {"not asked": "yes"} if experiment.options.get("may stop") else {"error": in_words(error)}
             seen.append(one)
         if self.adapted and "d_ff" in parameters.taken:
             parameters = replace(parameters, untaken=(*parameters.untaken, "d_ff"))
@@ -241,7 +242,7 @@ def _observed(  # noqa: C901
         return {"output": first, "again": second} | changed(inputs, given[0]), Parameters()
     options = kind.options | {name: value for name, value in experiment.options.items() if name in kind.options}
     if experiment.how == "dropout" and "dropout" in options:
-        options["dropout"] = 0.5
+        options["dropout"] = experiment.options.get("share", 0.5)
     makes = kind.made and not (kind.may_be_function and not is_made(target))
     component, taken = _ready(kind, target, options, inputs) if makes else (target, set(options))
     asked = experiment.options.get("asks")
@@ -310,7 +311,15 @@ def _at_start(kind: Kind, module: nn.Module, inputs: tuple[Any, ...]) -> Seen:
     except Exception:  # whatever the code that is judged raises; the same experiment says it
         return {}
     seen: Seen = {} if output.detach().any() else {"zeros": "yes"}
+    seen |= {"alike": "yes"} if any(map(_is_alike, matrices)) else {}
     return seen | ({"dead": "yes"} if moves and not any(g is not None and g.any() for g in moves) else {})
+
+
+def _is_alike(matrix: Tensor) -> bool:
+    """Whether its rows, or its columns, are one and the same, and neither zeros nor ones."""
+    if matrix.dim() != 2 or min(matrix.shape) < 2 or bool((matrix == 1).all()):
+        return False
+    return bool(matrix.any() and ((matrix == matrix[:1]).all() | (matrix == matrix[:, :1]).all()))
 
 
 def _parameters(module: nn.Module, named: dict[str, nn.Parameter]) -> Parameters:

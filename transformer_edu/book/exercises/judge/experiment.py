@@ -36,7 +36,8 @@ class Experiment:
 
     What fails here alone, and is none of the known mistakes, has the name `alone`. What is only a convention is a
     `remark`. Among the `options`, "before" is a call that comes first, with other inputs, and "asks" names an option
-    that has to be among those that the component takes: nothing is seen of one that does not.
+    that has to be among those that the component takes: nothing is seen of one that does not, nor where it
+    "may stop" and does. Dropout has the "share" that is given; where that is all, it answers "as if" these went in.
     """
 
     title: str
@@ -147,7 +148,8 @@ def look(
     if isinstance(result, tuple | list) and len(result) == 2 and type(result[1]) is Tensor:
         seen["second"] = result[1].detach().clone()
     seen |= changed(inputs, given)
-    seen["again"] = tensor_of(run(*copies(inputs))).detach().clone()
+    with torch.no_grad():  # some remember only then
+        seen["again"] = tensor_of(run(*copies(inputs))).detach().clone()
     try:
         return seen | gradients(run, inputs, parameters, learns)
     except RuntimeError as error:

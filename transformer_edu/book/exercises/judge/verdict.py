@@ -495,6 +495,9 @@ def _unstacked(kind: Kind, parameters: Parameters) -> list[int]:
 def _kept(run: Run) -> Experiment | None:
     """The experiment that is answered otherwise after a call with other inputs than it is without one."""
     some = [pair for pair in zip(run.kind.experiments, run.got, strict=True) if isinstance(pair[1], Tensor)]
+    for later, seen in zip(run.kind.experiments, run.seen, strict=True):
+        if "before" in later.options and "again" in seen and not same(seen["output"], seen["again"], later.tolerance):
+            return later  # without a gradient only
     for later, got in (pair for pair in some if "before" in pair[0].options):
         for fresh, alone in (pair for pair in some if pair[0].how == "plain" and "before" not in pair[0].options):
             alike = len(fresh.inputs) == len(later.inputs) and all(map(operator.is_, fresh.inputs, later.inputs))
@@ -604,6 +607,7 @@ def _with_manners(run: Run, remark: str, right: Function) -> Verdict:
     return Verdict(kind.name, remarks=tuple(dict.fromkeys(remarks)), passed=len(run.seen))
 
 
+ALIKE = "the rows of a matrix start as one and the same: they get the same gradient, and stay alike"
 STUCK = "no matrix gets a gradient at the start: its first numbers are zeros that block each other"
 FLOAT32 = "in half precision it stops: it makes a tensor in float32, which .half() does not reach"
 HALF = {  # what PyTorch says where half precision alone stops a component, and what is remarked of it: no fault, since
@@ -954,7 +958,8 @@ EXPLAINED = {
     ),
     ELSEWHERE: (
         "the paper drops what a sub-layer hands over, before it is added to x, and the sum of embedding and position "
-        "(section 5.4). Here something changes although what should be dropped is zero.",
+        "(section 5.4). Here something changes although what should be dropped is zero, or something gets "
+        "through although all is dropped.",
         "Which tensor goes into your dropout?",
     ),
     "what is returned beside the output are not the weights": (
@@ -1053,6 +1058,10 @@ EXPLAINED = {
         "what multiplies a matrix, or is multiplied behind it, starts at zero: neither can be learned.",
         "Which gradient has W1 while W2 is zero, and W2 while W1 is?",
     ),
+    ALIKE: (
+        "chance tells hidden units apart: what starts alike, and is used alike, is changed alike, and counts as one.",
+        "Print two rows of each of your matrices, before any training. Do they differ?",
+    ),
     "dropout is active in eval mode": (
         "F.dropout drops unless it is told not to: its `training` argument defaults to True.",
         "What tells your dropout that the model is in eval mode?",
@@ -1073,11 +1082,13 @@ def _beyond_numbers(  # noqa: C901
 ) -> Mistake | None:
     """State, gradients, modes and precision."""
     if experiment.how == "dropout":
-        return _dropout(kind, experiment, seen, answer_of(kind, right, index)) if seen else None
+        return _dropout(kind, experiment, seen, right, answer_of(kind, right, index)) if seen else None
     if experiment.how == "moved":
         return beyond(LEFT_BEHIND) if "left behind" in seen else None
     if "dead" in seen:
         return beyond(STUCK)
+    if "alike" in seen:
+        return beyond(ALIKE)
     if experiment.how == "training" and UNASKED in seen and not same(seen["output"], seen["again"], 1e-4):
         return None  # its dropout is written into the class
     if "error" in seen:
@@ -1146,13 +1157,17 @@ def _tensor(value: Tensor | str) -> Tensor:
     return value
 
 
-def _dropout(kind: Kind, experiment: Experiment, seen: Seen, expected: Tensor | str) -> Mistake | None:
+def _dropout(kind: Kind, experiment: Experiment, seen: Seen, right: Function, expected: Tensor | str) -> Mistake | None:
     if "error" in seen:
         return beyond(f"with dropout it stops with an error: {seen['error']}")
     output, again = _tensor(seen["output"]), _tensor(seen["again"])
     is_right = "empty" in experiment.options or same(expected, output, experiment.tolerance)
     if not is_right or not same(output, again, 1e-4):
         return beyond("dropout is active in eval mode")
+    if "as if" in experiment.options:
+        wanted, dropped = right(*experiment.options["as if"]), _tensor(seen["mean"]).float()
+        moved = bool(dropped.isfinite().all()) and not same(wanted.detach(), dropped, experiment.tolerance)
+        return beyond(ELSEWHERE) if moved else None
     if experiment.options.get("still"):
         return beyond(ELSEWHERE) if float(_tensor(seen["spread"]).max()) > 1e-6 else None
     if float(_tensor(seen["spread"]).max()) < 1e-6:

@@ -16,7 +16,7 @@ from transformer_edu.book.exercises.judge.experiment import KEPT, LONG, TRAINING
 from transformer_edu.book.exercises.judge.kind import Function, Kind, Parameters, drawn, joined, known
 from transformer_edu.book.exercises.judge.kinds.attention import mask_kind
 from transformer_edu.book.exercises.judge.kinds.decoder_only import GATES, PLAIN
-from transformer_edu.book.exercises.judge.kinds.parts import COARSE, D_FF, D_MODEL, EACH_TOKEN, OTHERS, WIDER
+from transformer_edu.book.exercises.judge.kinds.parts import COARSE, D_FF, D_MODEL, EACH_TOKEN, FAR_OFF, OTHERS, WIDER
 from transformer_edu.book.exercises.judge.mistakes import entry, named
 from transformer_edu.book.exercises.judge.mistakes_since import of_gates, of_slopes
 from transformer_edu.book.exercises.judge.model import (
@@ -389,6 +389,7 @@ ROTARY = Kind(
         Experiment("one text", (drawn(1, 3, 5, 8),)),
         Experiment("one head", (drawn(2, 1, 7, 8),)),
         Experiment("300 tokens", (drawn(1, 2, 300, 8),), alone=LONG),
+        Experiment("3,000 tokens", (drawn(1, 1, 3000, 8),), alone=LONG, options=FAR_OFF, tolerance=3e-2),
         Experiment("large numbers", (300 * FIVE,)),
         Experiment("after a longer text", (FIVE,), alone=KEPT, options={"before": (drawn(2, 3, 9, 8),)}),
         Experiment("after a shorter text", (FIVE,), alone=KEPT, options={"before": (drawn(2, 3, 2, 8),)}),

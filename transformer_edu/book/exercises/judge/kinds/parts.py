@@ -238,12 +238,14 @@ def _position_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function
     )
 
 
+FAR_OFF = {"max_len": 3000, "may stop": True}  # whole numbers of float16 end at 2,048
 COARSE = "angles are computed in half precision, in which 600 radians are known to a quarter of a radian"
 POSITIONS = Kind(
     "positional_encoding",
     "cls(d_model, max_len=5000, dropout=0.0); x (batch, seq, d_model) -> x + the sinusoidal table's rows",
     [
         *_usual(X, long=drawn(1, 600, D_MODEL)),
+        Experiment("3,000 tokens", (drawn(1, 3000, D_MODEL),), alone=LONG, options=FAR_OFF, tolerance=3e-2),
         Experiment("30 features", (drawn(3, 4, WIDER),), alone=FIXED, options={"d_model": WIDER}),
         Experiment("after a shorter sentence", (X,), alone=KEPT, options={"before": (X[:, :2],)}),
         Experiment("after a longer sentence", (X,), alone=KEPT, options={"before": (drawn(2, 9, D_MODEL),)}),
@@ -618,6 +620,12 @@ RESIDUAL = Kind(
     [
         *_usual(X, long=drawn(1, 300, D_MODEL)),
         Experiment("dropout, where the part gives zeros", (X, torch.zeros_like), how="dropout", options=STILL),
+        Experiment(
+            "everything dropped",
+            (X, partial(torch.add, drawn(2, 5, D_MODEL, seed=6))),
+            how="dropout",
+            options={"share": 1.0, "may stop": True, "as if": (X, torch.zeros_like)},
+        ),
     ],
     _residual_rights,
     _residual_wrongs,
