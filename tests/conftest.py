@@ -1,6 +1,7 @@
 """What all tests share: shape and type checks switched on in the package, one thread for torch, folders, markers."""
 
 import os
+import re
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,6 +30,7 @@ import torch  # noqa: E402
 from tests.turns import turn_of_this_commit, whose_turn  # noqa: E402
 
 FOLDER_MARKERS = {"book": "book", "browser": "browser"}
+ALL_MARKED = r"(?m)^pytestmark = \[?\s*pytest\.mark\.(\w+)"  # of a file
 UNCOUNTED = {"notebooks", "book", "browser", "properties", "parity"}
 torch.set_num_threads(1)
 
@@ -48,6 +50,15 @@ def pytest_addoption(parser):
     """`--turns 8`: of the long tests and of each table of alike cases, only those whose turn it is."""
     parser.addoption("--turns", type=int, default=1, help="of long tests and alike cases, run every N-th (default all)")
     parser.addoption("--whole", nargs="*", default=(), help="folders of tests/ that take no turns")
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Where long tests are left out, a file that has no others is not even read."""
+    left_out = re.findall(r"not (\w+)", config.option.markexpr)
+    if left_out and collection_path.suffix == ".py":
+        marked = re.search(ALL_MARKED, collection_path.read_text(encoding="utf-8"))
+        return True if marked and marked[1] in left_out else None
+    return None
 
 
 def pytest_collection_modifyitems(config, items):

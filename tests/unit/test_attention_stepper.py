@@ -20,7 +20,7 @@ BAD = [
     (ValueError, "w_k must have 4 columns, as many as w_q, got 1", {"w_k": [[1]] * 4}),
     *(
         (TypeError, "x must be a list or a dense tensor whose numbers can be read, got Tensor", {"x": unreadable})
-        for unreadable in (torch.eye(2).to_sparse(), torch.eye(2, device="meta"), torch.eye(2).to_mkldnn())
+        for unreadable in (torch.eye(2).to_sparse(), torch.empty(2, 2, device="meta"), torch.eye(2).to_mkldnn())
     ),
     (TypeError, "x must be a matrix of numbers", {"x": [[10**400, 0], [0, 1]]}),
     (ValueError, "w_o must have 4 rows, w_v's columns, got 1", {"w_o": [[1]]}),
