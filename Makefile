@@ -3,7 +3,7 @@ PYTHON ?= python3
 TORCH  ?= torch==2.13.0
 UV     ?= uv==0.13.9
 JOBS   ?= 2
-TURNS  ?= 8
+TURNS  ?= 10
 VENV   := .venv
 STAMP  := $(VENV)/.stamp
 # `make test-gpu PY=python3` uses an interpreter that already has everything, and leaves .venv alone.

@@ -160,6 +160,16 @@ WRONG = {
         ),
         "something stays behind from an earlier call",
     ),
+    "float32 for half precision": (
+        ADDS.replace("residual", "layer_norm", 1)
+        .replace("dropout=0.0", "eps=1e-5")
+        .replace("LayerNorm(d_model)", "LayerNorm(d_model, eps)")
+        .replace(", self.drop", "")
+        .replace(", nn.Dropout(dropout)", "")
+        .replace("x, sublayer", "x")
+        .replace("ANSWER", "self.norm(x).float()"),
+        "half precision goes in, and another comes out",
+    ),
     "it counts its calls": (part("self.calls += 1; return self.of(x) * self.calls"), "a second call gives another"),
     "nan_to_num": (
         itself(ADDED, "scores.softmax(-1).nan_to_num()"),

@@ -98,6 +98,16 @@ def test_two_faults_of_its_numbers_are_both_named(tmp_path, name, edits, first, 
     assert second is None or second in fault
 
 
+def test_so_are_those_of_an_attention_without_biases(tmp_path):
+    text = CAUSAL.replace("SCALE", WIDTH).replace("TRAINING", ", self.training").replace(".tril()", ".tril(1)")
+    text = text.replace("3 * d_model)", "3 * d_model, bias=False)").replace(
+        "(d_model, d_model)", "(d_model, d_model, False)"
+    )
+    fault = verdict(tmp_path, "part", text).fault.name
+    assert "√d_model" in fault
+    assert "next one" in fault
+
+
 ATTEND = """# kind: attention
 # name: attend
 import torch
@@ -113,7 +123,13 @@ def attend(query, key, value, mask=None):
 
 @pytest.mark.parametrize(
     ("scale", "filled", "axis", "faults"),
-    [("", 0, -1, 1), ("", 0, -2, 2), (" / query.shape[-1]", 0, -2, 2), (" / query.shape[-1] ** 0.5", 0, -2, 1)],
+    [
+        ("", 0, -1, 1),
+        ("", 0, -2, 2),
+        (" / query.shape[-1]", 0, -2, 2),
+        (" / query.shape[-1] ** 0.5", 0, -2, 1),
+        (" / key.shape[-2] ** 0.5", 0, -2, 2),
+    ],
 )
 def test_so_are_those_of_a_function(tmp_path, scale, filled, axis, faults):
     text = ATTEND.replace("SCALE", scale).replace("FILLED", str(filled)).replace("AXIS", str(axis))

@@ -212,7 +212,7 @@ def test_every_wrong_one_is_named(check, name, part):
     assert caught.value.mistake.name.startswith(name)
 
 
-ROOTS = {"d / 2": lambda d: d / 2, "log2 d": math.log2, "ln d": math.log, "√(d + 1)": lambda d: math.sqrt(d + 1)}
+ROOTS = {"d / 3": lambda d: d / 3, "log2 d": math.log2, "ln d": math.log, "√(d + 1)": lambda d: math.sqrt(d + 1)}
 
 
 @pytest.mark.parametrize("root", ROOTS.values(), ids=ROOTS)

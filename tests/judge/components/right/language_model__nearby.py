@@ -39,14 +39,14 @@ class MPTBlock(nn.Module):
 
 
 class MPTModel(nn.Module):
-    def __init__(self, vocab_size, d_model, n_heads, n_layers, expansion, max_seq_len=2048, pdrop=0.0):
+    def __init__(self, vocab_size, d_model, n_heads, n_layers, expansion, max_seq_len=2048, alibi_bias_max=8, pdrop=0.0):
         super().__init__()
         self.max_seq_len = max_seq_len
         self.wte = nn.Embedding(vocab_size, d_model)
         self.blocks = nn.ModuleList(MPTBlock(d_model, n_heads, expansion, pdrop) for _ in range(n_layers))
         self.norm_f = nn.LayerNorm(d_model, bias=False)
         self.emb_drop = nn.Dropout(pdrop)
-        self.slopes = gen_slopes(n_heads)
+        self.slopes = gen_slopes(n_heads, alibi_bias_max)
 
     def forward(self, input_ids):
         s = input_ids.size(1)

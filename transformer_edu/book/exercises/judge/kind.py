@@ -128,11 +128,12 @@ def merged(one: Any, other: Any) -> Any:
         return call and replace(one, call=call)
     if getattr(one, "func", 1) is not getattr(other, "func", 2) or len(one.args) != len(other.args):
         return None
-    args = [a if a == b else merged(a, b) for a, b in zip(one.args, other.args, strict=True)]
+    pairs = list(zip(one.args, other.args, strict=True))
+    args = [a if a is b or a == b else merged(a, b) for a, b in pairs]
     twice = {
         name: merged(value, other.keywords[name]) for name, value in one.keywords.items() if name in other.keywords
     }
-    if None in args or None in twice.values():
+    if None in twice.values() or any(arg is None is not a for arg, (a, _) in zip(args, pairs, strict=True)):
         return None
     return partial(one.func, *args, **{**one.keywords, **other.keywords, **twice})
 

@@ -32,7 +32,7 @@ SAID = {  # names that leave no doubt
     "num_layers": r"layers|layer_?num|n_?layer|depth|^n$|blocks|schicht|capas|couche|strati|camada|сло[её]в|层",
     "d_ff": r"^(?!.*(drop|ratio|mult|factor)).*(ff|feed|mlp|inter|inner|filter|cach[eé]e|nascost|ocult|внутр|前馈)"
     r"(?!.*out)",
-    "max_len": r"^(?!.*(type|base)).*(max|position|block_size|context|seq_?len|n_ctx|длин|长)",
+    "max_len": r"^(?!.*(type|base|bias|slope|norm|cap)).*(max|position|block_size|context|seq_?len|n_ctx|длин|长)",
     "dropout": r"drop|abandon|ausfall|^p$|^rate$|^p_|дропаут|丢弃",
     "pad_id": r"pad|bourrage|пуст|填充",
     "eps": r"eps",

@@ -29,11 +29,12 @@ def _added(mask: Tensor, low: float) -> Tensor:
 
 BLOCKED = "a mask whose True is blocked, as torch.nn's: hand it ~mask"
 ADDED, LARGE = "an additive mask, 0 where allowed and −∞ where not", "an additive mask of large negative numbers"
+OF_KEYS = "a mask of keys, (batch, k_len)"
 SHAPES: dict[str, Callable[[Tensor], Tensor | None]] = {  # of the book's masks, (batch, heads or 1, q_len, k_len)
     "": lambda mask: mask,
     "a mask of three dimensions, without heads": _without_heads,
     "a mask of two dimensions, (q_len, k_len)": _for_all,
-    "a mask of keys, (batch, k_len)": _of_keys,
+    OF_KEYS: _of_keys,
     "a mask whose third dimension is the heads', (batch, q_len, heads, k_len)": lambda mask: mask.transpose(1, 2),
 }
 VALUES: dict[str, Callable[[Tensor], Tensor]] = {  # True may attend

@@ -109,21 +109,35 @@ def of_equation_one() -> Iterator[tuple[Mistake, Callable[..., Tensor]]]:
         "each head's dot product has d_head terms, not d_model.",
         "Over how many numbers does one head's dot product run?",
         "weights that are too even, the more so the more heads there are",
-        _scaled_by(lambda q: (q.shape[1] * q.shape[-1]) ** 0.5),
+        partial(in_steps, divisor=lambda q: (q.shape[1] * q.shape[-1]) ** 0.5),
     )
     yield entry(
         "the scores are divided by d_model",
         "each head's dot product has a standard deviation of √d_head.",
         "Over how many numbers does one head's dot product run?",
         "nearly even weights",
-        _scaled_by(lambda q: float(q.shape[1] * q.shape[-1])),
+        partial(in_steps, divisor=lambda q: float(q.shape[1] * q.shape[-1])),
     )
     yield entry(
         "the scores are divided by the root of the number of heads",
         "√d_head is meant: the length of one head's vectors, not how many heads there are.",
         "Which of your two numbers is d_head?",
         "sharpness changes with the number of heads",
-        _scaled_by(lambda q: float(q.shape[1]) ** 0.5),
+        partial(in_steps, divisor=lambda q: float(q.shape[1]) ** 0.5),
+    )
+    yield entry(
+        "all scores are 0: the scale is rounded down",
+        "d ** -1 // 2, and 1 // √d, are whole numbers: 0.",
+        "Print your scale.",
+        "each token gets the mean of all values, and W_Q and W_K no gradient",
+        partial(in_steps, change=lambda scores: 0 * scores),
+    )
+    yield entry(
+        "the scores are divided by the root of the number of keys",
+        "√d_head is meant: the length of one head's vectors, not of the sentence.",
+        "Does your factor change with the length of the sentence?",
+        "weights that are the more even the longer a sentence is",
+        partial(in_steps, divisor=lambda q: 1.0, change=lambda scores: scores / scores.shape[-1] ** 0.5),
     )
 
 
@@ -161,6 +175,13 @@ def of_attention() -> Iterator[Wrong]:
             merge=lambda x: x.reshape(x.shape[0], x.shape[2], -1),
         ),
     )
+    yield entry(
+        "the number of heads and d_head have changed places: there are d_head heads of num_heads numbers each",
+        "view(batch, seq, num_heads, d_head), and then the transpose of the two in the middle.",
+        "How many maps of weights does your layer make, and how many heads did you ask for?",
+        "it trains, with heads that are too many or too few, and no weights of others fit",
+        Steps(split=lambda x, heads: x.unflatten(-1, (-1, heads)).transpose(1, 2), share=lambda x, heads: x),
+    )
 
 
 def _from(source: Callable[..., tuple[Tensor, Tensor, Tensor]]) -> Steps:
@@ -174,13 +195,6 @@ def _plain_output(heads: Heads, merged: Tensor) -> Tensor:
 def _head_by_head(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
     """As if heads and tokens had not changed places: each token's heads look at one another."""
     return attend(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)).transpose(1, 2)
-
-
-def _scaled_by(divisor: Callable[[Tensor], float]) -> Callable[..., Tensor]:
-    def attend_scaled(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-        return attend(q * (q.shape[-1] ** 0.5 / divisor(q)), k, v, mask)
-
-    return attend_scaled
 
 
 def _of_projections() -> Iterator[Wrong]:
@@ -331,6 +345,7 @@ def _length(x: Tensor) -> Tensor:
     return x.pow(2).sum(-1, keepdim=True)
 
 
+OUTSIDE = "ε is added to the reciprocal of the root, not under it"
 RMS: tuple[tuple[str, str, Callable[[Tensor, Tensor, float], Tensor]], ...] = (
     (
         "the mean is taken away: this is layer norm",
@@ -394,6 +409,11 @@ RMS: tuple[tuple[str, str, Callable[[Tensor, Tensor, float], Tensor]], ...] = (
         "ε stands outside the root and is missing inside",
         "a token of zeros is divided by ε alone.",
         lambda x, gamma, eps: gamma * x / (_square(x).sqrt() + eps),
+    ),
+    (
+        OUTSIDE,
+        "a token of zeros is infinity times zero: NaN.",
+        lambda x, gamma, eps: gamma * x * (_square(x).rsqrt() + eps),
     ),
     *(
         (
@@ -840,13 +860,14 @@ def of_whole() -> Iterator[Wrong]:
         "a loss that never falls much below ln V",
         Steps(logits=lambda logits: logits.softmax(-1)),
     )
-    yield entry(
-        "softmax over the positions at the end",
-        "dim=1 is the sentence, not the vocabulary; and logits are wanted.",
-        "Which function is the last in your forward, and over which dimension?",
-        "a loss that never falls much below ln V",
-        Steps(logits=lambda logits: logits.softmax(1)),
-    )
+    for end in (lambda logits: logits.softmax(1), lambda logits: logits.log_softmax(1)):
+        yield entry(
+            "softmax over the positions at the end",
+            "dim=1 is the sentence, not the vocabulary; and logits are wanted.",
+            "Which function is the last in your forward, and over which dimension?",
+            "a loss that never falls much below ln V",
+            Steps(logits=end),
+        )
     yield from of_decoder_layer()
     for mistake, wrong in (*known("encoder layer"), *_pre_norm_wirings(_parts_of_encoder, PARTS)):
         yield mistake, Steps(encoder_layer=wrong)

@@ -21,12 +21,12 @@ from transformer_edu.book.exercises.judge.model import (
     alibi,
     attend,
     attend_nearby,
+    even_alibi,
     gated,
     norms_around,
     pre_norm_encoder,
 )
 from transformer_edu.masks import causal_mask
-from transformer_edu.parts.linear_biases import slopes_of
 
 BACK = partial(turn, pair=lambda u, v, cos, sin: (u * cos - v * sin, v * cos + u * sin))
 
@@ -280,45 +280,56 @@ def of_turns() -> Iterator[Wrong]:
 
 WRONG_SLOPES: tuple[tuple[str, str, Function], ...] = (
     ("near tokens are pushed away, far ones favoured: the sign is wrong", "Which key should a query favour?",
-     lambda heads, length: -alibi(heads, length)),
+     lambda near, heads, length: -near(heads, length)),
     ("all heads have one slope", "How far does the first head look, and how far the last?",
-     lambda heads, length: alibi(heads, length)[:1].expand(heads, -1, -1)),
+     lambda near, heads, length: near(heads, length)[:1].expand(heads, -1, -1)),
     ("the heads' slopes stand in reverse order", "Which head is the shortest-sighted?",
-     lambda heads, length: alibi(heads, length).flip(0)),
+     lambda near, heads, length: near(heads, length).flip(0)),
     ("the slopes begin with 1, not with 2^(−8/H)", "What is the first head's slope?",
-     lambda heads, length: alibi(heads, length, lambda n: 2.0 ** (-8 / n * torch.arange(n)))),
+     lambda near, heads, length: alibi(heads, length, lambda n: 2.0 ** (-8 / n * torch.arange(n)))),
     ("the slopes fall in even steps, not by a factor", "By what is a slope divided to give the next?",
-     lambda heads, length: alibi(heads, length, lambda n: 1 - torch.arange(n) / n)),
+     lambda near, heads, length: alibi(heads, length, lambda n: 1 - torch.arange(n) / n)),
     ("the slopes are 1/h", "By what is a slope divided to give the next?",
-     lambda heads, length: alibi(heads, length, lambda n: 1 / torch.arange(1, n + 1))),
+     lambda near, heads, length: alibi(heads, length, lambda n: 1 / torch.arange(1, n + 1))),
     ("the slopes are 2^(−h): the number of heads is not used", "What is the last head's slope?",
-     lambda heads, length: alibi(heads, length, lambda n: 2.0 ** -torch.arange(1, n + 1).float())),
+     lambda near, heads, length: alibi(heads, length, lambda n: 2.0 ** -torch.arange(1, n + 1).float())),
     ("the slopes are 2^(−8(h+1)/H)", "What is the first head's slope?",
-     lambda heads, length: alibi(heads, length, lambda n: 2.0 ** (-8 / n * torch.arange(2, n + 2)))),
+     lambda near, heads, length: alibi(heads, length, lambda n: 2.0 ** (-8 / n * torch.arange(2, n + 2)))),
     ("the slopes are powers of 10, not of 2", "By what is a slope divided to give the next?",
-     lambda heads, length: alibi(heads, length, lambda n: 10.0 ** (-8 / n * torch.arange(1, n + 1)))),
+     lambda near, heads, length: alibi(heads, length, lambda n: 10.0 ** (-8 / n * torch.arange(1, n + 1)))),
     ("the distance is squared", "How does the bias grow from one token to the next?",
-     lambda heads, length: -alibi(heads, length) ** 2 / slopes_of(heads)[:, None, None]),
+     lambda near, heads, length: -near(heads, length) ** 2 / -near(heads, 2)[:, 1:, :1]),
     ("the bias is divided by the length", "Does the bias between neighbours change with the length?",
-     lambda heads, length: alibi(heads, length) / length),
+     lambda near, heads, length: near(heads, length) / length),
     ("there are no biases", "What is added between neighbours?",
-     lambda heads, length: torch.zeros(heads, length, length)),
+     lambda near, heads, length: torch.zeros(heads, length, length)),
     ("the distance is the key's position, counted from the end of the text alone", "What is added between neighbours?",
-     lambda heads, length: alibi(heads, length).transpose(1, 2)),
+     lambda near, heads, length: near(heads, length).transpose(1, 2)),
 )  # fmt: skip
 
 
 def of_slopes() -> Iterator[tuple[Mistake, Callable[..., Tensor]]]:
-    """What ALiBi adds to the scores."""
-    for name, hint, wrong in WRONG_SLOPES:
+    """What ALiBi adds to the scores; its slopes as the paper's code has them, and by one formula for any number."""
+    for (name, hint, wrong), near in product(WRONG_SLOPES, (alibi, even_alibi)):
         why = "head h of H has the slope 2^(−8h/H), by which a score is lowered for each token in between."
-        yield named(name, why, hint, "heads that look too far, or not far enough, in longer texts above all"), wrong
+        yield (
+            named(name, why, hint, "heads that look too far, or not far enough, in longer texts above all"),
+            partial(wrong, near),
+        )
 
 
 def of_nearness() -> Iterator[Wrong]:
     """ALiBi in an attention."""
     for mistake, wrong in of_slopes():
         yield mistake, Steps(attend=partial(attend_nearby, biases=wrong))
+    for near in (alibi, even_alibi):
+        yield entry(
+            "the biases are added before the scores are divided by √d_head",
+            "q · k / √d_head and then the bias: what is added before it is divided, too.",
+            "What is the bias between neighbours, in the first head, behind your division?",
+            "heads that look too far, the more so the wider they are",
+            Steps(attend=partial(attend_nearby, biases=near, early=True)),
+        )
 
 
 def _almost_gelu(x: Tensor, constant: float, cubic: float) -> Tensor:
@@ -472,7 +483,7 @@ def of_language() -> Iterator[Wrong]:
         Steps(of_block=lambda index, mask: mask if index == 0 else None),
     )
     for name, hint, memory in (
-        ("the blocks are not used: the embeddings are projected", "What does your projection read?", 0),
+        ("the last block is not used: what goes into it is projected", "What does your projection read?", 0),
         ("only one block counts", "What does the second block of your loop read?", 1),
     ):
         yield entry(
@@ -485,6 +496,7 @@ def of_language() -> Iterator[Wrong]:
     for name, wrong in (
         ("it returns probabilities, not logits", lambda logits: logits.softmax(-1)),
         ("softmax over the positions at the end", lambda logits: logits.softmax(1)),
+        ("softmax over the positions at the end", lambda logits: logits.log_softmax(1)),
         ("the logits are not divided by their cap before the tanh", lambda logits: 30 * logits.tanh()),
         ("the logits are shifted by one position: row i belongs to token i + 1", lambda logits: logits.roll(-1, 1)),
         ("the logits are shifted by one position: row i belongs to token i − 1", lambda logits: logits.roll(1, 1)),

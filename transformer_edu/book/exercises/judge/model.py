@@ -165,11 +165,19 @@ def alibi(num_heads: int, length: int, slope: Callable[[int], Tensor] = slopes_o
     return slope(num_heads)[:, None, None] * (place[None, :] - place[:, None])
 
 
+even_alibi = partial(alibi, slope=lambda heads: 2.0 ** (-8 / heads * torch.arange(1, heads + 1)))
+
+
 def attend_nearby(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, biases: Callable[..., Tensor] = alibi
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    biases: Callable[..., Tensor] = alibi,
+    early: bool = False,  # before the division
 ) -> Tensor:
     """Equation 1 with ALiBi: each score is lowered by the distance, later keys as earlier ones."""
-    nearer = biases(*key.shape[1:3]).to(key.dtype).tril()
+    nearer = biases(*key.shape[1:3]).to(key.dtype).tril() / (math.sqrt(key.shape[-1]) if early else 1.0)
     return attend(query, key, value, mask, nearer + nearer.tril(-1).transpose(1, 2))
 
 
@@ -365,7 +373,7 @@ def read_on(
     if style.positions in ("learned", "sinusoidal"):
         x = steps.place(x, p["positions"] if "positions" in p else steps.table(ids.shape[1], x.shape[-1]))
     (norm,) = _norms(steps, (gain_of(p, "final."),))
-    x = steps.begin(norm, x)
+    x = _norms(steps, (gain_of(p, "opened."),))[0](x) if style.opened else steps.begin(norm, x)
     seen, mask = [x], steps.see(None, ids.shape[1])
     for index, layer in enumerate(layers):
         x = steps.between(norm, encode_layer(steps, layer, heads, x, steps.of_block(index, mask)))
@@ -656,6 +664,7 @@ def _shapes_of_language_model(named: tuple[tuple[str, int], ...], style: Style) 
     for place in range(sizes["num_layers"]):
         shapes |= _at(f"layer{place}", shapes_of_layer(sizes, style, cross=False))
     shapes |= _at("final", shapes_of_norm(d_model, style)) if style.final else {}
+    shapes |= _at("opened", shapes_of_norm(d_model, style)) if style.opened else {}
     shapes |= {} if style.tied else {"projection": (d_model, sizes["vocab_size"])}
     return shapes | ({"projection_bias": (sizes["vocab_size"],)} if style.projection else {})
 

@@ -223,6 +223,11 @@ class Numbers:
             self.remembered[key] = found
         return found
 
+    @cached_property
+    def least(self) -> int:
+        """How many numbers there are in tensors that are not idle as a whole."""
+        return sum(len(part) for part in self.alive.split(list(self.lengths)) if bool(part.any())) if self.works else 0
+
     @property
     def matter(self) -> int:
         """How many of the numbers change the answer."""
@@ -282,6 +287,8 @@ class Numbers:
         What is `right` and fits is kept in `heard`.
         """
         start = None
+        if reference.stages and self.least > reference.size:
+            return False, None
         for stage in range(len(reference.stages)):
             if not self.parted(reference, stage):
                 return True, None

@@ -21,6 +21,7 @@ from transformer_edu.book.exercises.judge.experiment import (
     FIXED,
     KEPT,
     LEFT_BEHIND,
+    OVERFLOW,
     PASSES,
     TOO_SLOW,
     UNASKED,
@@ -32,7 +33,7 @@ from transformer_edu.book.exercises.judge.experiment import (
 )
 from transformer_edu.book.exercises.judge.kind import Kind, Parameters
 from transformer_edu.book.exercises.judge.making import ONE_VOCABULARY
-from transformer_edu.book.exercises.judge.masks import BOOLEAN, OURS, WAYS, Way, Ways, finite
+from transformer_edu.book.exercises.judge.masks import BOOLEAN, OF_KEYS, OURS, WAYS, Way, Ways, finite
 from transformer_edu.book.exercises.judge.masks import in_words as in_words_of_masks
 from transformer_edu.book.exercises.judge.mistakes import named
 from transformer_edu.book.exercises.judge.model import IN_ATTENTION
@@ -370,7 +371,7 @@ def _of_numbers(judging: _Judging, start: Run) -> Verdict:
         pairs = zip(kind.experiments, run.seen, strict=True)
         slow = tuple(f"{case.title}: {TOO_SLOW}" for case, found in pairs if found.get("not asked") == TOO_SLOW)
         verdict = replace(verdict, remarks=(*verdict.remarks, *slow))
-        return _also(judging, run, verdict, remark) if verdict.right else verdict
+        return _also(judging, run, verdict, remark, right) if verdict.right else verdict
     return _wrong(judging, start, best)
 
 
@@ -382,10 +383,12 @@ def _opposite(ways: Ways) -> bool:
     return len(ways) == 2 and ways[0][0] == ways[1][0] and {way[1] for way in ways} == set(BOOLEAN)
 
 
-def _also(judging: _Judging, run: Run, right: Verdict, remark: str) -> Verdict:
+def _also(judging: _Judging, run: Run, right: Verdict, remark: str, fn: Function) -> Verdict:
     """What is right with masks in one convention, looked at with boolean ones, and at other sizes."""
     kind, passed = judging.kind, right.passed
-    fault = None if all(value in BOOLEAN for _, value in run.ways) else _of_boolean_masks(judging)
+    fault = _of_masks_of_keys(judging, run, fn)
+    if fault is None and not all(value in BOOLEAN for _, value in run.ways):
+        fault = _of_boolean_masks(judging)
     remarks = (*right.remarks, *in_words_of_masks(run.ways))
     if {value for _, value in run.ways} == set(BOOLEAN):
         remarks = (*remarks, OPPOSITE)
@@ -421,7 +424,8 @@ def _at_other_sizes(judging: _Judging, other: Run, remark: str) -> tuple[Verdict
         there = _wrong(judging, other, best)
     if there is None:
         return None, 0
-    return (there if there.known else replace(there, fault=beyond(FIXED), known=True)), there.passed
+    name = SEVERAL if "num_layers" in other.kind.options else FIXED
+    return (there if there.known else replace(there, fault=beyond(name), known=True)), there.passed
 
 
 def _of_boolean_masks(judging: _Judging) -> Verdict | None:
@@ -435,6 +439,25 @@ def _of_boolean_masks(judging: _Judging) -> Verdict | None:
             told = f"{name} (boolean ones, not those of numbers)"
             shown = run.kind.experiments[wrong[0]]
             return _verdict(run.kind, told, shown, "", True, len(run.plain) - len(wrong))
+    return None
+
+
+def _of_masks_of_keys(judging: _Judging, run: Run, right: Function) -> Verdict | None:
+    """The fault of a component that takes a mask (batch, len), too, and lets what it hides be seen."""
+    kind = run.kind
+    for place, (shape, value) in zip(kind.places, run.ways, strict=True):
+        found = [] if shape else judging.component.masked(place, (OF_KEYS, value), run.numbers.values)
+        for index, seen in zip(kind.masked_at(place), found, strict=False):
+            experiment, got = kind.experiments[index], seen.get("output")
+            given = experiment.inputs[place]
+            expected, bare = (_with_masks(kind, right, index, change) for change in (lambda m, _: m, ALL_SEEN))
+            if not isinstance(given, Masked) or isinstance(expected, str) or isinstance(bare, str):
+                continue
+            real = given.mask[:, 0, 0]
+            if not isinstance(got, Tensor) or got.shape != bare.shape or got.shape[:2] != real.shape:
+                continue
+            if same(bare[real], got[real], 1e-3) and not same(expected[real], got[real], 1e-3):
+                return _verdict(kind, ALONG_QUERIES, experiment, "", True, len(run.plain))
     return None
 
 
@@ -607,6 +630,7 @@ def _with_manners(run: Run, remark: str, right: Function) -> Verdict:
     return Verdict(kind.name, remarks=tuple(dict.fromkeys(remarks)), passed=len(run.seen))
 
 
+WIDENED = "half precision goes in, and another comes out"
 ALIKE = "the rows of a matrix start as one and the same: they get the same gradient, and stay alike"
 STUCK = "no matrix gets a gradient at the start: its first numbers are zeros that block each other"
 FLOAT32 = "in half precision it stops: it makes a tensor in float32, which .half() does not reach"
@@ -719,7 +743,9 @@ def _two_mistakes(judging: _Judging, start: Run) -> Iterator[Tried]:
 
     def begins(reference: Reference) -> bool:
         judging.in_time()
-        return start.numbers.in_stages(replace(reference, stages=reference.stages or (IN_ATTENTION,)), False)[0]
+        stages = reference.stages or (IN_ATTENTION,)
+        alone = not bool(reference.loud(IN_ATTENTION).any())  # an attention without biases
+        return alone or start.numbers.in_stages(replace(reference, stages=stages), False)[0]
 
     pairs = start.kind.pairs(judging.arranged(start), begins)
     for (first, second), run, differing in judging.compared(start, pairs):
@@ -790,7 +816,7 @@ def _too_few(run: Run, least: int) -> Verdict:
     told = f"{parameters.alive} of its {len(parameters.numbers)} numbers change its answer; it takes {least} at least"
     idle = run.idle if len(parameters.numbers) >= least else []  # else even all of them are too few
     unused = f"; unused: {', '.join(idle[:4])}" if idle else ""
-    name = UNUSED if idle else ONE_LAYER if _has_one_layer(run) else TOO_FEW
+    name = UNUSED if idle or len(parameters.numbers) >= least else ONE_LAYER if _has_one_layer(run) else TOO_FEW
     return Verdict(kind.name, beyond(name), True, kind.experiments[0].title, told + unused)
 
 
@@ -874,10 +900,12 @@ def _by_hand(run: Run, references: list[Reference]) -> str:
 
 
 SHOWN = 60  # right answers, of which the first that differ are told
+ALONG_QUERIES = "a mask (batch, len) hides queries, not keys: what is hidden in it is seen all the same"
+ALL_SEEN: Callable[[Tensor, int], Tensor] = lambda mask, heads: torch.ones_like(mask)  # noqa: E731
 MASKED = "the mask has not the effect that it should have"
 SQUEEZED = "a dimension of size one is lost: squeeze() takes the batch away where it holds one sentence"
 MASKS: dict[str, Callable[[Tensor, int], Tensor]] = {  # of the mask (batch, 1, q_len, k_len) and the number of heads
-    "masks are ignored": lambda mask, heads: torch.ones_like(mask),
+    "masks are ignored": ALL_SEEN,
     "every sentence is masked as the first one": lambda mask, heads: mask[:1].expand_as(mask),
     "every query is masked as the first one": lambda mask, heads: mask[..., :1, :].expand_as(mask),
     "masks and heads go out of step: repeat() where repeat_interleave() is meant": lambda mask, heads: (
@@ -949,12 +977,18 @@ def beyond(name: str) -> Mistake:
     return named(name, why, hint, "other answers in this case, and nowhere else")
 
 
+SEVERAL = "it is right with one layer, and wrong at other sizes, with two"
 ELSEWHERE = "dropout stands at another place than in the paper"
 EXPLAINED = {
     FIXED: (
         "it was tried at two sizes. At one of them a formula that should read d_model, the number of heads or d_head "
         "happens to give the right number.",
         "Which numbers of your code stand there as digits, and which size does each of the others come from?",
+    ),
+    SEVERAL: (
+        "each layer reads what the one before it gives, and every decoder layer the whole encoder's memory; or a "
+        "number is fixed that should be one of the sizes.",
+        "With two layers of the first size, is it right?",
     ),
     ELSEWHERE: (
         "the paper drops what a sub-layer hands over, before it is added to x, and the sum of embedding and position "
@@ -969,6 +1003,11 @@ EXPLAINED = {
     OPPOSITE: (
         "two masks of the same kind mean opposite things: whoever hands over both hides the words of one of them.",
         "Follow both masks to where scores are filled: before which of them does a ~ stand?",
+    ),
+    ALONG_QUERIES: (
+        "each word of the mask is a key, which no query may see if it is hidden: (batch, 1, 1, len), not (batch, 1, "
+        "len, 1).",
+        "Which dimension of your scores belongs to the keys, and which does your mask fill?",
     ),
     MIXED: (
         "each token is computed by itself: a kernel wider than 1, a norm over several tokens, or a reshape joins it "
@@ -1058,6 +1097,11 @@ EXPLAINED = {
         "what multiplies a matrix, or is multiplied behind it, starts at zero: neither can be learned.",
         "Which gradient has W1 while W2 is zero, and W2 while W1 is?",
     ),
+    WIDENED: (
+        "what comes next has its numbers in half precision, and refuses any other: what is computed in float32 is cast "
+        "back to the dtype of the input.",
+        "Which line makes it float32, and which brings it back?",
+    ),
     ALIKE: (
         "chance tells hidden units apart: what starts alike, and is used alike, is changed alike, and counts as one.",
         "Print two rows of each of your matrices, before any training. Do they differ?",
@@ -1096,7 +1140,9 @@ def _beyond_numbers(  # noqa: C901
             return None
         name = experiment.alone if experiment.alone else f"it stops with an error: {seen['error']}"
         return beyond(str(name))
-    expected = answer_of(kind, right, index)
+    expected, output = answer_of(kind, right, index), seen["output"]
+    if experiment.alone == OVERFLOW and isinstance(output, Tensor) and output.dtype != torch.half:
+        return beyond(WIDENED)
     if not same(expected, seen["output"].float() if isinstance(seen["output"], Tensor) else "", experiment.tolerance):
         return beyond(experiment.alone or f"it is wrong for this: {experiment.title}")
     if any(name.startswith("changed") for name in seen):
@@ -1168,6 +1214,8 @@ def _dropout(kind: Kind, experiment: Experiment, seen: Seen, right: Function, ex
         wanted, dropped = right(*experiment.options["as if"]), _tensor(seen["mean"]).float()
         moved = bool(dropped.isfinite().all()) and not same(wanted.detach(), dropped, experiment.tolerance)
         return beyond(ELSEWHERE) if moved else None
+    if experiment.options.get("nought") and float(output.abs().max()) > 1e-4:
+        return None  # another convention than the one of which the inputs make nothing
     if experiment.options.get("still"):
         return beyond(ELSEWHERE) if float(_tensor(seen["spread"]).max()) > 1e-6 else None
     if float(_tensor(seen["spread"]).max()) < 1e-6:

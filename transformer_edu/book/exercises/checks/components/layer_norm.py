@@ -71,11 +71,12 @@ def norm(
     correction: int = 0,
     root: Callable[[Tensor], Tensor] = torch.sqrt,
     outside: bool = False,
+    scale: Callable[[Tensor, Tensor, Tensor], Tensor] = lambda x, gamma, beta: gamma * x + beta,
 ) -> Tensor:
     """The formula, with each of its steps to choose; outside: ε is added to the standard deviation."""
     variance = x.var(dim, correction=correction, keepdim=True)
     divisor = root(variance) + eps if outside else root(variance + eps)
-    return gamma * centre(x, x.mean(dim, keepdim=True)) / divisor + beta
+    return scale(centre(x, x.mean(dim, keepdim=True)) / divisor, gamma, beta)
 
 
 mistake(
@@ -155,19 +156,19 @@ mistake(
     symptom="the layer cannot learn the scale of a feature",
     why="the normalized x is returned without the multiplication.",
     hint="Which argument of your function does the result not depend on?",
-)(lambda x, gamma, beta, eps=1e-5: norm(x, torch.ones_like(gamma), beta, eps))
+)(partial(norm, scale=lambda x, gamma, beta: x + beta))
 mistake(
     "β is not used",
     symptom="the layer cannot shift a feature away from zero",
     why="the scaled x is returned without the addition.",
     hint="Which argument of your function does the result not depend on?",
-)(lambda x, gamma, beta, eps=1e-5: norm(x, gamma, torch.zeros_like(beta), eps))
+)(partial(norm, scale=lambda x, gamma, beta: gamma * x))
 mistake(
     "γ and β have changed places: γ is added and β multiplies",
     symptom="with their starting values, γ = 1 and β = 0, every output is 1",
     why="γ is the scale, β the shift.",
     hint="γ begins as 1 and β as 0. Which of them may multiply?",
-)(lambda x, gamma, beta, eps=1e-5: norm(x, beta, gamma, eps))
+)(partial(norm, scale=lambda x, gamma, beta: beta * x + gamma))
 mistake(
     "ε is missing",
     symptom="NaN for a token whose features are all equal",

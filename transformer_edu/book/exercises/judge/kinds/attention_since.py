@@ -248,12 +248,16 @@ def _below_the_line(added: Function, least: float = -math.inf) -> Function:
     return _weighs(weigh)
 
 
-def _one_key_further(q: Tensor, k: Tensor, v: Tensor, sinks: Tensor, mask: Tensor | None = None) -> Tensor:
+def _one_key_further(
+    q: Tensor, k: Tensor, v: Tensor, sinks: Tensor, mask: Tensor | None = None, behind: bool = False
+) -> Tensor:
     scores = q @ k.mT / math.sqrt(q.shape[-1])
     if mask is not None:
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-    with_sink = torch.cat([sinks[:, None, None].expand(*scores.shape[:-1], 1), scores], -1)
-    return with_sink.softmax(-1)[..., :-1] @ v
+    sink = sinks[:, None, None].expand(*scores.shape[:-1], 1)
+    if behind:
+        return torch.cat([scores, sink], -1).softmax(-1)[..., 1:] @ v
+    return torch.cat([sink, scores], -1).softmax(-1)[..., :-1] @ v
 
 
 def _to_a_token(place: int) -> Function:
@@ -329,6 +333,12 @@ SINK_MISTAKES: list[tuple[str, str, str, Function]] = [
         "cut off the column that the sink stands in.",
         "In which column of the softmax is your sink, and which do you take away?",
         _one_key_further,
+    ),
+    (
+        "the weights are moved by one key: the sink stands behind, and what is cut off is the first key",
+        "cut off the column that the sink stands in.",
+        "In which column of the softmax is your sink, and which do you take away?",
+        partial(_one_key_further, behind=True),
     ),
     (
         "where there is a mask, the sinks are blocked, too",

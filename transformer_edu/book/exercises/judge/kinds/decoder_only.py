@@ -14,8 +14,8 @@ from transformer_edu.book.exercises.checks.components.feed_forward import networ
 from transformer_edu.book.exercises.checks.components.rotary import turn
 from transformer_edu.book.exercises.judge.experiment import EMPTY, KEPT, LONG, OVERFLOW, TRAINING, Experiment, Masked
 from transformer_edu.book.exercises.judge.kind import Kind, Parameters, drawn, joined
-from transformer_edu.book.exercises.judge.kinds.attention import BLIND, LEFT
-from transformer_edu.book.exercises.judge.kinds.machine import LATER, REAL, Settings, kind_of
+from transformer_edu.book.exercises.judge.kinds.attention import BLIND, LEFT, TOO_LARGE
+from transformer_edu.book.exercises.judge.kinds.machine import LATER, REAL, Settings, kind_of, tables_of
 from transformer_edu.book.exercises.judge.making import TAKES_MASK, TARGETS, logits_of, of_x, parameter_names
 from transformer_edu.book.exercises.judge.mistakes import Wrong, of_attention, of_encoder_layer
 from transformer_edu.book.exercises.judge.mistakes_since import (
@@ -36,9 +36,9 @@ from transformer_edu.book.exercises.judge.model import (
     IN_LAYERS,
     Steps,
     Style,
-    alibi,
     attend_nearby,
     by_norm,
+    even_alibi,
     gated,
     layer_norm,
     look_up,
@@ -88,6 +88,7 @@ MODELS = styles(
 MODELS = _of_queries(MODELS)
 MODELS += [replace(style, norms=4) for style in MODELS if style.gated and style.norm == "gain"]
 MODELS += [replace(style, norms=1) for style in MODELS if style.norms == 2 and style.norm == "both"]
+MODELS += [replace(style, opened=True) for style in MODELS if style.norm == "both" and style.positions == "nearby"]
 GATES: list[tuple[str, Callable[..., Tensor]]] = [  # right ones, with what is remarked of each
     ("", gated),
     ("", partial(gated, inside=gelu)),
@@ -95,7 +96,7 @@ GATES: list[tuple[str, Callable[..., Tensor]]] = [  # right ones, with what is r
     ("the gate is a sigmoid (GLU, of 2016), not SiLU or GELU", partial(gated, inside=torch.sigmoid)),
     ("the gate is a ReLU (ReGLU), not SiLU or GELU", partial(gated, inside=torch.relu)),
 ]
-PLAIN = [("", feed_forward) for _, feed_forward in FEED_FORWARDS[1:]]
+PLAIN = [("", feed_forward) for _, feed_forward in FEED_FORWARDS[1:3]]
 PLAIN += [("ReLU stands where GPT has GELU", FEED_FORWARDS[0][1])]
 PLAIN += [("SiLU stands where GPT has GELU", partial(network, inside=silu))]
 PLAIN += [("squared ReLU stands where GPT has GELU (as in nanochat)", partial(network, inside=lambda x: x.relu() ** 2))]
@@ -109,7 +110,7 @@ PARTLY = [(PART, lambda x: torch.cat([turn(x[..., :2]), x[..., 2:]], -1))]
 EVEN = "ALiBi's slopes are 2^(−8h/H) for any number of heads; the paper's code takes others where H is no power of 2"
 NEARBY: list[tuple[str, Callable[..., Tensor]]] = [
     ("", attend_nearby),
-    (EVEN, partial(attend_nearby, biases=partial(alibi, slope=lambda n: 2.0 ** (-8 / n * torch.arange(1, n + 1))))),
+    (EVEN, partial(attend_nearby, biases=even_alibi)),
 ]
 NORMED_TOLD = {
     "": "",
@@ -121,6 +122,7 @@ OF_STYLE = {"both": (layer_norm,), "gain": (_rms, layer_norm, _rms_of_one_plus),
 BEHIND = "the norms stand behind the parts, in front of the sums (as in OLMo 2); GPT-2 has them before the parts"
 AROUND = "norms stand before and behind the parts (as in Gemma 2 and 3); GPT-2 has them before the parts"
 BESIDE = "attention and the feed-forward part read the same x, side by side (as in GPT-J and GPT-NeoX)"
+OPENED = "a norm stands behind the embedding, too (as in BLOOM)"
 BEGUN = "a norm stands behind the embedding, too (as in nanochat)"
 POST = "the norms stand behind the sums (post-norm, as in GPT-1); GPT-2 has them before the parts"
 
@@ -213,9 +215,11 @@ def _of_model(style: Style, parameters: Parameters, usual: bool = False) -> Sett
     if style.normed == "bare":  # all of nanochat at first
         begun = [(joined(BEGUN, told), {"begin": lambda norm, x: norm(x), **end}) for told, end in reversed(ends)]
         ends = [*begun, *ends]
-    for (more, embed), (told, end) in product(embeds, ends[: 1 if usual and style.normed != "bare" else None]):
+    ends = ends[: 1 if usual and style.normed != "bare" else None]
+    for (more, embed), (told, end), (spread, table) in product(embeds, ends, tables_of(style)):
         for remark, steps in _of_block(style, parameters, usual, whole=True):
-            yield joined(remark, more, told), replace(steps, embed=embed, **end)
+            opened = OPENED if style.opened else ""
+            yield joined(remark, more, told, spread, opened), replace(steps, embed=embed, **end, **table)
 
 
 @cache
@@ -231,7 +235,7 @@ def attention_kind(
     x = drawn(2, 5, sizes["d_model"], seed=1)
     experiments = [
         *_experiments(sizes["d_model"]),
-        Experiment("large scores and padding", (6 * x, REAL), alone="masks hide less where scores are large"),
+        Experiment("large scores and padding", (6 * x, REAL), alone=TOO_LARGE),
         Experiment("half precision", (x,), how="half", alone=OVERFLOW, tolerance=3e-2),
         Experiment("padding before any real token", (x, Masked(LEFT)), remark=True, alone=BLIND),
     ]
@@ -288,6 +292,7 @@ BLOCK = kind_of(
     _of_block,
     partial(_of_block, usual=True),
     lambda parameters: (
+        *of_nearness(),
         *of_sight(True),
         *of_encoder_layer(),
         *of_more_norms(),
@@ -296,7 +301,6 @@ BLOCK = kind_of(
         *of_gates(),
         *of_gelus(),
         *of_turns(),
-        *of_nearness(),
     ),
     [
         *_experiments(12),
@@ -339,6 +343,7 @@ LANGUAGE_MODEL = kind_of(
     _of_model,
     partial(_of_model, usual=True),
     lambda parameters: (
+        *of_nearness(),
         *of_sight(True, masked=False),
         *of_language(),
         *of_encoder_layer(),
@@ -347,7 +352,6 @@ LANGUAGE_MODEL = kind_of(
         *of_gates(),
         *of_gelus(),
         *of_turns(),
-        *of_nearness(),
     ),
     [
         Experiment("two texts with every token", (TEXTS,)),

@@ -12,6 +12,7 @@ from torch import Tensor
 from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.experiment import EMPTY, KEPT, LONG, TRAINING, Experiment, Masked
 from transformer_edu.book.exercises.judge.kind import Begins, Kind, Parameters, Two, drawn, joined, known, merged
+from transformer_edu.book.exercises.judge.kinds.parts import EVENLY
 from transformer_edu.book.exercises.judge.making import by_name, logits_of
 from transformer_edu.book.exercises.judge.mistakes import Wrong, of_decoder_layer, of_encoder_layer, of_whole
 from transformer_edu.book.exercises.judge.model import (
@@ -347,6 +348,13 @@ def _log(logits: Tensor) -> Tensor:
     return logits.log_softmax(-1)
 
 
+def tables_of(style: Style) -> list[tuple[str, dict[str, Any]]]:
+    """The right tables of sinusoids, where a whole model of this style has any."""
+    told = f"in its sinusoids {EVENLY} (as in tensor2tensor, the authors' own code)"
+    even = [(told, {"table": fn}) for mistake, fn in known("sinusoidal table") if EVENLY in mistake.name]
+    return [("", {}), *(even if style.positions == "sinusoidal" else [])]
+
+
 def _of_machine(style: Style, parameters: Parameters, usual: bool = False) -> Settings:
     """The right ways of a whole one; also logarithms, embeddings that are not scaled, and no padding."""
     masked: list[tuple[str, dict[str, Any]]] = [("", {})]
@@ -355,10 +363,7 @@ def _of_machine(style: Style, parameters: Parameters, usual: bool = False) -> Se
         masked.append((NO_PADDING, {"target_mask": lambda ids, pad: causal_mask(ids.shape[1]), **nowhere}))
     ends: list[tuple[str, dict[str, Any]]] = [("", {}), (UNSCALED, {"embed": look_up}), (LOGARITHMS, {"logits": _log})]
     learned = joined("" if style.positions == "sinusoidal" else LEARNED, OPENED if style.opened else "")
-    tables: list[tuple[str, dict[str, Any]]] = [("", {})]
-    if style.positions == "sinusoidal":
-        told = f"in its sinusoids {EVENLY} (as in tensor2tensor, the authors' own code)"
-        tables += [(told, {"table": fn}) for mistake, fn in known("sinusoidal table") if EVENLY in mistake.name]
+    tables = tables_of(style)
     for arranged, steps in _arrangements(style, parameters, usual, whole=True):
         is_pre = steps.encoder_layer is pre_norm_encoder
         norms = (NO_END if is_pre else "") if not style.final else ("" if is_pre else AN_END)
@@ -366,7 +371,6 @@ def _of_machine(style: Style, parameters: Parameters, usual: bool = False) -> Se
             yield joined(arranged, norms, more, learned, spread, open_to), replace(steps, **end, **masks, **table)
 
 
-EVENLY = "the exponents run from 0 to 1, evenly"
 LOGARITHMS = "it returns logarithms of probabilities, not logits"
 NO_PADDING = "it takes no id of padding and masks none: all sentences of a batch must be of one length"
 LEARNED = "positions are learned, where the paper computes them; it found both to do as well"

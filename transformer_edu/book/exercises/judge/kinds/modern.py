@@ -139,6 +139,11 @@ WRONG_GATES: tuple[tuple[str, str, Gate], ...] = (
         lambda logits, top_k: (_chosen(logits.softmax(-1), top_k) > 0).to(logits.dtype) / top_k,
     ),
     (
+        "every chosen expert has the weight of the best one",
+        "topk gives two results. Which weight goes with which index?",
+        lambda logits, top_k: (gates(logits, top_k) > 0) * gates(logits, top_k).amax(-1, keepdim=True),
+    ),
+    (
         "the chosen experts' outputs are added without weights",
         "What do the router's scores do beside choosing?",
         lambda logits, top_k: (_chosen(logits.softmax(-1), top_k) > 0).to(logits.dtype),
@@ -322,12 +327,12 @@ def _turns(fn: Function) -> Iterator[tuple[str, Function]]:
             yield joined(name, more), lambda x, turning=turning, at=place: turning(x.transpose(at, 2)).transpose(at, 2)
 
 
-def _angles_of_halves(x: Tensor) -> Tensor:
-    """Neighbours are paired, and the angles stand in the order of halves."""
+def _angles_of_halves(x: Tensor, way: int = 1) -> Tensor:
+    """Neighbours are paired, and the angles stand in the order of halves; one way round or the other."""
     u, v = x[..., 0::2], x[..., 1::2]
     beside = torch.stack([v, -u], dim=-1).flatten(-2)
     clocks = turn(torch.stack([torch.ones_like(u), torch.zeros_like(u)], dim=-1).flatten(-2))
-    cos, sin = clocks[..., 0::2], -clocks[..., 1::2]
+    cos, sin = clocks[..., 0::2], -way * clocks[..., 1::2]
     return x * torch.cat([cos, cos], -1) + beside * torch.cat([sin, sin], -1)
 
 
@@ -347,14 +352,15 @@ WRITTEN_OVER = named(
     "What does the second line of your rotation read, and has the first line changed it?",
     "vectors change their lengths",
 )
+HALVES = named(
+    "the pairing is mixed: neighbours are paired, and the angles stand in the order of halves",
+    "cat([angles, angles]) belongs to halves, repeat_interleave(2) to neighbours.",
+    "Do the two entries of a pair turn by one angle?",
+    "vectors change their lengths, and scores depend on where two tokens stand",
+)
 MIXED = (
-    entry(
-        "the pairing is mixed: neighbours are paired, and the angles stand in the order of halves",
-        "cat([angles, angles]) belongs to halves, repeat_interleave(2) to neighbours.",
-        "Do the two entries of a pair turn by one angle?",
-        "vectors change their lengths, and scores depend on where two tokens stand",
-        _angles_of_halves,
-    ),
+    (HALVES, _angles_of_halves),
+    (HALVES, partial(_angles_of_halves, way=-1)),
     (WRITTEN_OVER, partial(turn, pair=_used_again)),
     (WRITTEN_OVER, partial(turn, pair=_used_again_back)),
 )
@@ -479,6 +485,12 @@ def _cut(logits: Tensor, kept: Tensor) -> Tensor:
     return logits.masked_fill(~kept, -math.inf).softmax(-1)
 
 
+FROM_THE_FIRST = named(
+    "the first row's threshold cuts all rows",
+    "each row has a k-th largest value of its own.",
+    "Which shape has your threshold?",
+    "with several texts, more or fewer than k tokens are kept",
+)
 FROM_THE_BATCH = named(
     "one threshold, the lowest of the batch, cuts all rows",
     "each row has a k-th largest value of its own: min() without a dimension takes the smallest of all.",
@@ -537,6 +549,11 @@ CUTS = tuple(
             lambda logits, p: _back(logits, _reached(logits)[..., torch.arange(logits.shape[-1]).clamp(1)] <= p, True),
         ),
         (
+            "the token that reaches p is cut: what is kept does not reach it",
+            "Do the kept tokens reach p?",
+            lambda logits, p: _back(logits, (_reached(logits) + _own(logits) <= p).index_fill(-1, FIRST, True), True),
+        ),
+        (
             "one token more is kept than it takes to reach p",
             "Do the kept tokens reach p without the last of them?",
             lambda logits, p: _back(logits, _reached(logits) - _before(logits) < p, True),
@@ -547,8 +564,7 @@ CUTS = tuple(
 
 def _reached(logits: Tensor) -> Tensor:
     """What the likelier tokens have reached before each, in sorted order."""
-    ordered = logits.softmax(-1).sort(-1, descending=True).values
-    return ordered.cumsum(-1) - ordered
+    return _own(logits).cumsum(-1) - _own(logits)
 
 
 def _gathered(logits: Tensor, p: float) -> Tensor:
@@ -557,10 +573,17 @@ def _gathered(logits: Tensor, p: float) -> Tensor:
     return (kept / kept.sum(-1, keepdim=True)).gather(-1, places)
 
 
+FIRST: Tensor = torch.tensor(0)
+
+
+def _own(logits: Tensor) -> Tensor:
+    """The probabilities in sorted order."""
+    return logits.softmax(-1).sort(-1, descending=True).values
+
+
 def _before(logits: Tensor) -> Tensor:
     """The probability of the token before each, in sorted order."""
-    ordered = logits.softmax(-1).sort(-1, descending=True).values
-    return torch.cat([torch.zeros_like(ordered[..., :1]), ordered[..., :-1]], -1)
+    return torch.cat([0 * _own(logits)[..., :1], _own(logits)[..., :-1]], -1)
 
 
 def _back(logits: Tensor, kept: Tensor, descending: bool) -> Tensor:
@@ -583,6 +606,7 @@ def _sampling(name: str, is_called: str, values: tuple[Any, ...], least: Any, pl
                 OTHER_VALUES,
                 lambda logits, k: empty.expand(logits.shape).scatter(-1, logits.topk(k).indices, logits).softmax(-1),
             )
+            yield FROM_THE_FIRST, lambda logits, k: _cut(logits, logits >= logits.topk(k).values[:1, -1:])
             yield FROM_THE_BATCH, lambda logits, k: _cut(logits, logits >= logits.topk(k).values.min())
 
     texts = [Experiment(f"two texts, {name[-1]} = {cutoff}", (LOGITS, cutoff)) for cutoff in values]
@@ -590,7 +614,7 @@ def _sampling(name: str, is_called: str, values: tuple[Any, ...], least: Any, pl
         Experiment("one text", (LOGITS[1:], values[0])),
         Experiment("one token is likelier than all others", (LIKELY, values[-1])),
         Experiment(f"{name[-1]} = {least}, which keeps every token", (LOGITS, least)),
-        Experiment("50 tokens", (drawn(3, 50), values[0])),
+        Experiment("50 tokens", (drawn(3, 50).sort(0, descending=True).values, values[0])),
     ]
     return Kind(
         name,

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import product
 from typing import Any
 
 import torch
@@ -12,10 +13,11 @@ from torch.nn import functional
 from transformer_edu.book.exercises.checks.components.feed_forward import feed_forward
 from transformer_edu.book.exercises.checks.components.layer_norm import norm
 from transformer_edu.book.exercises.checks.components.residual import residual
+from transformer_edu.book.exercises.checks.components.sinusoidal_table import interleave, table, thetas
 from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.experiment import ALONE, FIXED, KEPT, LONG, OVERFLOW, TRAINING, Experiment
 from transformer_edu.book.exercises.judge.kind import Answer, Function, Kind, Parameters, drawn, joined, known
-from transformer_edu.book.exercises.judge.mistakes import entry, named, of_rms
+from transformer_edu.book.exercises.judge.mistakes import OUTSIDE, entry, named, of_rms
 from transformer_edu.book.exercises.judge.model import (
     FEED_FORWARDS,
     NORMS,
@@ -121,6 +123,13 @@ def _of_embedding() -> Iterator[tuple[Mistake, Function]]:
         lambda ids, table: table[ids] * table.shape[1],
     )
     yield entry(
+        "the factor is d_model / 2: `** 1 / 2` halves, and takes no root",
+        "a power binds before a division: d ** 1 / 2 is (d ** 1) / 2. The root is d ** 0.5, or d ** (1 / 2).",
+        "Print your factor, with d_model 12 as here.",
+        "words are √d_model / 2 times too large, and positions drown beside them",
+        lambda ids, table: table[ids] * (table.shape[1] / 2),
+    )
+    yield entry(
         "the factor is √vocab_size, not √d_model",
         "the wrong one of the two sizes stands under the root.",
         "Which size is the length of one word's vector?",
@@ -169,6 +178,22 @@ EMBEDDING = Kind(
 
 def _plus_table(table: Callable[[int, int], Tensor]) -> Function:
     return lambda x: x + table(x.shape[1], x.shape[2])
+
+
+def _position_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
+    """As the paper's text has it, and as its authors' own code, in both respects or one."""
+    for halves, evenly in product(("", HALVES), ("", EVENLY)):
+        told = f"{joined(halves, evenly)} (as in tensor2tensor, the authors' own code)" if halves or evenly else ""
+        yield told, _plus_table(partial(_as_in_tensor2tensor, bool(halves), bool(evenly)))
+
+
+def _as_in_tensor2tensor(halves: bool, evenly: bool, length: int, d_model: int) -> Tensor:
+    frequencies = thetas(d_model, factor=d_model / (d_model - 2) if evenly else 1.0)
+    return table(length, frequencies, join=lambda *two: torch.cat(two, -1) if halves else interleave(*two)).float()
+
+
+HALVES = "all sines stand first and all cosines after them"
+EVENLY = "the exponents run from 0 to 1, evenly"
 
 
 def _growing(seq: int, d_model: int) -> Tensor:
@@ -250,7 +275,10 @@ POSITIONS = Kind(
         Experiment("after a shorter sentence", (X,), alone=KEPT, options={"before": (X[:, :2],)}),
         Experiment("after a longer sentence", (X,), alone=KEPT, options={"before": (drawn(2, 9, D_MODEL),)}),
         Experiment(
-            "dropout, where the sum is zero", (-sinusoidal_table(5, D_MODEL)[None],), how="dropout", options=STILL
+            "dropout, where the sum is zero",
+            (-sinusoidal_table(5, D_MODEL)[None],),
+            how="dropout",
+            options=STILL | {"nought": True},
         ),
         Experiment(
             "600 tokens in half precision",
@@ -261,7 +289,7 @@ POSITIONS = Kind(
         ),
         Experiment("on another device", (X,), how="moved"),
     ],
-    lambda parameters: iter([("", _plus_table(sinusoidal_table))]),
+    _position_rights,
     _position_wrongs,
     options={"d_model": D_MODEL, "max_len": 700, "dropout": 0.0},
     unbiased=True,
@@ -382,6 +410,10 @@ def _single(p: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
     return p["gain"], p.get("shift", torch.zeros(()))
 
 
+def _centred(x: Tensor) -> Tensor:
+    return x - x.mean(-1, keepdim=True)
+
+
 def _of_layer_norm() -> Iterator[tuple[Mistake, Function]]:
     yield from known("layer normalization")
     yield entry(
@@ -399,11 +431,18 @@ def _of_layer_norm() -> Iterator[tuple[Mistake, Function]]:
         lambda x, gamma, beta, eps: gamma * (x - x.mean(-1, True)) / ((x**2).mean(-1, True) + eps).sqrt() + beta,
     )
     yield entry(
+        OUTSIDE,
+        "1/√(variance + ε) is meant, not 1/√variance + ε: without variance that is infinity times zero.",
+        "What does a token become whose features are all equal?",
+        "NaN, for a token of padding for example",
+        lambda x, gamma, beta, eps: gamma * _centred(x) * (_centred(x).pow(2).mean(-1, True).rsqrt() + eps) + beta,
+    )
+    yield entry(
         "γ multiplies β too",
         "γ · x̂ + β is meant, not γ · (x̂ + β).",
         "In which order do you scale and shift?",
         "the shift that is learned depends on the gain",
-        lambda x, gamma, beta, eps: gamma * (layer_norm(x, *PLAIN, eps) + beta),
+        partial(norm, scale=lambda x, gamma, beta: gamma * (x + beta)),
     )
     yield entry(
         "mean and variance are taken over tokens and features together",
