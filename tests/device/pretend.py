@@ -223,12 +223,16 @@ def pretended():
     _asked.append(asked)
     torch.Generator = _Generator  # type: ignore[misc]
     setattr(torch, DEVICE.type, SimpleNamespace(**KNOWN))
+    inference_mode = torch.inference_mode
+    # in it tensors of a class of one's own, as ours are, have no views
+    torch.inference_mode = lambda mode=True: torch.no_grad() if mode else inference_mode(False)  # type: ignore
     try:
         with _Pretending():
             yield asked
     finally:
         _asked.remove(asked)
         torch.Generator = GENERATOR  # type: ignore[misc]
+        torch.inference_mode = inference_mode  # type: ignore[misc]
         delattr(torch, DEVICE.type)
         _generators.clear()
         torch.__future__.set_overwrite_module_params_on_conversion(before)
