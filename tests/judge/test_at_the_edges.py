@@ -142,8 +142,8 @@ WRONG = {
     ),
     "both matrices start at zero": (part(start=ZEROS.format("self.parameters()")), "no matrix gets a gradient"),
     "hidden units that start alike": (
-        part(start="nn.init.constant_(self.inner.weight, 0.02)"),
-        "the rows of a matrix start as one and the same",
+        part(start="[nn.init.constant_(number, 0.02) for number in self.parameters()]"),
+        "the rows of a matrix, or its columns, start as one and the same",
     ),
     "what goes in is dropped": (
         ADDS.replace("ANSWER", "self.norm(x + sublayer(self.drop(x)))"),
@@ -202,6 +202,10 @@ RIGHT = {
         "",
     ),
     "chunks": (part(CHUNKS.replace("STOP", "x.shape[1]")), ""),
+    "hidden units that start alike, and are used unlike": (
+        part(start="nn.init.constant_(self.inner.weight, 0.02); nn.init.zeros_(self.inner.bias)"),
+        "",
+    ),
     "one matrix starts at zero": (
         part(start=ZEROS.format("[self.outer.weight, self.outer.bias]")),
         "a new one answers zeros only",

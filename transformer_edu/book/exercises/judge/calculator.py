@@ -311,15 +311,16 @@ def _at_start(kind: Kind, module: nn.Module, inputs: tuple[Any, ...]) -> Seen:
     except Exception:  # whatever the code that is judged raises; the same experiment says it
         return {}
     seen: Seen = {} if output.detach().any() else {"zeros": "yes"}
-    seen |= {"alike": "yes"} if any(map(_is_alike, matrices)) else {}
+    seen |= {"alike": "yes"} if any(map(_stays_alike, matrices, moves)) else {}
     return seen | ({"dead": "yes"} if moves and not any(g is not None and g.any() for g in moves) else {})
 
 
-def _is_alike(matrix: Tensor) -> bool:
-    """Whether its rows, or its columns, are one and the same, and neither zeros nor ones."""
-    if matrix.dim() != 2 or min(matrix.shape) < 2 or bool((matrix == 1).all()):
+def _stays_alike(matrix: Tensor, gradient: Tensor | None) -> bool:
+    """Whether the rows of a matrix, or its columns, are one and the same, and so is their gradient."""
+    if matrix.dim() != 2 or min(matrix.shape) < 2 or gradient is None or not gradient.any():
         return False
-    return bool(matrix.any() and ((matrix == matrix[:1]).all() | (matrix == matrix[:, :1]).all()))
+    turned = (matrix, gradient), (matrix.T, gradient.T)
+    return any(bool((m == m[:1]).all()) and torch.allclose(g, g[:1].expand_as(g), rtol=1e-4) for m, g in turned)
 
 
 def _parameters(module: nn.Module, named: dict[str, nn.Parameter]) -> Parameters:

@@ -312,10 +312,8 @@ def of_slopes() -> Iterator[tuple[Mistake, Callable[..., Tensor]]]:
     """What ALiBi adds to the scores; its slopes as the paper's code has them, and by one formula for any number."""
     for (name, hint, wrong), near in product(WRONG_SLOPES, (alibi, even_alibi)):
         why = "head h of H has the slope 2^(−8h/H), by which a score is lowered for each token in between."
-        yield (
-            named(name, why, hint, "heads that look too far, or not far enough, in longer texts above all"),
-            partial(wrong, near),
-        )
+        told = named(name, why, hint, "heads that look too far, or not far enough, in longer texts above all")
+        yield told, partial(wrong, near)
 
 
 def of_nearness() -> Iterator[Wrong]:

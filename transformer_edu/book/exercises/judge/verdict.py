@@ -450,7 +450,7 @@ def _of_masks_of_keys(judging: _Judging, run: Run, right: Function) -> Verdict |
         for index, seen in zip(kind.masked_at(place), found, strict=False):
             experiment, got = kind.experiments[index], seen.get("output")
             given = experiment.inputs[place]
-            expected, bare = (_with_masks(kind, right, index, change) for change in (lambda m, _: m, ALL_SEEN))
+            expected, bare = answer_of(kind, right, index), _with_masks(kind, right, index, _all_seen)
             if not isinstance(given, Masked) or isinstance(expected, str) or isinstance(bare, str):
                 continue
             real = given.mask[:, 0, 0]
@@ -631,7 +631,7 @@ def _with_manners(run: Run, remark: str, right: Function) -> Verdict:
 
 
 WIDENED = "half precision goes in, and another comes out"
-ALIKE = "the rows of a matrix start as one and the same: they get the same gradient, and stay alike"
+ALIKE = "the rows of a matrix, or its columns, start as one and the same, get the same gradient, and stay alike"
 STUCK = "no matrix gets a gradient at the start: its first numbers are zeros that block each other"
 FLOAT32 = "in half precision it stops: it makes a tensor in float32, which .half() does not reach"
 HALF = {  # what PyTorch says where half precision alone stops a component, and what is remarked of it: no fault, since
@@ -899,13 +899,16 @@ def _by_hand(run: Run, references: list[Reference]) -> str:
     return "" if mine in right else f"with all its numbers {EVEN} its first answer is {mine}, and should be {wanted}"
 
 
+def _all_seen(mask: Tensor, heads: int) -> Tensor:
+    return torch.ones_like(mask)
+
+
 SHOWN = 60  # right answers, of which the first that differ are told
 ALONG_QUERIES = "a mask (batch, len) hides queries, not keys: what is hidden in it is seen all the same"
-ALL_SEEN: Callable[[Tensor, int], Tensor] = lambda mask, heads: torch.ones_like(mask)  # noqa: E731
 MASKED = "the mask has not the effect that it should have"
 SQUEEZED = "a dimension of size one is lost: squeeze() takes the batch away where it holds one sentence"
 MASKS: dict[str, Callable[[Tensor, int], Tensor]] = {  # of the mask (batch, 1, q_len, k_len) and the number of heads
-    "masks are ignored": ALL_SEEN,
+    "masks are ignored": _all_seen,
     "every sentence is masked as the first one": lambda mask, heads: mask[:1].expand_as(mask),
     "every query is masked as the first one": lambda mask, heads: mask[..., :1, :].expand_as(mask),
     "masks and heads go out of step: repeat() where repeat_interleave() is meant": lambda mask, heads: (
@@ -1143,7 +1146,7 @@ def _beyond_numbers(  # noqa: C901
     expected, output = answer_of(kind, right, index), seen["output"]
     if experiment.alone == OVERFLOW and isinstance(output, Tensor) and output.dtype != torch.half:
         return beyond(WIDENED)
-    if not same(expected, seen["output"].float() if isinstance(seen["output"], Tensor) else "", experiment.tolerance):
+    if not same(expected, output.float() if isinstance(output, Tensor) else "", experiment.tolerance):
         return beyond(experiment.alone or f"it is wrong for this: {experiment.title}")
     if any(name.startswith("changed") for name in seen):
         return beyond("an input is changed in place")

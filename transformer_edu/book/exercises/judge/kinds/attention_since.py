@@ -255,9 +255,8 @@ def _one_key_further(
     if mask is not None:
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
     sink = sinks[:, None, None].expand(*scores.shape[:-1], 1)
-    if behind:
-        return torch.cat([scores, sink], -1).softmax(-1)[..., 1:] @ v
-    return torch.cat([sink, scores], -1).softmax(-1)[..., :-1] @ v
+    weights = torch.cat([scores, sink] if behind else [sink, scores], -1).softmax(-1)
+    return (weights[..., 1:] if behind else weights[..., :-1]) @ v
 
 
 def _to_a_token(place: int) -> Function:

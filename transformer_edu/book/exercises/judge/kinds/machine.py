@@ -11,8 +11,8 @@ from torch import Tensor
 
 from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.experiment import EMPTY, KEPT, LONG, TRAINING, Experiment, Masked
-from transformer_edu.book.exercises.judge.kind import Begins, Kind, Parameters, Two, drawn, joined, known, merged
-from transformer_edu.book.exercises.judge.kinds.parts import EVENLY
+from transformer_edu.book.exercises.judge.kind import Begins, Kind, Parameters, Two, drawn, joined, merged
+from transformer_edu.book.exercises.judge.kinds.parts import EVENLY, THEIR_CODE, as_in_tensor2tensor
 from transformer_edu.book.exercises.judge.making import by_name, logits_of
 from transformer_edu.book.exercises.judge.mistakes import Wrong, of_decoder_layer, of_encoder_layer, of_whole
 from transformer_edu.book.exercises.judge.model import (
@@ -350,9 +350,11 @@ def _log(logits: Tensor) -> Tensor:
 
 def tables_of(style: Style) -> list[tuple[str, dict[str, Any]]]:
     """The right tables of sinusoids, where a whole model of this style has any."""
-    told = f"in its sinusoids {EVENLY} (as in tensor2tensor, the authors' own code)"
-    even = [(told, {"table": fn}) for mistake, fn in known("sinusoidal table") if EVENLY in mistake.name]
-    return [("", {}), *(even if style.positions == "sinusoidal" else [])]
+    even = f"in its sinusoids {EVENLY}{THEIR_CODE}", {"table": EVEN_TABLE}
+    return [("", {}), even] if style.positions == "sinusoidal" else [("", {})]
+
+
+EVEN_TABLE = partial(as_in_tensor2tensor, False, True)  # one, so that it is known again
 
 
 def _of_machine(style: Style, parameters: Parameters, usual: bool = False) -> Settings:

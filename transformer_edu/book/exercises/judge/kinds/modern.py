@@ -551,7 +551,9 @@ CUTS = tuple(
         (
             "the token that reaches p is cut: what is kept does not reach it",
             "Do the kept tokens reach p?",
-            lambda logits, p: _back(logits, (_reached(logits) + _own(logits) <= p).index_fill(-1, FIRST, True), True),
+            lambda logits, p: _back(
+                logits, (_reached(logits) + _own(logits) <= p) | (torch.arange(logits.shape[-1]) < 1), True
+            ),
         ),
         (
             "one token more is kept than it takes to reach p",
@@ -571,9 +573,6 @@ def _gathered(logits: Tensor, p: float) -> Tensor:
     ordered, places = logits.softmax(-1).sort(-1, descending=True)
     kept = ordered * (_reached(logits) < p)
     return (kept / kept.sum(-1, keepdim=True)).gather(-1, places)
-
-
-FIRST: Tensor = torch.tensor(0)
 
 
 def _own(logits: Tensor) -> Tensor:

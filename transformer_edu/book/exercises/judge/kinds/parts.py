@@ -183,17 +183,20 @@ def _plus_table(table: Callable[[int, int], Tensor]) -> Function:
 def _position_rights(parameters: Parameters) -> Iterator[tuple[str, Function]]:
     """As the paper's text has it, and as its authors' own code, in both respects or one."""
     for halves, evenly in product(("", HALVES), ("", EVENLY)):
-        told = f"{joined(halves, evenly)} (as in tensor2tensor, the authors' own code)" if halves or evenly else ""
-        yield told, _plus_table(partial(_as_in_tensor2tensor, bool(halves), bool(evenly)))
+        told = joined(halves, evenly) + THEIR_CODE if halves or evenly else ""
+        yield told, _plus_table(partial(as_in_tensor2tensor, bool(halves), bool(evenly)))
 
 
-def _as_in_tensor2tensor(halves: bool, evenly: bool, length: int, d_model: int) -> Tensor:
+def as_in_tensor2tensor(halves: bool, evenly: bool, length: int, d_model: int) -> Tensor:
+    """A table of sinusoids with the cosines behind all sines, or with exponents up to 1, or as the paper has it."""
     frequencies = thetas(d_model, factor=d_model / (d_model - 2) if evenly else 1.0)
-    return table(length, frequencies, join=lambda *two: torch.cat(two, -1) if halves else interleave(*two)).float()
+    rows = table(length, frequencies, join=lambda *two: torch.cat(two, -1) if halves else interleave(*two))
+    return rows.to(torch.get_default_dtype())
 
 
 HALVES = "all sines stand first and all cosines after them"
 EVENLY = "the exponents run from 0 to 1, evenly"
+THEIR_CODE = " (as in tensor2tensor, the authors' own code)"
 
 
 def _growing(seq: int, d_model: int) -> Tensor:
