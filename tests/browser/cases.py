@@ -21,7 +21,15 @@ OF_TEXT = {
     "norm-placement": lambda: NormPlacement(measure="length", tokens=(HOSTILE, "black")),
 }
 NUMBERS_ALONE = {  # or letters alone
-    *("block-years", "induction", "parameter-map", "path-length-racer", "position-explorer", "rotary-explorer"),
+    *(
+        "block-years",
+        "induction",
+        "parameter-map",
+        "path-length-racer",
+        "position-explorer",
+        "rotary-explorer",
+        "running-cost",
+    ),
     *("softmax-lab", "symptom-finder"),
 }
 # Controls that change nothing that is said but their own value, where a reader of the default state meets them.

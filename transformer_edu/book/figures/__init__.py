@@ -38,6 +38,7 @@ from transformer_edu.book.figures.playground import Playground
 from transformer_edu.book.figures.position_explorer import PositionExplorer
 from transformer_edu.book.figures.residual_stream import ResidualStream
 from transformer_edu.book.figures.rotary_explorer import RotaryExplorer
+from transformer_edu.book.figures.running_cost import RunningCost
 from transformer_edu.book.figures.search_tree import SearchTree
 from transformer_edu.book.figures.sentence_translator import SentenceTranslator
 from transformer_edu.book.figures.softmax_lab import SoftmaxLab

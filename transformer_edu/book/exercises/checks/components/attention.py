@@ -266,6 +266,21 @@ mistake(
     why="the smallest float16 number is -65504.",
     hint="Which value is the right one for *any* dtype? torch.finfo knows each dtype's limits.",
 )(partial(attend, hide=filled(-1e9)))
+
+
+def unfaded(scores: Tensor) -> Tensor:
+    """Weights of keys taken two at a time, each two less the largest score so far, which no earlier sum learns of."""
+    parts = [part - scores[..., : 2 * i + 2].amax(-1, keepdim=True) for i, part in enumerate(scores.split(2, dim=-1))]
+    shares = torch.cat(parts, dim=-1).exp()
+    return shares / shares.sum(-1, keepdim=True)
+
+
+mistake(
+    "what was summed before is not shrunk when a larger score comes",
+    symptom="right for short texts, which fit into one block; in longer ones the first blocks get too much weight",
+    why="each block's exponentials were taken less the largest score *so far*; a later block's are less a larger one.",
+    hint="The sum so far is of e^(s − old). By which factor does it become the sum of e^(s − new)? What else is so?",
+)(partial(attend, normalize=unfaded))
 mistake(
     "an input is changed in place",
     symptom="right the first time, wrong the second; residual connections add a changed x",
