@@ -48,6 +48,13 @@ def attend(fused: bool, x: torch.Tensor) -> None:
         scaled_dot_product_attention(x, x, x, torch.ones(x.shape[-2], x.shape[-2], dtype=torch.bool).tril())
 
 
+@torch.no_grad()
+def multiply_twice(x: torch.Tensor, weights: torch.Tensor) -> None:
+    """The two products of attention, and nothing between them."""
+    x @ x.mT
+    weights @ x
+
+
 @experiment("running-costs")
 def record_running_costs(
     width: int = 4096,
@@ -59,29 +66,37 @@ def record_running_costs(
     """Seconds of matrix products, of attention and of training steps on one core. Three minutes; a C compiler.
 
     Returns:
-        "width" of the square matrix (float32) and "rows" that it is multiplied with, with their "seconds"; from these
-        "fetched", bytes a second, and "multiplied", operations a second, the best of all; "attention" of eight heads
-        of 64 by "length", "written" and "fused"; "steps", seconds of a training step in each way.
+        "width" of the square matrix (float32), the seconds in which its numbers are "summed", and "rows" that it is
+        multiplied with, with their "seconds"; from these "fetched", bytes a second, and "multiplied", operations a
+        second, the best of all; "attention" of eight heads of 64 by "length": "written" out, its "products" alone,
+        and "fused"; "steps", seconds of a training step in each way.
     """
     torch.manual_seed(0)
     weight = torch.randn(width, width)
-    products = in_turns({n: partial(torch.mm, torch.randn(n, width), weight.T) for n in rows}, rounds)
+    tasks: dict[Hashable, Callable[[], Any]] = {n: partial(torch.mm, torch.randn(n, width), weight.T) for n in rows}
+    products = in_turns(tasks | {"summed": weight.sum}, rounds)
+    summed = products.pop("summed")
     attention = []
     for length in lengths:
         x = torch.randn(1, 8, length, 64)
-        found = in_turns({fused: partial(attend, fused, x) for fused in (False, True)}, rounds)
-        attention.append({"length": length, "written": found[False], "fused": found[True]})
+        ways: dict[Hashable, Callable[[], Any]] = {
+            "written": partial(attend, False, x),
+            "products": partial(multiply_twice, x, torch.rand(1, 8, length, length)),
+            "fused": partial(attend, True, x),
+        }
+        attention.append({"length": length} | in_turns(ways, rounds))
     ids = torch.randint(SMALL.vocab_size, (8, 129))
-    ways: dict[Hashable, Callable[[], Any]] = {}
+    trained: dict[Hashable, Callable[[], Any]] = {}
     for name in steps:
         model: Any = build_gpt(SMALL)
         model = torch.compile(model) if name == "compiled" else model
-        ways[name] = partial(one_step, model, ids, name == "bfloat16")
+        trained[name] = partial(one_step, model, ids, name == "bfloat16")
     return {
         "width": width,
+        "summed": summed,
         "rows": [{"rows": n, "seconds": seconds} for n, seconds in products.items()],
         "fetched": round(max(4 * width**2 / seconds for seconds in products.values())),
         "multiplied": round(max(2 * n * width**2 / seconds for n, seconds in products.items())),
         "attention": attention,
-        "steps": [{"way": name, "seconds": seconds} for name, seconds in in_turns(ways, rounds).items()],
+        "steps": [{"way": name, "seconds": seconds} for name, seconds in in_turns(trained, rounds).items()],
     }

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_edu.book.exercises.judge.experiment import (
+    FEW,
     PASSES,
     TOO_SLOW,
     UNASKED,
@@ -286,7 +287,7 @@ def _observed(  # noqa: C901
     if experiment.how == "dropout":
         if not isinstance(component, nn.Module):
             return {}, parameters
-        return look_at_dropout(run, component, inputs, PASSES if kind.unbiased else 4) | unasked(), parameters
+        return look_at_dropout(run, component, inputs, PASSES if kind.unbiased else FEW) | unasked(), parameters
     if experiment.how == "moved":
         return (look_elsewhere(run, component, inputs) if isinstance(component, nn.Module) else {}), parameters
     if experiment.how in ("half", "half input"):

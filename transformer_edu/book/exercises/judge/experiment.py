@@ -19,7 +19,7 @@ EMPTY = {"still": True, "empty": True}  # nothing but gains of a norm: no sub-la
 LEFT_BEHIND = "a tensor stays on the CPU when the module is moved: it is neither a buffer nor made where x is"
 ALONE = "the first token alone"
 UNASKED = "it takes no dropout"  # that is: no argument, or no field of its configuration
-PASSES = 240  # in training, where dropout is looked at
+PASSES, FEW = 240, 4  # in training, where dropout is looked at; FEW, where the mean tells nothing
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,8 @@ class Experiment:
     What fails here alone, and is none of the known mistakes, has the name `alone`. What is only a convention is a
     `remark`. Among the `options`, "before" is a call that comes first, with other inputs, and "asks" names an option
     that has to be among those that the component takes: nothing is seen of one that does not, nor where it
-    "may stop" and does. Dropout has the "share" that is given; where that is all, it answers "as if" these went in.
+    "may stop" and does. Dropout has the "share" that is given; where that is all, it answers "as if" these went in, and
+    where one number alone may be dropped, "either" the one or the other of these.
     """
 
     title: str

@@ -22,6 +22,7 @@ from transformer_edu.book.exercises.judge.experiment import (
     KEPT,
     LEFT_BEHIND,
     OVERFLOW,
+    FEW,
     PASSES,
     TOO_SLOW,
     UNASKED,
@@ -631,6 +632,7 @@ def _with_manners(run: Run, remark: str, right: Function) -> Verdict:
 
 
 WIDENED = "half precision goes in, and another comes out"
+RESCALED = "dropout changes the size of what it keeps"
 ALIKE = "the rows of a matrix, or its columns, start as one and the same, get the same gradient, and stay alike"
 STUCK = "no matrix gets a gradient at the start: its first numbers are zeros that block each other"
 FLOAT32 = "in half precision it stops: it makes a tensor in float32, which .half() does not reach"
@@ -1117,7 +1119,7 @@ EXPLAINED = {
         "the argument is taken and not used, or the layer is made and never called.",
         "Where in forward does dropout stand?",
     ),
-    "dropout changes the size of what it keeps": (
+    RESCALED: (
         "what is kept is divided by 1 − p in training, so that nothing needs to change in evaluation.",
         "With p = 0.5, by what is a kept number multiplied?",
     ),
@@ -1217,6 +1219,11 @@ def _dropout(kind: Kind, experiment: Experiment, seen: Seen, right: Function, ex
         wanted, dropped = right(*experiment.options["as if"]), _tensor(seen["mean"]).float()
         moved = bool(dropped.isfinite().all()) and not same(wanted.detach(), dropped, experiment.tolerance)
         return beyond(ELSEWHERE) if moved else None
+    if "either" in experiment.options:  # of numbers that are `low` or `high`, mean and spread say of each whether they are
+        low, high = (right(*inputs).detach() for inputs in experiment.options["either"])
+        mean, spread = _tensor(seen["mean"]), _tensor(seen["spread"])
+        fits = float(spread.max()) < 1e-6 or same(spread**2 * (FEW - 1) / FEW, (mean - low) * (high - mean), experiment.tolerance)
+        return None if fits else beyond(RESCALED)
     if experiment.options.get("nought") and float(output.abs().max()) > 1e-4:
         return None  # another convention than the one of which the inputs make nothing
     if experiment.options.get("still"):
@@ -1228,7 +1235,7 @@ def _dropout(kind: Kind, experiment: Experiment, seen: Seen, right: Function, ex
         error = _tensor(seen["spread"]) / PASSES**0.5
         far = (_tensor(seen["mean"]) - output.double()).abs() > 6 * error + 0.02 * output.double().abs() + 1e-3
         if float(far.float().mean()) > 0.02:
-            return beyond("dropout changes the size of what it keeps")
+            return beyond(RESCALED)
     return None
 
 

@@ -656,6 +656,12 @@ def _residual_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Referenc
             yield mistake, fn
 
 
+
+def _first(number: float) -> Function:
+    """A part that answers this number as each vector's first, and zeros."""
+    return partial(torch.where, torch.tensor(True), number * torch.eye(D_MODEL)[0].expand(2, 5, D_MODEL))
+
+
 RESIDUAL = Kind(
     "residual",
     "cls(d_model, dropout=0.0); forward(x, sublayer) = norm(x + dropout(sublayer(x)))",
@@ -667,6 +673,12 @@ RESIDUAL = Kind(
             (X, partial(torch.add, drawn(2, 5, D_MODEL, seed=6))),
             how="dropout",
             options={"share": 1.0, "may stop": True, "as if": (X, torch.zeros_like)},
+        ),
+        Experiment(
+            "one number that is dropped or kept",
+            (X, _first(1.0)),
+            how="dropout",
+            options={"either": ((X, _first(0.0)), (X, _first(2.0)))},
         ),
     ],
     _residual_rights,
