@@ -151,6 +151,13 @@ def test_the_setup_cell_and_prose_may_change_and_other_cells_may_not(house):
     assert fingerprint(chapter("setup = 1", "print(2)"), house) != before
 
 
+WEIGHTS = {
+    "load_grammar(": "pretrained/grammar.safetensors",
+    "load_translator(": "multi30k-de-en/model.safetensors",
+    "load_stories(": "stories/model.safetensors",
+}
+
+
 @pytest.mark.long
 def test_a_chapter_depends_on_the_weights_that_it_or_its_figures_load_alone(root):
     sources, reach = Sources(root), dict[str, set[str]]()
@@ -159,9 +166,9 @@ def test_a_chapter_depends_on_the_weights_that_it_or_its_figures_load_alone(root
         code = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
         found = sources.reached_by(code)
         assert not [file for file in found if {"js", "css"} & set(file.relative_to(root).parts)]
-        reach[path.stem] = {file.name for file in found}
-        calls = {call for cell in code for call in (*figures, "load_grammar(", "load_translator(") if call in cell}
-        for call, weights in (("load_grammar(", "grammar.safetensors"), ("load_translator(", "model.safetensors")):
+        reach[path.stem] = {f"{file.parent.name}/{file.name}" for file in found}
+        calls = {call for cell in code for call in (*figures, *WEIGHTS) if call in cell}
+        for call, weights in WEIGHTS.items():
             if call in calls or not calls & set(figures):
                 assert (weights in reach[path.stem]) == (call in calls), path.stem
-    assert {"grammar.safetensors", "model.safetensors"} <= set().union(*reach.values())
+    assert set(WEIGHTS.values()) <= set().union(*reach.values())

@@ -112,6 +112,13 @@ def of_equation_one() -> Iterator[tuple[Mistake, Callable[..., Tensor]]]:
         partial(in_steps, divisor=lambda q: (q.shape[1] * q.shape[-1]) ** 0.5),
     )
     yield entry(
+        "each head adds its scores to those of the heads before it",
+        "scores += ... in a loop over the heads: a head's scores are its own, and begin at zero.",
+        "Which variable of your loop over heads lives on into the next round?",
+        "only the first head looks as it should, and later heads look more and more alike",
+        partial(in_steps, change=lambda scores: scores.cumsum(1)),
+    )
+    yield entry(
         "the scores are divided by d_model",
         "each head's dot product has a standard deviation of √d_head.",
         "Over how many numbers does one head's dot product run?",

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import gelu, silu
 
+from transformer_edu.book.exercises.checks.components.attention import attend as in_steps
 from transformer_edu.book.exercises.checks.components.feed_forward import network
 from transformer_edu.book.exercises.checks.components.multi_head_split import merge_heads
 from transformer_edu.book.exercises.checks.components.rotary import turn
@@ -143,7 +144,10 @@ def of_sight(causal: bool, masked: bool = True) -> Iterator[Wrong]:
             ),
         ):
             why = "position q may attend to 0 .. q, itself included: torch.tril(ones(n, n)), or not triu(diagonal=1)."
-            yield named(name, why, hint, "a loss that falls too low, or writing that repeats itself"), Steps(see=see)
+            mistake = named(name, why, hint, "a loss that falls too low, or writing that repeats itself")
+            yield mistake, Steps(see=see)
+            if "diagonal too low" in name:  # and the first token, which sees nothing, gets the mean of all values
+                yield mistake, Steps(see=see, attend=partial(in_steps, zeroed=False))
         if masked:
             yield entry(
                 "a mask that it is given takes the place of its own causal one",
@@ -253,6 +257,8 @@ def of_turns() -> Iterator[Wrong]:
         ("values are turned too", which, lambda q, k, v, mask=None: attend(q, k, turn(v), mask)),
         ("only the queries are turned, not the keys", which, lambda q, k, v, mask=None: attend(q, BACK(k), v, mask)),
         ("only the keys are turned, not the queries", which, lambda q, k, v, mask=None: attend(BACK(q), k, v, mask)),
+        ("the queries are turned twice, the keys once", which, lambda q, k, v, mask=None: attend(turn(q), k, v, mask)),
+        ("the keys are turned twice, the queries once", which, lambda q, k, v, mask=None: attend(q, turn(k), v, mask)),
         (
             "queries and keys are turned in opposite directions",
             "Does a score stay as it is when the text moves?",

@@ -18,11 +18,11 @@ from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.calculator import FROZEN_TABLE
 from transformer_edu.book.exercises.judge.experiment import (
     ALONE,
+    FEW,
     FIXED,
     KEPT,
     LEFT_BEHIND,
     OVERFLOW,
-    FEW,
     PASSES,
     TOO_SLOW,
     UNASKED,
@@ -351,7 +351,7 @@ def _of_numbers(judging: _Judging, start: Run) -> Verdict:
     start.numbers.held = bool(start.idle)
     found = None
     with judging.briefly():  # there are other ways to see what is wrong
-        found = _known_mistake(start, len(start.plain), judging.idling(start)) if start.idle else None
+        found = _where_others_idle(start, judging.idling(start)) if start.idle else None
     if found is not None:
         return Verdict(kind.name, found[0], True, kind.experiments[0].title, f"unused: {', '.join(start.idle[:4])}")
     start.numbers.left, start.numbers.held = ALL_ROUNDS, False
@@ -734,6 +734,14 @@ def _known_mistake(start: Run, right_in: int, tried: Iterable[Tried], right: Bes
         return None
     stopped = [i for i in best[1].plain if isinstance(best[1].got[i], str)]
     return best[0], best[1], stopped[0] if stopped else best[2], best[3]
+
+
+def _where_others_idle(start: Run, tried: Iterable[Tried]) -> Named | None:
+    """The known mistake that leaves numbers unused: they are not told apart, and may count where something is asked."""
+    tried = list(tried)
+    asking = {i for i in start.plain if "asks" in start.kind.experiments[i].options}
+    spared = ((mistake, run, list(set(differing) - asking)) for mistake, run, differing in tried)
+    return _known_mistake(start, len(start.plain), tried) or _known_mistake(start, len(start.plain), spared)
 
 
 def _in_masks_alone(run: Run, differing: list[int]) -> bool:
@@ -1219,10 +1227,14 @@ def _dropout(kind: Kind, experiment: Experiment, seen: Seen, right: Function, ex
         wanted, dropped = right(*experiment.options["as if"]), _tensor(seen["mean"]).float()
         moved = bool(dropped.isfinite().all()) and not same(wanted.detach(), dropped, experiment.tolerance)
         return beyond(ELSEWHERE) if moved else None
-    if "either" in experiment.options:  # of numbers that are `low` or `high`, mean and spread say of each whether they are
+    if (
+        "either" in experiment.options
+    ):  # of numbers that are `low` or `high`, mean and spread say of each whether they are
         low, high = (right(*inputs).detach() for inputs in experiment.options["either"])
         mean, spread = _tensor(seen["mean"]), _tensor(seen["spread"])
-        fits = float(spread.max()) < 1e-6 or same(spread**2 * (FEW - 1) / FEW, (mean - low) * (high - mean), experiment.tolerance)
+        fits = float(spread.max()) < 1e-6 or same(
+            spread**2 * (FEW - 1) / FEW, (mean - low) * (high - mean), experiment.tolerance
+        )
         return None if fits else beyond(RESCALED)
     if experiment.options.get("nought") and float(output.abs().max()) > 1e-4:
         return None  # another convention than the one of which the inputs make nothing

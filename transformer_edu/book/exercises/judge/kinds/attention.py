@@ -383,11 +383,16 @@ class _Cache:
         else:
             value, was = key if self.way == "mixed" else value, self.key if self.way == "onto" else self.value
             pairs = [(self.key, key), (was, value)]
-            turned = {"front": (True, True), "ends": (True, False)}.get(self.way, (False, False))
+            turned = {"front": (True, True), "ends": (True, False), "starts": (False, True)}.get(
+                self.way, (False, False)
+            )
             pairs = [pair[::-1] if turn else pair for pair, turn in zip(pairs, turned, strict=True)]
             self.key, self.value = (torch.cat(pair, self.dim) for pair in pairs)
         if self.way == "last":
             return key, value
+        if self.way == "newest":
+            answer, self.key, self.value = (self.key, self.value), key, value
+            return answer
         return (self.value, self.key) if self.way == "swap" else (self.key, self.value)
 
 
@@ -411,6 +416,12 @@ def _cache_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
         ("only the new keys are handed out", "update has to return all keys so far", {"way": "last"}),
         ("new keys go in front of the old ones", "order is time: the new token is the last", {"way": "front"}),
         ("new keys go in front of the old ones, new values behind", "both have one place", {"way": "ends"}),
+        ("new values go in front of the old ones, new keys behind", "both have one place", {"way": "starts"}),
+        (
+            "only what is new is kept for the next update",
+            "what is handed out has to be kept, all of it",
+            {"way": "newest"},
+        ),
         ("keys and values are returned in the wrong order", "the contract is (keys, values)", {"way": "swap"}),
         ("keys are kept as values", "one tensor is stored in both places", {"way": "same"}),
         ("the values are joined from keys", "the new key is appended to the values", {"way": "mixed"}),

@@ -236,6 +236,7 @@ def attention_kind(
     experiments = [
         *_experiments(sizes["d_model"]),
         Experiment("large scores and padding", (6 * x, REAL), alone=TOO_LARGE),
+        Experiment("very large scores", (25 * x,), alone=TOO_LARGE, tolerance=1e-2),
         Experiment("half precision", (x,), how="half", alone=OVERFLOW, tolerance=3e-2),
         Experiment("padding before any real token", (x, Masked(LEFT)), remark=True, alone=BLIND),
     ]

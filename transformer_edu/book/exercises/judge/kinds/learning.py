@@ -197,11 +197,14 @@ def _schedule_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function
             "training that comes to a halt early",
             lambda step, warm: min(warm**0.5 / step, step * warm**-1.5),
         ),
-        (
-            "after the warm-up the steps are counted anew",
-            "the step is counted from the beginning of training, in both branches.",
-            "the rate leaps up at the end of the warm-up",
-            lambda step, warm: step * warm**-1.5 if step < warm else max(step - warm, 1) ** -0.5,
+        *(
+            (
+                "after the warm-up the steps are counted anew",
+                "the step is counted from the beginning of training, in both branches.",
+                "the rate leaps up at the end of the warm-up",
+                lambda step, warm, last=last: step * warm**-1.5 if step < warm + last else max(step - warm, 1) ** -0.5,
+            )
+            for last in (0, 1)
         ),
         (
             "a division drops the fraction: the rate is 0 during the warm-up",
@@ -477,6 +480,7 @@ def _beam_loop(
     order: Function = lambda answer: -answer[1],
     extend: Function = lambda ids, token: [*ids, token],
     each: int = WORDS,
+    behind: Function = lambda longer, beam: longer,
 ) -> Function:
     """A beam search of the usual kind (no look at what may still come), whose steps can be exchanged."""
 
@@ -491,7 +495,7 @@ def _beam_loop(
                 steps = dict.fromkeys(range(WORDS), -math.inf) | next_log_probs(list(ids))
                 best = sorted(steps, key=steps.__getitem__, reverse=True) if each < WORDS else range(WORDS)
                 longer += [(extend(ids, token), add(log_prob, steps[token], token)) for token in best[:each]]
-            longer = sorted(longer, key=order)[:beam_size]
+            longer = behind(sorted(longer, key=order)[:beam_size], beam)
             done += [candidate for candidate in longer if candidate[0][-1] == eos_id]
             beam = [candidate for candidate in longer if candidate[0][-1] != eos_id]
         return max([*done, *beam], key=lambda candidate: candidate[1] / ((4 + len(candidate[0])) / 6) ** length_penalty)
@@ -532,6 +536,17 @@ BEAM_LOOPS = (
         "Which sign has the score of two tokens?",
         "unlikely answers win",
         _beam_loop(add=lambda log_prob, step, token: (log_prob or 1.0) * step),
+    ),
+    (
+        "new tokens are put behind other answers than those that they go on from",
+        "the best continuations come from some of the beam's answers, perhaps twice from one: which has to be kept.",
+        "topk runs over beam × vocabulary. From which answer does its third result come?",
+        "answers whose probability is not the one that is returned",
+        _beam_loop(
+            behind=lambda longer, beam: [
+                ([*beam[i % len(beam)][0], ids[-1]], log_prob) for i, (ids, log_prob) in enumerate(longer)
+            ]
+        ),
     ),
     (
         "all continuations share one list",

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -379,7 +380,14 @@ def _rotary_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]
         "Which number is raised to 2i / d?",
         "distances beyond a few tokens look alike, or weights of others do not fit",
     )
+    twice = named(
+        "the factor 2 is counted twice: frequencies fall from 1 to 1 / 10,000²",
+        "the exponent of pair i is 2i / d_head, from 0 to just below 1.",
+        "What is your largest exponent?",
+        "the slow pairs hardly turn, and weights of others do not fit",
+    )
     wrongs = [(own, partial(turn, start=1)), *((base, partial(turn, base=theta)) for theta in (1e3, 1e5, 5e5, 1e6))]
+    wrongs.append((twice, partial(turn, base=1e8)))
     for mistake, wrong in (*known(ROTARY_CHECK.name), *MIXED, *wrongs):
         for _, fn in _turns(wrong):
             yield mistake, fn
@@ -425,6 +433,10 @@ def _read_biases(fn: Any, inputs: tuple[Any, ...]) -> Tensor:
 def _alibi_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
     for mistake, wrong in of_slopes():
         yield mistake, lambda heads, length, wrong=wrong: _read_biases(wrong, (heads, length))
+    sign = next(mistake for mistake, _ in of_slopes() if "sign" in mistake.name)
+    for mistake, wrong in of_slopes():
+        both = replace(mistake, name=f"{sign.name}; and {mistake.name}", why=f"{sign.why} And: {mistake.why}")
+        yield both, lambda heads, length, wrong=wrong: -_read_biases(wrong, (heads, length))
 
 
 ALIBI = Kind(

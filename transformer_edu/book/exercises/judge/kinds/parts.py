@@ -656,7 +656,6 @@ def _residual_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Referenc
             yield mistake, fn
 
 
-
 def _first(number: float) -> Function:
     """A part that answers this number as each vector's first, and zeros."""
     return partial(torch.where, torch.tensor(True), number * torch.eye(D_MODEL)[0].expand(2, 5, D_MODEL))
