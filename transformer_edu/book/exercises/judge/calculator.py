@@ -304,16 +304,26 @@ def _observed(  # noqa: C901
 
 
 def _at_start(kind: Kind, module: nn.Module, inputs: tuple[Any, ...]) -> Seen:
-    """With the numbers that it starts with: whether it answers zeros only, and whether any matrix gets a gradient."""
-    matrices = [tensor for tensor in trained(module) if tensor.dim() > 1]
+    """With the numbers that it starts with: whether it answers zeros only, and whether its matrices get a gradient."""
+    learned = sorted(trained(module), key=Tensor.dim, reverse=True)
+    matrices = [tensor for tensor in learned if tensor.dim() > 1]
     try:
         output = tensor_of(kind.call(module, tuple(copies(inputs))))
-        moves = way_back(summed(output), matrices) if matrices else []
+        moves = way_back(summed(output), learned) if matrices else []
+        seen: Seen = {} if output.detach().any() else {"zeros": "yes"}
+        seen |= {"alike": "yes"} if any(map(_stays_alike, matrices, moves)) else {}
+        if moves and not any(g is not None and g.any() for g in moves[: len(matrices)]):
+            return seen | {"dead": "yes"}
+        if any(not matrix.any() for matrix in matrices):
+            with torch.no_grad():
+                for tensor, move in zip(learned, moves, strict=True):
+                    tensor -= 0 if move is None else 0.1 * move
+            later = way_back(summed(tensor_of(kind.call(module, tuple(copies(inputs))))), matrices)
+            still = [matrix.any() for matrix, g in zip(matrices, later, strict=True) if g is None or not g.any()]
+            seen |= {"blocked": "yes"} if still and not any(still) else {}
     except Exception:  # whatever the code that is judged raises; the same experiment says it
         return {}
-    seen: Seen = {} if output.detach().any() else {"zeros": "yes"}
-    seen |= {"alike": "yes"} if any(map(_stays_alike, matrices, moves)) else {}
-    return seen | ({"dead": "yes"} if moves and not any(g is not None and g.any() for g in moves) else {})
+    return seen
 
 
 def _stays_alike(matrix: Tensor, gradient: Tensor | None) -> bool:

@@ -41,7 +41,7 @@ from transformer_edu.book.exercises.judge.model import IN_ATTENTION
 from transformer_edu.book.exercises.judge.numbers import ALL_ROUNDS, DEAD, EVEN, Function, Numbers, Reference
 
 REFUSED = "ValueError", "AssertionError", "NotImplementedError"  # errors by which code says what it does not take
-CHANCE = "two calls on the same input differ: dropout or chance plays a part where none should"
+CHANCE = "two calls on the same input differ: something is kept between them, or dropout or chance plays a part"
 
 
 @dataclass(frozen=True)
@@ -632,6 +632,7 @@ def _with_manners(run: Run, remark: str, right: Function) -> Verdict:
 
 
 WIDENED = "half precision goes in, and another comes out"
+BLOCKED = "matrices that start at zero block each other: they get no gradient, at first or after a step"
 RESCALED = "dropout changes the size of what it keeps"
 ALIKE = "the rows of a matrix, or its columns, start as one and the same, get the same gradient, and stay alike"
 STUCK = "no matrix gets a gradient at the start: its first numbers are zeros that block each other"
@@ -1110,6 +1111,10 @@ EXPLAINED = {
         "what multiplies a matrix, or is multiplied behind it, starts at zero: neither can be learned.",
         "Which gradient has W1 while W2 is zero, and W2 while W1 is?",
     ),
+    BLOCKED: (
+        "a matrix is learned from what it multiplies and from what multiplies it: where both are zero, nothing moves.",
+        "Which gradient has W1 while W2 is zero, and W2 while W1 is?",
+    ),
     WIDENED: (
         "what comes next has its numbers in half precision, and refuses any other: what is computed in float32 is cast "
         "back to the dtype of the input.",
@@ -1144,6 +1149,8 @@ def _beyond_numbers(  # noqa: C901
         return beyond(LEFT_BEHIND) if "left behind" in seen else None
     if "dead" in seen:
         return beyond(STUCK)
+    if "blocked" in seen:
+        return beyond(BLOCKED)
     if "alike" in seen:
         return beyond(ALIKE)
     if experiment.how == "training" and UNASKED in seen and not same(seen["output"], seen["again"], 1e-4):
