@@ -28,29 +28,29 @@ SAYS = [
 ]
 SCENES = {
     "writing waits for the memory, reading for the multiplications": [
-        "Llama 3, 8B writes at most 280 tokens a second: the multipliers could do it in 1 % of the time",
-        "20.3 billion operations, 1.2 for each byte that is fetched … so it waits for the memory.",
+        "Llama 3, 8B writes 280 tokens a second at most, waiting for memory",
+        "20.3 billion operations, 1.2 for each byte … its multipliers could do the step in 1 % of the time",
         "in memory17.07 GB of 141 … fetching3.56 ms",
         "> radio read the text",
-        "reads at most 54,000 tokens a second: the memory could do it in 2 % of the time",
+        "reads 54,000 tokens a second at most, waiting for multiplications",
         "multiplying150 ms was 20.5 µs",
-        "so it waits for the multiplications.",
+        "its memory could do the step in 2 % of the time",
     ],
     "more texts, another model, more than there is room for": [
         "> slider texts at once = 4",
-        "writes at most 2,300 tokens a second",
-        "6.94 ms was 3.56 ms",
+        "writes 2,300 tokens a second at most",
+        "6.91 ms was 3.56 ms",
         "> combobox model = OLMo 2, 7B (2024); slider tokens = 17",
         "OLMo 2, 7B: more than this machine has room for",
     ],
     "questions are answered by looking": [
         "> radio 8",
-        "530 tokens a second … Yes. Half the bits are half the bytes.",
+        "530 tokens a second at most … Yes. Half the bits are half the bytes.",
         "> button Another question; radio 16; slider tokens = 17",
-        "Yes. Weights are fetched once for all texts.",
+        "Yes. Weights are shared by all texts",
         "> button Another question; combobox on = one CPU core (measured); slider tokens = 10",
         "> slider texts at once = 4",
-        "Yes. A core multiplies so much less for each byte",
+        "Yes. A few texts at once keep a core busy",
     ],
 }
 

@@ -86,46 +86,46 @@ export function derive(state, before = null) {
   return { ...now, says, words, told: `${plain(says)}. ${plain(words)}` };
 }
 
-/** How quick it can be at most, and what waits. @param {any} now */
-function titleOf({ name, fits, rate, fetching, multiplying, isFetching, now: { task } }) {
+/** How quick it can be at most, and what for it waits. @param {any} now */
+function titleOf({ name, fits, rate, isFetching, now: { task } }) {
   if (!fits) return `${name}: more than this machine has room for`;
   const does = task === "write" ? "writes" : "reads";
-  const [idle, share] = isFetching ? ["multipliers", multiplying / fetching] : ["memory", fetching / multiplying];
   const speed = rate < 10 ? format(rate, 1) : whole(Number(rate.toPrecision(2)));
-  return `${name} ${does} at most ${speed} tokens a second: the ${idle} could do it in ${percent(share)} of the time`;
+  return `${name} ${does} ${speed} tokens a second at most, waiting for ${isFetching ? "memory" : "multiplications"}`;
 }
 
 /** Operations a byte, here and where both would be done at once. @param {any} now */
-function told({ operations, ratio, balance, isFetching, cacheShare, now: { texts } }) {
+function told({ operations, ratio, balance, isFetching, fetching, multiplying, cacheShare, now: { texts } }) {
   const digits = (value) => (value < 10 ? format(value, 1) : whole(Math.round(value)));
+  const [other, share] = isFetching ? ["multipliers", multiplying / fetching] : ["memory", fetching / multiplying];
   return [
     `${counted(operations)} operations, `,
     [{ number: ratio, text: digits(ratio), measure: "operations a byte" }],
-    ` for each byte that is fetched. This machine can do ${digits(balance)} in the time that a byte takes, so it waits for `,
-    isFetching ? "the memory" : "the multiplications",
-    `. Of what is fetched ${percent(cacheShare)} are keys and values of ${texts === 1 ? "this text" : "these texts"}.`,
+    ` for each byte that is fetched. This machine can do ${digits(balance)} in that time: its ${other} could do the step in `,
+    `${percent(share)} of the time. Of what is fetched ${percent(cacheShare)} are keys and values of `,
+    texts === 1 ? "this text." : "these texts.",
   ];
 }
 
 /** What can be tried; `now`, what is derived. */
 export const questions = (state, now) => [
   {
-    ask: ["write more than 500 tokens a second, for one text, on this GPU"],
+    ask: ["write more than 500 tokens a second for one text, on the GPU"],
     done: () => state.machine === "gpu" && state.task === "write" && state.texts === 1 && now().rate > 500,
-    tell: ["Half the bits are half the bytes. Nothing has to be multiplied sooner."],
+    tell: ["Half the bits are half the bytes."],
     show: () =>
       state.set({ ...{ machine: "gpu", task: "write", texts: 1, model: "llama" }, ...{ bits: 4, tokens: 8192 } }),
   },
   {
     ask: ["let keys and values be more bytes than the weights of 16 bits"],
     done: () => state.bits === 16 && now().cacheShare > 0.5,
-    tell: ["Weights are fetched once for all texts. Keys and values are each text’s own."],
+    tell: ["Weights are shared by all texts; these are not."],
     show: () => state.set({ bits: 16, model: "llama", tokens: LONGEST, texts: 1 }),
   },
   {
-    ask: ["find how it writes as long as it likes and waits for multiplications"],
+    ask: ["let it write, and wait for multiplications"],
     done: () => state.task === "write" && !now().isFetching,
-    tell: ["A core multiplies so much less for each byte that a few texts at once keep it busy. The GPU never is."],
+    tell: ["A few texts at once keep a core busy; not this GPU."],
     show: () =>
       state.set({ ...{ machine: "core", task: "write", model: "llama" }, ...{ tokens: 1024, texts: 16, bits: 16 } }),
   },

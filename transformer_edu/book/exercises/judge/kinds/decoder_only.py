@@ -63,7 +63,7 @@ def _rms_of_one_plus(x: Tensor, gamma: Tensor, beta: Tensor, eps: float) -> Tens
 SIZES = {"d_model": 12, "num_heads": 3}
 WIDER = {"d_model": 30, "num_heads": 5}
 SHARED = {"d_model": 24, "num_heads": 6, "num_kv_heads": 2}  # √d_model is not d_head, here and there
-WIDER_SHARED = {"d_model": 40, "num_heads": 4, "num_kv_heads": 2}
+WIDER_SHARED = {"d_model": 48, "num_heads": 8, "num_kv_heads": 4}
 MAX_LEN = 140
 X = drawn(2, 5, 12, seed=1)
 GIVEN = "it sees later tokens too, unless it is handed a causal mask"
