@@ -240,7 +240,7 @@ def shell(monkeypatch):
 WATCHED = "theirs.decoder.train(grad)"  # chapter 11 shows a fast path that PyTorch does not take while it is watched
 QUICK = ("06",)
 CHAPTERS = [pytest.param(f"{number:02}", marks=() if f"{number:02}" in QUICK else pytest.mark.weekly)
-            for number in range(1, 18)]  # fmt: skip
+            for number in range(1, 20)]  # fmt: skip
 
 
 @pytest.mark.slow
