@@ -121,6 +121,7 @@ def of_sight(causal: bool, masked: bool = True) -> Iterator[Wrong]:
             "a training loss that falls far too low, and nonsense when it writes",
             Steps(see=lambda mask, size: None),
         )
+        strict = _triangle(-1)
         for name, hint, see in (
             (
                 "each token also sees the next one: the triangle is cut one diagonal too high",
@@ -130,7 +131,7 @@ def of_sight(causal: bool, masked: bool = True) -> Iterator[Wrong]:
             (
                 "a token does not see itself: the triangle is cut one diagonal too low",
                 "What may the first token look at?",
-                _triangle(-1),
+                strict,
             ),
             (
                 "a token sees what stands before it, and not itself",
@@ -146,7 +147,7 @@ def of_sight(causal: bool, masked: bool = True) -> Iterator[Wrong]:
             why = "position q may attend to 0 .. q, itself included: torch.tril(ones(n, n)), or not triu(diagonal=1)."
             mistake = named(name, why, hint, "a loss that falls too low, or writing that repeats itself")
             yield mistake, Steps(see=see)
-            if "diagonal too low" in name:  # and the first token, which sees nothing, gets the mean of all values
+            if see is strict:  # and the first token, which sees nothing, gets the mean of all values
                 yield mistake, Steps(see=see, attend=partial(in_steps, zeroed=False))
         if masked:
             yield entry(

@@ -739,8 +739,10 @@ def _known_mistake(start: Run, right_in: int, tried: Iterable[Tried], right: Bes
 
 def _where_others_idle(start: Run, tried: Iterable[Tried]) -> Named | None:
     """The known mistake that leaves numbers unused: they are not told apart, and may count where something is asked."""
-    tried = list(tried)
     asking = {i for i in start.plain if "asks" in start.kind.experiments[i].options}
+    if not asking:
+        return _known_mistake(start, len(start.plain), tried)
+    tried = list(tried)
     spared = ((mistake, run, list(set(differing) - asking)) for mistake, run, differing in tried)
     return _known_mistake(start, len(start.plain), tried) or _known_mistake(start, len(start.plain), spared)
 
