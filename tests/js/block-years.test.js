@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cacheOf, derive, questions } from "../../transformer_edu/book/figures/js/block-years.derive.js";
 import { format, plain } from "../../transformer_edu/book/figures/js/core/format.js";
-import { close, torch } from "./numbers.js";
+import { close, settable, torch } from "./numbers.js";
 
 const { rows, models, measured } = torch;
 const at = (more = {}) => ({ rows, models, measured, model: "llama", row: 2, tokens: 131072, texts: 1, ...more });
@@ -62,21 +62,17 @@ test("what was so stays beside it until the next change", () => {
 });
 
 test("what questions tell is so", () => {
-  let state = at();
-  const set = (changes) => {
-    state = { ...state, ...changes };
-  };
-  const proxy = new Proxy({}, { get: (_, name) => (name === "set" ? set : state[name]) });
-  const asked = questions(proxy, () => derive(state));
+  const state = settable(at());
+  const asked = questions(state, () => derive(state));
   const answers = (ask) =>
     Object.keys(models).filter((model) =>
       rows.some((_, row) => {
-        state = at({ model, row });
+        state.set(at({ model, row }));
         return ask.done();
       }),
     );
   for (const { show, done } of asked) {
-    state = at({ model: "gpt2" });
+    state.set(at({ model: "gpt2" }));
     assert.ok(!done());
     show();
     assert.ok(done());
@@ -86,7 +82,7 @@ test("what questions tell is so", () => {
   assert.ok(!answers(asked[2]).includes("gpt-oss") && answers(asked[2]).includes("llama"));
   for (const model of answers(asked[2]))
     rows.forEach(([field], row) => {
-      state = at({ model, row });
+      state.set(at({ model, row }));
       assert.equal(asked[2].done(), field === "biases");
     });
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { plain } from "../../transformer_edu/book/figures/js/core/format.js";
 import { derive, mostOf, questions } from "../../transformer_edu/book/figures/js/experts-map.derive.js";
-import { close, torch } from "./numbers.js";
+import { close, settable, torch } from "./numbers.js";
 
 const { recording } = torch;
 const at = (more = {}) => ({ recording, balancing: "none", layer: 1, step: 1500, token: 7, expert: 0, ...more });
@@ -62,15 +62,10 @@ test("what was so stays marked until the next change, in the same layer", () => 
 test("what questions tell is so", () => {
   const most = mostOf(recording, "none");
   assert.deepEqual([most.layer, most.step, most.expert, most.share], [3, 50, 2, 0.416]);
-  let state = at();
-  const set = (changes) => {
-    state = { ...state, ...changes };
-  };
-  const asked = questions(new Proxy({}, { get: (_, name) => (name === "set" ? set : state[name]) }), () =>
-    derive(state),
-  );
+  const state = settable(at());
+  const asked = questions(state, () => derive(state));
   for (const { done, show } of asked) {
-    state = at();
+    state.set(at());
     assert.ok(!done());
     show();
     assert.ok(done());
@@ -78,13 +73,13 @@ test("what questions tell is so", () => {
   const told = asked[1].tell.join("");
   for (const loss of torch.losses) assert.ok(told.includes(loss.toFixed(3)), told);
   const doneAt = torch.states.filter((one) => {
-    state = at(one);
+    state.set(at(one));
     return asked[2].done();
   });
   assert.ok(doneAt.length && doneAt.every(({ step }) => step < 100), "idle before step 100 alone");
   const always = (layer) =>
     [2, 9].filter((token) => {
-      state = at({ layer, token });
+      state.set(at({ layer, token }));
       return asked[3].done();
     });
   assert.deepEqual([0, 1, 2, 3].map(always), [[9], [2, 9], [], []]);

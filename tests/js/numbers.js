@@ -13,3 +13,6 @@ export function close(found, expected, path = "") {
   assert.equal(found.length, expected.length, `${path}: length`);
   expected.forEach((one, i) => close(found[i], one, `${path}[${i}]`));
 }
+
+/** A state that a question can set, as a page's. @param {any} state */
+export const settable = (state) => Object.assign(state, { set: (changes) => Object.assign(state, changes) });

@@ -1,7 +1,7 @@
 import { derive, NOTES, questions } from "./block-years.derive.js";
 import { cut } from "./core/dom.js";
-import { whole } from "./core/format.js";
-import { Choice, classes, figure, Select, Slider } from "./core/view.jsx";
+import { Choice, classes, figure, Select } from "./core/view.jsx";
+import { Powers } from "./parts/powers.jsx";
 
 /** A row of both blocks. */
 const Row = ({ label, first, text, was, isOther }) => (
@@ -74,12 +74,6 @@ function start(state) {
   const options = Object.entries(models).map(([value, { name }]) => ({ value, label: name }));
   options.sort((one, other) => one.label.slice(-5).localeCompare(other.label.slice(-5))); // by year
   let now = null;
-  const powers = (name, label, from, to) => (
-    <Slider
-      {...{ label, min: from, max: to, value: Math.log2(state[name]), show: (i) => whole(2 ** i) }}
-      onInput={(i) => set({ [name]: 2 ** i })}
-    />
-  );
   function view() {
     now = derive(state, now);
     return {
@@ -87,8 +81,15 @@ function start(state) {
       stage: <Stage now={now} set={set} />,
       controls: [
         <Select key="model" label="model" value={state.model} options={options} onChange={(model) => set({ model })} />,
-        powers("tokens", "tokens", 10, 17),
-        powers("texts", "texts", 0, 7),
+        <Powers
+          key="tokens"
+          label="tokens"
+          from={10}
+          to={17}
+          value={state.tokens}
+          onInput={(tokens) => set({ tokens })}
+        />,
+        <Powers key="texts" label="texts" from={0} to={7} value={state.texts} onInput={(texts) => set({ texts })} />,
       ],
     };
   }

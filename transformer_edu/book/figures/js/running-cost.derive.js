@@ -86,7 +86,7 @@ export function derive(state, before = null) {
   return { ...now, says, words, told: `${plain(says)}. ${plain(words)}` };
 }
 
-/** How quick it can be at most, and what for it waits. @param {any} now */
+/** How quick it can be at most, and what it waits for. @param {any} now */
 function titleOf({ name, fits, rate, isFetching, now: { task } }) {
   if (!fits) return `${name}: more than this machine has room for`;
   const does = task === "write" ? "writes" : "reads";

@@ -1,5 +1,5 @@
-import { whole } from "./core/format.js";
-import { Choice, classes, figure, Select, Slider } from "./core/view.jsx";
+import { Choice, classes, figure, Select } from "./core/view.jsx";
+import { Powers } from "./parts/powers.jsx";
 import { derive, NOTES, questions, TASKS } from "./running-cost.derive.js";
 
 const LABELS = { kept: "in memory", fetching: "fetching", multiplying: "multiplying" };
@@ -48,12 +48,6 @@ function start(state) {
       <Choice {...{ label, value: state[name], options }} onChange={(value) => set({ [name]: value })} />
     </div>
   );
-  const powers = (name, label, from, to) => (
-    <Slider
-      {...{ label, min: from, max: to, value: Math.log2(state[name]), show: (i) => whole(2 ** i) }}
-      onInput={(i) => set({ [name]: 2 ** i })}
-    />
-  );
   function view() {
     now = derive(state, now);
     return {
@@ -84,8 +78,22 @@ function start(state) {
           "bits a weight",
           [16, 8, 4].map((value) => ({ value, text: String(value) })),
         ),
-        powers("tokens", "tokens", 10, 17),
-        powers("texts", "texts at once", 0, 7),
+        <Powers
+          key="tokens"
+          label="tokens"
+          from={10}
+          to={17}
+          value={state.tokens}
+          onInput={(tokens) => set({ tokens })}
+        />,
+        <Powers
+          key="texts"
+          label="texts at once"
+          from={0}
+          to={7}
+          value={state.texts}
+          onInput={(texts) => set({ texts })}
+        />,
       ],
     };
   }

@@ -3,6 +3,7 @@ import { diverging } from "./core/colour.js";
 import { format } from "./core/format.js";
 import { clamp } from "./core/math.js";
 import { Button, figure, Matrix, Slider } from "./core/view.jsx";
+import { Powers } from "./parts/powers.jsx";
 import { derive, LONGEST, SHORTEST } from "./softmax-lab.derive.js";
 
 const WIDEST = 100; // a score that is typed
@@ -162,11 +163,10 @@ function start(state) {
       ),
       controls: (
         <>
-          <Slider
+          <Powers
             label={["length of a key, d", <sub key="k">k</sub>]}
-            {...{ min: SHORTEST, max: LONGEST, value: Math.log2(d_k) }}
-            show={(power) => String(2 ** power)}
-            onInput={(power) => state.set({ d_k: 2 ** power })}
+            {...{ from: SHORTEST, to: LONGEST, value: d_k, show: String }}
+            onInput={(d_k) => state.set({ d_k })}
           />
           <Button onClick={() => state.set({ scores: [...draws[(now.draw + 1) % draws.length]] })}>
             Draw other scores
