@@ -296,6 +296,8 @@ WRONG_SLOPES: tuple[tuple[str, str, Function], ...] = (
      lambda near, heads, length: alibi(heads, length, lambda n: 2.0 ** (-8 / n * torch.arange(n)))),
     ("the slopes fall in even steps, not by a factor", "By what is a slope divided to give the next?",
      lambda near, heads, length: alibi(heads, length, lambda n: 1 - torch.arange(n) / n)),
+    ("8 / H is cut to a whole number: wrong where H does not divide 8", "What are the slopes of 16 heads?",
+     lambda near, heads, length: alibi(heads, length, lambda n: 2.0 ** (-float(8 // n) * torch.arange(1, n + 1)))),
     ("the slopes are 1/h", "By what is a slope divided to give the next?",
      lambda near, heads, length: alibi(heads, length, lambda n: 1 / torch.arange(1, n + 1))),
     ("the slopes are 2^(−h): the number of heads is not used", "What is the last head's slope?",

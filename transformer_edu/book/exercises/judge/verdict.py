@@ -411,6 +411,8 @@ def _at_other_sizes(judging: _Judging, other: Run, remark: str) -> tuple[Verdict
     fits = any(told == remark and isinstance(right, Reference) for told, right in other.kind.rights(other.parameters))
     if other.numbers.works and other.parameters.made and not fits and other.parameters.alive < other.kind.least:
         return _too_few(other, other.kind.least), 0
+    if "no way back" in other.seen[0]:
+        return Verdict(other.kind.name, beyond(NO_WAY_BACK), True, other.kind.experiments[0].title), 0
     best = _best_right(judging, other, remark)
     if best is not None and not best[3]:
         return None, len(other.plain)
@@ -993,6 +995,7 @@ def beyond(name: str) -> Mistake:
     return named(name, why, hint, "other answers in this case, and nowhere else")
 
 
+NO_WAY_BACK = "its gradient cannot be computed: something is changed in place that the way back needs"
 SEVERAL = "it is right with one layer, and wrong at other sizes, with two"
 ELSEWHERE = "dropout stands at another place than in the paper"
 EXPLAINED = {
@@ -1000,6 +1003,10 @@ EXPLAINED = {
         "it was tried at two sizes. At one of them a formula that should read d_model, the number of heads or d_head "
         "happens to give the right number.",
         "Which numbers of your code stand there as digits, and which size does each of the others come from?",
+    ),
+    NO_WAY_BACK: (
+        "for the way back autograd keeps what it will need; a method whose name ends in _, or `x[...] =`, writes over it.",
+        "Which of your lines changes a tensor that was handed to it, a mask perhaps?",
     ),
     SEVERAL: (
         "each layer reads what the one before it gives, and every decoder layer the whole encoder's memory; or a "
@@ -1190,7 +1197,7 @@ def _second(right: Function, experiment: Experiment) -> Tensor:
 
 def _gradient(kind: Kind, experiment: Experiment, seen: Seen, right: Function) -> Mistake | None:  # noqa: C901
     if "no way back" in seen:
-        return beyond("its gradient cannot be computed: something is changed in place that the way back needs")
+        return beyond(NO_WAY_BACK)
     if "cut" in seen:
         return beyond("nothing of the gradient comes through")
     places = [int(name.split()[1]) for name in seen if name.startswith("gradient ")]

@@ -69,6 +69,12 @@ mistake(
     hint="Should the rate grow or shrink with d_model?",
 )(partial(rate, width=0.5))
 mistake(
+    "d_model has the exponent -1 instead of -0.5",
+    symptom="rates √d_model times too low (22 times for the base model); the loss falls very slowly",
+    why="in Python -1 // 2 is -1: a division that cuts has made a whole exponent of the half.",
+    hint="What does your first factor give for d_model = 4?",
+)(partial(rate, width=-1.0))
+mistake(
     "warmup_steps has the exponent -0.5 instead of -1.5",
     symptom="no warm-up: the falling curve wins from the first step",
     why="the two terms must meet at step = warmup_steps.",

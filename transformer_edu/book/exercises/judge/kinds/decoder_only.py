@@ -14,7 +14,7 @@ from transformer_edu.book.exercises.checks.components.feed_forward import networ
 from transformer_edu.book.exercises.checks.components.rotary import turn
 from transformer_edu.book.exercises.judge.experiment import EMPTY, KEPT, LONG, OVERFLOW, TRAINING, Experiment, Masked
 from transformer_edu.book.exercises.judge.kind import Kind, Parameters, drawn, joined
-from transformer_edu.book.exercises.judge.kinds.attention import BLIND, LEFT, TOO_LARGE
+from transformer_edu.book.exercises.judge.kinds.attention import BLIND, IN_FRONT, LEFT, TOO_LARGE
 from transformer_edu.book.exercises.judge.kinds.machine import LATER, REAL, Settings, kind_of, tables_of
 from transformer_edu.book.exercises.judge.making import TAKES_MASK, TARGETS, logits_of, of_x, parameter_names
 from transformer_edu.book.exercises.judge.mistakes import Wrong, of_attention, of_encoder_layer
@@ -239,6 +239,7 @@ def attention_kind(
         Experiment("very large scores", (25 * x,), alone=TOO_LARGE, tolerance=1e-2),
         Experiment("half precision", (x,), how="half", alone=OVERFLOW, tolerance=3e-2),
         Experiment("padding before any real token", (x, Masked(LEFT)), remark=True, alone=BLIND),
+        Experiment("padding in front, as a mask of keys", (x, Masked(IN_FRONT)), remark=True, alone=BLIND),
     ]
     made = replace(kind, experiments=experiments, options=options, unbiased=True, call=of_x, least=least(sizes))
     return made.at(_elsewhere(wider["d_model"]), least(wider), **wider)

@@ -445,7 +445,7 @@ ALIBI = Kind(
     [
         Experiment("eight heads, five tokens", (8, 5)),
         Experiment("four heads", (4, 6)),
-        Experiment("16 heads", (16, 4), alone="it is wrong for more than eight heads"),
+        Experiment("16 heads", (16, 4), alone="it is wrong for 16 heads, and right for four and eight"),
         Experiment("one head", (1, 5)),
         Experiment("300 tokens", (2, 300), alone=LONG),
         Experiment(
