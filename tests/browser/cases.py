@@ -28,6 +28,7 @@ NUMBERS_ALONE = {  # or letters alone
         "path-length-racer",
         "position-explorer",
         "rotary-explorer",
+        "reward",
         "running-cost",
     ),
     *("softmax-lab", "symptom-finder"),

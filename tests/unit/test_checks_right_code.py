@@ -381,6 +381,31 @@ def probabilities_row_by_row(logits, temperature, top_k, top_p):
     return result.reshape(logits.shape)
 
 
+def answers_one_by_one(logits, ids, starts, pad_id):
+    """Python's own loops."""
+    losses = []
+    for row, texts, start in zip(logits, ids.tolist(), starts.tolist(), strict=True):
+        for place in range(start, len(texts)):
+            if texts[place] != pad_id:
+                losses.append(row[place - 1].logsumexp(0) - row[place - 1, texts[place]])
+    return sum(losses) / len(losses)
+
+
+def answers_as_labels_of_minus_100(logits, ids, starts, pad_id):
+    """As in Hugging Face's data collators."""
+    labels = ids.clone()
+    for row, start in zip(labels, starts.tolist(), strict=True):
+        row[:start] = -100
+    labels[ids == pad_id] = -100
+    return F.cross_entropy(logits[:, :-1].reshape(-1, logits.shape[-1]), labels[:, 1:].reshape(-1))
+
+
+def answers_cut_out(logits, ids, starts, pad_id):
+    """Only what counts is looked at."""
+    counts = (torch.arange(ids.shape[1]) >= starts[:, None]) & (ids != pad_id)
+    return F.cross_entropy(logits[:, :-1][counts[:, 1:]], ids[:, 1:][counts[:, 1:]])
+
+
 def search_with_a_heap(next_log_probs, bos_id, eos_id, max_len, beam_size, length_penalty):
     """Tuples, a heap, no early stop."""
     beam, best = [(0.0, (bos_id,))], []
@@ -459,6 +484,7 @@ def sacrebleu_itself(hypotheses, references):
 
 
 RIGHT = {
+    "answer loss": [answers_one_by_one, answers_as_labels_of_minus_100, answers_cut_out],
     "attention": [
         components.attention.attend,
         with_an_additive_mask,
@@ -552,6 +578,13 @@ RIGHT = {
     "parameter count": [count_of_a_real_model],
     "position rotation": [
         lambda k, theta: [[math.cos(k * theta), math.sin(k * theta)], [-math.sin(k * theta), math.cos(k * theta)]]
+    ],
+    "preference loss": [
+        lambda a, b, c, d, beta: F.softplus(beta * ((b - d) - (a - c))).mean(),
+        lambda a, b, c, d, beta: F.binary_cross_entropy_with_logits(beta * (a - b - c + d), torch.ones_like(a)),
+        lambda a, b, c, d, beta: F.cross_entropy(
+            beta * torch.stack([a - c, b - d], dim=-1), torch.zeros_like(a, dtype=torch.long)
+        ),
     ],
     "residual connection": [components.residual.wired()],
     "rotary positions": [turned_as_in_roformer, turned_as_in_llama, turned_as_complex_numbers],

@@ -264,6 +264,29 @@ WRONG = [
         lambda logits, target, pad_id, smoothing: F.cross_entropy(logits.mT, target, label_smoothing=smoothing),
     ),
     (
+        "answer loss",
+        "the first token of each answer is not learned",
+        lambda logits, ids, starts, pad_id: F.cross_entropy(
+            logits[:, :-1].mT,
+            ids[:, 1:].where((torch.arange(ids.shape[1] - 1) >= starts[:, None]) & (ids[:, 1:] != pad_id), -100),
+        ),
+    ),
+    (
+        "answer loss",
+        "the request is learned, too",
+        lambda logits, ids, starts, pad_id: F.cross_entropy(logits[:, :-1].mT, ids[:, 1:], ignore_index=pad_id),
+    ),
+    (
+        "preference loss",
+        "the model as it was is forgotten",
+        lambda better, worse, _, __, beta: F.softplus(beta * (worse - better)).mean(),
+    ),
+    (
+        "preference loss",
+        "the logarithm of a sigmoid that has become 0",
+        lambda a, b, c, d, beta: -torch.log(1 / (1 + torch.exp(-beta * (a - b - c + d)))).mean(),
+    ),
+    (
         "language-model loss",
         "the targets are not shifted",
         lambda logits, ids, pad_id: F.cross_entropy(logits.mT, ids, ignore_index=pad_id),
@@ -405,6 +428,8 @@ UNFIT = {
         ("no", "returned a str, expected True or False"),
         (torch.zeros(2) > 0, "returned a Tensor, expected True or False"),
     ],
+    "answer loss": [(None, "returned None, expected one number"), (torch.ones(2), "a tensor of shape (2,)")],
+    "preference loss": [("no", "returned a str, expected one number")],
     "language-model loss": [("no", "returned a str, expected one number"), (torch.ones(3), "a tensor of shape (3,)")],
     "left padding": [
         (None, "returned None, expected (ids, positions, real)"),

@@ -7,6 +7,7 @@ import make_recordings
 import pytest
 import torch
 from experiments import (
+    answers,
     decoder_mistakes,
     depth,
     double_rate,
@@ -34,6 +35,7 @@ pytestmark = pytest.mark.usefixtures("at_readers_speed")
 EXPERIMENTS = make_recordings.EXPERIMENTS
 FILES = {path.stem: path for path in make_recordings.FOLDER.glob("*.json")}
 CUT_SHORT = {
+    "answers": partial(answers.record_answers, (0,), stories=48, tuning=1, steps=2, betas=(0.0, 0.1), requests=2),
     "decoder-mistakes": partial(decoder_mistakes.record_decoder_mistakes, (0,), steps=2, sentences=4),
     "depth": partial(depth.record_depth, (1,), (0,), steps=2, every=1),
     "double-rate": partial(double_rate.record_double_rate, (0,), steps=2, sentences=4, processes=1),

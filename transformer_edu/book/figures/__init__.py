@@ -37,6 +37,7 @@ from transformer_edu.book.figures.path_length_racer import PathLengthRacer
 from transformer_edu.book.figures.playground import Playground
 from transformer_edu.book.figures.position_explorer import PositionExplorer
 from transformer_edu.book.figures.residual_stream import ResidualStream
+from transformer_edu.book.figures.reward import Reward
 from transformer_edu.book.figures.rotary_explorer import RotaryExplorer
 from transformer_edu.book.figures.running_cost import RunningCost
 from transformer_edu.book.figures.search_tree import SearchTree

@@ -1005,7 +1005,7 @@ EXPLAINED = {
         "Which numbers of your code stand there as digits, and which size does each of the others come from?",
     ),
     NO_WAY_BACK: (
-        "for the way back autograd keeps what it will need; a method whose name ends in _, or `x[...] =`, writes over it.",
+        "autograd keeps what it needs for the way back; a method whose name ends in _, or `x[...] =`, writes over it.",
         "Which of your lines changes a tensor that was handed to it, a mask perhaps?",
     ),
     SEVERAL: (
