@@ -312,8 +312,10 @@ def _at_start(kind: Kind, module: nn.Module, inputs: tuple[Any, ...]) -> Seen:
         moves = way_back(summed(output), learned) if matrices else []
         seen: Seen = {} if output.detach().any() else {"zeros": "yes"}
         seen |= {"alike": "yes"} if any(map(_stays_alike, matrices, moves)) else {}
-        if moves and not any(g is not None and g.any() for g in moves[: len(matrices)]):
-            return seen | {"dead": "yes"}
+        if not _any(moves[: len(matrices)]) and moves:
+            module.eval()
+            alive = _any(way_back(summed(tensor_of(kind.call(module, tuple(copies(inputs))))), matrices))
+            return seen | {"drained" if alive else "dead": "yes"}
         if any(not matrix.any() for matrix in matrices):
             with torch.no_grad():
                 for tensor, move in zip(learned, moves, strict=True):
@@ -324,6 +326,10 @@ def _at_start(kind: Kind, module: nn.Module, inputs: tuple[Any, ...]) -> Seen:
     except Exception:  # whatever the code that is judged raises; the same experiment says it
         return {}
     return seen
+
+
+def _any(gradients: Sequence[Tensor | None]) -> bool:
+    return any(g is not None and bool(g.any()) for g in gradients)
 
 
 def _stays_alike(matrix: Tensor, gradient: Tensor | None) -> bool:

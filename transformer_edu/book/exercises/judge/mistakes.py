@@ -352,7 +352,7 @@ def _length(x: Tensor) -> Tensor:
     return x.pow(2).sum(-1, keepdim=True)
 
 
-OUTSIDE = "ε is added to the reciprocal of the root, not under it"
+OUTSIDE = "ε stands outside the root and its reciprocal, where it changes nothing: a token of zeros becomes NaN"
 RMS: tuple[tuple[str, str, Callable[[Tensor, Tensor, float], Tensor]], ...] = (
     (
         "the mean is taken away: this is layer norm",

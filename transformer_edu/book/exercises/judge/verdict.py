@@ -637,6 +637,7 @@ WIDENED = "half precision goes in, and another comes out"
 BLOCKED = "matrices that start at zero block each other: they get no gradient, at first or after a step"
 RESCALED = "dropout changes the size of what it keeps"
 ALIKE = "the rows of a matrix, or its columns, start as one and the same, get the same gradient, and stay alike"
+DRAINED = "in training nothing is left, with dropout 0: what is taken for a probability of dropping is one of keeping"
 STUCK = "no matrix gets a gradient at the start: its first numbers are zeros that block each other"
 FLOAT32 = "in half precision it stops: it makes a tensor in float32, which .half() does not reach"
 HALF = {  # what PyTorch says where half precision alone stops a component, and what is remarked of it: no fault, since
@@ -1116,6 +1117,10 @@ EXPLAINED = {
         "where() and masked_fill() hide a NaN in the answer; the gradient of what they hide is NaN all the same.",
         "Does something divide by zero, or take the root or logarithm of zero, before it is masked?",
     ),
+    DRAINED: (
+        "nn.Dropout and F.dropout take the probability of dropping; some other libraries take that of keeping.",
+        "With dropout 0, which number does your nn.Dropout get?",
+    ),
     STUCK: (
         "what multiplies a matrix, or is multiplied behind it, starts at zero: neither can be learned.",
         "Which gradient has W1 while W2 is zero, and W2 while W1 is?",
@@ -1156,6 +1161,8 @@ def _beyond_numbers(  # noqa: C901
         return _dropout(kind, experiment, seen, right, answer_of(kind, right, index)) if seen else None
     if experiment.how == "moved":
         return beyond(LEFT_BEHIND) if "left behind" in seen else None
+    if "drained" in seen:
+        return beyond(DRAINED)
     if "dead" in seen:
         return beyond(STUCK)
     if "blocked" in seen:
