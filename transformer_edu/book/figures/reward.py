@@ -55,7 +55,7 @@ class Reward(Figure):
 
     reward = choice("dog", REWARDS)
     beta = field(traitlets.Float(), 1.0, _check_beta)
-    language = made(traitlets.List(), lambda so: [list(one) for one in sentences()])
+    language = made(traitlets.List(), lambda so: [[one, round(p, 6)] for one, p in sentences()])
 
     def alt_text(self) -> str:
         """Rewards before and after, and the likeliest sentence."""
