@@ -94,7 +94,7 @@ lint: bundles
 
 # One process: a second one costs as much to begin as it saves. Lines and types are looked at on the other core.
 fast-tests: bundles
-	JAXTYPING_DISABLE=1 OMP_NUM_THREADS=1 $(PYTEST) tests/[!b]* -p no:nbval -q --turns 24 \
+	JAXTYPING_DISABLE=1 OMP_NUM_THREADS=1 $(PYTEST) tests/[!b]* -p no:nbval -q --turns 36 \
 		-m "not long and not slow and not weekly and not browser and not book"
 
 # On whatever accelerator is here: tests, every chapter with its assertions on, benchmarks; build/device-report.json.

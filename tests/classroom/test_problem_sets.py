@@ -143,6 +143,7 @@ def test_the_notebook_runs_with_nothing_but_the_package_and_says_what_is_right(s
     assert [line[0] for line in lines] == ["✓" if solved else "✗"] * len(drawn), said.getvalue()
 
 
+@pytest.mark.long
 def test_the_handout_holds_no_solution(source):
     drawn = draw(source.problems, b"a term")
     text = nbformat.writes(student_notebook(source.problems, drawn, "spring"))

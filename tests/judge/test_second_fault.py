@@ -47,6 +47,7 @@ class Looks(nn.Module):
 ROOT, WIDTH = "q.shape[-1] ** 0.5", "x.shape[-1] ** 0.5"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("text", "first", "second"),
     [
@@ -98,6 +99,7 @@ def test_two_faults_of_its_numbers_are_both_named(tmp_path, name, edits, first, 
     assert second is None or second in fault
 
 
+@pytest.mark.long
 def test_so_are_those_of_an_attention_without_biases(tmp_path):
     text = CAUSAL.replace("SCALE", WIDTH).replace("TRAINING", ", self.training").replace(".tril()", ".tril(1)")
     text = text.replace("3 * d_model)", "3 * d_model, bias=False)").replace(
@@ -121,6 +123,7 @@ def attend(query, key, value, mask=None):
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("scale", "filled", "axis", "faults"),
     [

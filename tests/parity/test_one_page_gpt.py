@@ -108,6 +108,7 @@ def test_it_learns_any_file_of_text(tmp_path, page, monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("ä b c d ")
 
 
+@pytest.mark.long
 def test_too_short_a_text_and_an_empty_prompt(both, page):
     with pytest.raises(AssertionError, match="500 letters are too few"):
         page.train(page.GPT(), "a" * 500)

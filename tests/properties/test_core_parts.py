@@ -65,6 +65,7 @@ def test_order_does_not_matter_without_positions(seed, batch, seq, heads):
     must.order_does_not_matter_without_positions(seed, batch, seq, heads)
 
 
+@pytest.mark.long
 @over_shapes
 @given(st.integers(1, 32), st.integers(0, 300), st.integers(0, 300))
 def test_shifted_encoding_is_a_rotation_by_k_theta(pairs, position, shift):

@@ -47,6 +47,7 @@ def test_only_the_tokens_of_answers_are_counted(stories):
     assert not log_p[~counted].any()
 
 
+@pytest.mark.long
 def test_a_low_rank_starts_as_the_model_was_and_can_be_added_to_it(stories):
     torch.manual_seed(0)
     model = answers.adapt(copy.deepcopy(stories.model), rank=2)

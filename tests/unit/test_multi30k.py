@@ -63,6 +63,7 @@ def home(tmp_path, monkeypatch):
         thread.join()
 
 
+@pytest.mark.long
 def test_the_cache_is_filled_once_and_then_used_and_a_damaged_file_of_it_downloaded_again(home):
     assert multi30k_pairs("val") == PAIRS
     assert sorted(os.listdir(cache_folder())) == ["val.de.gz", "val.en.gz"]
