@@ -237,10 +237,13 @@ def shell(monkeypatch):
     InteractiveShell.clear_instance()
 
 
-WATCHED = "theirs.decoder.train(grad)"  # chapter 11 shows a fast path that PyTorch does not take while it is watched
+WATCHED = (
+    "theirs.decoder.train(grad)",  # chapter 11 shows a fast path that PyTorch does not take while it is watched
+    "tensor.untyped_storage()",  # chapter 20 counts storages, and a pretended tensor has none
+)
 QUICK = ("06",)
 CHAPTERS = [pytest.param(f"{number:02}", marks=() if f"{number:02}" in QUICK else pytest.mark.weekly)
-            for number in range(1, 20)]  # fmt: skip
+            for number in range(1, 22)]  # fmt: skip
 
 
 @pytest.mark.slow
@@ -254,5 +257,6 @@ def test_a_chapter_runs_there_and_what_it_asserts_holds(number, shell, root):
             said = io.StringIO()
             with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
                 ran = shell.run_cell("".join(cell["source"]))
-            meant = "raises-exception" in cell["metadata"].get("tags", []) or WATCHED in "".join(cell["source"])
-            assert ran.success or meant, f"{''.join(cell['source'])}\n{said.getvalue()[-2000:]}"
+            source = "".join(cell["source"])
+            meant = "raises-exception" in cell["metadata"].get("tags", []) or any(seen in source for seen in WATCHED)
+            assert ran.success or meant, f"{source}\n{said.getvalue()[-2000:]}"
