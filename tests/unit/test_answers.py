@@ -54,7 +54,7 @@ def test_a_low_rank_starts_as_the_model_was_and_can_be_added_to_it(stories):
     learned = {name for name, one in model.named_parameters() if one.requires_grad}
     assert learned == {name for name, _ in model.named_parameters() if name.endswith((".0.a", ".0.b"))}
     ids = torch.randint(5, 99, (2, 7))
-    torch.testing.assert_close(model(ids), stories.model(ids))
+    torch.testing.assert_close(model(ids), stories.model(ids), atol=1e-4, rtol=1e-4)
     answers.tune(model, stories.tokenizer, [(["dog"], "The dog sat.")] * 16, steps=2, rate=0.01, seed=0)
     changed = model(ids)
     assert not torch.allclose(changed, stories.model(ids), atol=1e-3)
