@@ -26,7 +26,10 @@ def log_probs(model: LanguageModel, ids: Tensor, starts: Tensor) -> tuple[Tensor
 
 
 def measure(model: LanguageModel, reference: LanguageModel, seed: int, requests: int) -> dict[str, Any]:
-    """How often words that were asked for are named, and how far the answers are from the reference's, in nats each."""
+    """How often words that were asked for are named, and how far the answers are from the reference's, in nats each.
+
+    "said" counts the letters of a word, inside of longer ones too.
+    """
     asked = answers.draw_words(requests, 1000)
     written = answers.write_answers(model, asked, seed)
     ids, starts = answers.as_rows(model.tokenizer, list(zip(asked, written, strict=True)))
