@@ -103,6 +103,7 @@ def record_answers(
         examples = answers.own_stories(base, stories, 100_000 * seed)
         tuned, low = copied(base), copied(base)
         answers.tune(tuned.model, base.tokenizer, examples, tuning, 3e-4, seed)
+        torch.manual_seed(seed)  # A is drawn
         answers.adapt(low.model, 4)
         answers.tune(low.model, base.tokenizer, examples, tuning, 3e-3, seed)
         run: dict[str, Any] = {"seed": seed, "examples": len(examples)}

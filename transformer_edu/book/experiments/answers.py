@@ -53,10 +53,10 @@ def own_stories(model: LanguageModel, count: int, seed: int = 0) -> list[Example
     return found
 
 
-def write_answers(model: LanguageModel, asked: Sequence[Sequence[str]], seed: int, top_p: float = 1.0) -> list[str]:
+def write_answers(model: LanguageModel, asked: Sequence[Sequence[str]], seed: int) -> list[str]:
     """An answer, drawn, to each request."""
     lines = [request(words) for words in asked]
-    written = model.write_all(lines, STEPS, seed, temperature=1.0, top_p=top_p)
+    written = model.write_all(lines, STEPS, seed, temperature=1.0)
     return [text[len(line) :] for line, text in zip(lines, written, strict=True)]
 
 
