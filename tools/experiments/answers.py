@@ -26,17 +26,14 @@ def log_probs(model: LanguageModel, ids: Tensor, starts: Tensor) -> tuple[Tensor
 
 
 def measure(model: LanguageModel, reference: LanguageModel, seed: int, requests: int) -> dict[str, Any]:
-    """How often words that were asked for are named, and how far the answers are from the reference's, in nats each.
-
-    "said" counts the letters of a word, inside of longer ones too.
-    """
+    """How often words that were asked for are named, and how far the answers are from the reference's, in nats each."""
     asked = answers.draw_words(requests, 1000)
     written = answers.write_answers(model, asked, seed)
     ids, starts = answers.as_rows(model.tokenizer, list(zip(asked, written, strict=True)))
     with torch.no_grad():
         away = log_probs(model, ids, starts)[0].sum() - log_probs(reference, ids, starts)[0].sum()
     whole = [answers.named(words, text) == 1 for words, text in zip(asked, written, strict=True)]
-    said = sum(text.count(words[0]) for words, text in zip(asked[:requests], written[:requests], strict=True))
+    said = sum(answers.times(words[0], text) for words, text in zip(asked[:requests], written[:requests], strict=True))
     return {
         "one": sum(whole[:requests]) / requests,
         "two": sum(whole[requests:]) / requests,

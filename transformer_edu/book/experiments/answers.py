@@ -31,7 +31,12 @@ def request(words: Sequence[str]) -> str:
 
 def named(words: Sequence[str], story: str) -> float:
     """The share of the words that a story names."""
-    return sum(bool(re.search(rf"\b{word}\b", story)) for word in words) / len(words)
+    return sum(times(word, story) > 0 for word in words) / len(words)
+
+
+def times(word: str, story: str) -> int:
+    """How many times a story says a word."""
+    return len(re.findall(rf"\b{word}\b", story))
 
 
 def draw_words(count: int, seed: int) -> list[list[str]]:
