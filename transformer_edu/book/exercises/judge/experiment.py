@@ -12,12 +12,15 @@ Seen = dict[str, Tensor | str]  # what an experiment shows: tensors, and errors 
 TOO_SLOW = "not tried, for it would take minutes"
 LONG = "it is right for short sentences only"  # what several kinds can do wrong, each in an experiment of its own
 TRAINING = "it drops out although dropout is 0"
+WIDENED = "half precision goes in, and another comes out"
 OVERFLOW = "half precision overflows: a number beyond 65,504"
 KEPT = "something stays behind from an earlier call with other inputs"
 FIXED = "it is right at some sizes only: a number is fixed, or comes from another size than it should"
 EMPTY = {"still": True, "empty": True}  # nothing but gains of a norm: no sub-layer gives anything but zeros
+ALIKE_WORDS = {"alike": True}  # the words of the second sentence are one and the same: whatever their weights
 LEFT_BEHIND = "a tensor stays on the CPU when the module is moved: it is neither a buffer nor made where x is"
 ALONE = "the first token alone"
+GIVEN = "it sees later tokens too, unless it is handed a causal mask"
 UNASKED = "it takes no dropout"  # that is: no argument, or no field of its configuration
 PASSES, FEW = 240, 4  # in training, where dropout is looked at; FEW, where the mean tells nothing
 
@@ -128,8 +131,9 @@ def precisely() -> Iterator[None]:
 
 
 def copies(inputs: tuple[Any, ...]) -> list[Any]:
-    """Inputs that may be changed."""
-    return [item.clone() if isinstance(item, Tensor) else item for item in inputs]
+    """Inputs that may be changed; what is one and the same stays so."""
+    cloned = {id(item): item.clone() for item in inputs if isinstance(item, Tensor)}
+    return [cloned.get(id(item), item) for item in inputs]
 
 
 def changed(inputs: Sequence[Any], given: Sequence[Any]) -> Seen:

@@ -183,6 +183,13 @@ def of_attention() -> Iterator[Wrong]:
         ),
     )
     yield entry(
+        "heads are folded into the batch in one order and unfolded in another",
+        "(batch · heads) was made with the sentences outside and is read with the heads outside: sentences mix.",
+        "Which of the two numbers comes first in your view() before the product, and which in the one behind it?",
+        "a sentence's answer changes with the others of its batch; one sentence alone is right",
+        Steps(merge=lambda x: merge_heads(x.flatten(0, 1).unflatten(0, x.shape[1::-1]).transpose(0, 1))),
+    )
+    yield entry(
         "the number of heads and d_head have changed places: there are d_head heads of num_heads numbers each",
         "view(batch, seq, num_heads, d_head), and then the transpose of the two in the middle.",
         "How many maps of weights does your layer make, and how many heads did you ask for?",
@@ -624,6 +631,11 @@ def _with_norms(places: tuple[int, ...], layer: Layer) -> Layer:
     return replace(layer, norms=tuple(layer.norms[place] for place in places))
 
 
+def _with_shared_part(part: str, layer: Layer) -> Layer:
+    assert layer.cross is not None
+    return replace(layer, cross=replace(layer.cross, **{part: getattr(layer.self_attention, part)}))
+
+
 def _of_shared_parts() -> Iterator[Wrong]:
     yield entry(
         "one module is used for both attentions",
@@ -632,6 +644,14 @@ def _of_shared_parts() -> Iterator[Wrong]:
         "fewer parameters are trained than there are",
         Steps(decoder_weights=lambda layer: replace(layer, cross=layer.self_attention)),
     )
+    for part in ("query", "key", "value", "output"):
+        yield entry(
+            f"both attentions use one projection: the {part}'s of self-attention",
+            "self-attention and cross-attention have projections of their own.",
+            "Which of your projections does forward not call?",
+            "fewer parameters are trained than there are",
+            Steps(decoder_weights=partial(_with_shared_part, part)),
+        )
     for places in ((0, 0, 2), (0, 1, 1), (0, 1, 0), (0, 0, 0)):
         yield entry(
             "one norm stands in two places",
@@ -694,6 +714,11 @@ UPSIDE_DOWN = [
 ]
 
 
+def _multiplied(ids: Tensor, pad: int) -> Tensor:
+    later, padding = (~mask for mask in (causal_mask(ids.shape[1]), padding_mask(ids, pad)))
+    return (later & padding) | ~(later & padding).any(-1, keepdim=True)
+
+
 def of_whole() -> Iterator[Wrong]:
     """Embeddings, positions, masks, how the stacks are joined, and all that the layers can do wrong."""
     yield entry(
@@ -750,6 +775,13 @@ def of_whole() -> Iterator[Wrong]:
                 torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool).tril(1) & (ids != pad)[:, None, None]
             )
         ),
+    )
+    yield entry(
+        "two masks of numbers are multiplied, not added: what both hide gets all the weight",
+        "−10⁹ times 0 is 0, so what one mask hides is seen; −10⁹ times itself is 10¹⁸.",
+        "What is your mask where only one of the two hides? And where both do?",
+        "the future is seen, and where there is padding, nothing else",
+        Steps(target_mask=_multiplied),
     )
     yield entry(
         "positions are added before the embeddings are scaled",
@@ -834,7 +866,9 @@ def of_whole() -> Iterator[Wrong]:
             steps,
         )
     for mistake, wrong in known("target mask"):
-        yield mistake, Steps(target_mask=wrong)
+        either = mistake.name.startswith("only the padding")  # where padding ends a sentence, OR lets as much through
+        name = "only the padding is blocked: the causal mask is missing, overwritten, or joined with OR"
+        yield replace(mistake, name=name) if either else mistake, Steps(target_mask=wrong)
     for mistake, wrong in known("padding mask"):
         yield mistake, Steps(source_mask=wrong, memory_mask=wrong)
         yield mistake, Steps(source_mask=wrong)

@@ -102,6 +102,10 @@ def _triangle(diagonal: int, upper: bool = False, first: bool = False) -> Callab
     return see
 
 
+def _cut_at_the_wrong_end(most: int, mask: Tensor | None, size: int) -> Tensor:
+    return _triangle(most - size)(mask, size)
+
+
 def of_sight(causal: bool, masked: bool = True) -> Iterator[Wrong]:
     """Which tokens a block without a memory lets through."""
     if masked:
@@ -121,6 +125,14 @@ def of_sight(causal: bool, masked: bool = True) -> Iterator[Wrong]:
             "a training loss that falls far too low, and nonsense when it writes",
             Steps(see=lambda mask, size: None),
         )
+        for most in (140, 64, 128):  # lengths of the buffers that are asked for here
+            yield entry(
+                "its causal mask is cut out of a longer one at the wrong end: short texts see all that comes later",
+                "rows and columns have to be cut at the same end: mask[:n, :n], or mask[-n:, -n:].",
+                "What does your mask say of the first row for a text of three tokens?",
+                "a training loss that falls far too low, and nonsense when it writes",
+                Steps(see=partial(_cut_at_the_wrong_end, most)),
+            )
         strict = _triangle(-1)
         for name, hint, see in (
             (

@@ -397,7 +397,7 @@ class Style:
     inner: str = "both"  # biases: "both", "none", "first" or "second"
     norm: str = "both"  # "both", "gain" or "none"
     projection: bool = False  # a bias of the last projection
-    final: bool = False  # a norm behind each stack
+    final: bool | str = False  # a norm behind each stack, as the others; or of its own kind, "both" or "gain"
     opened: bool = False  # a norm behind the embeddings of each side
     tied: str = ""  # "target", "source" or "all": which tables are one (with the last projection, with each other)
     gated: bool = False  # three matrices in the feed-forward part
@@ -663,7 +663,8 @@ def _shapes_of_language_model(named: tuple[tuple[str, int], ...], style: Style) 
         shapes["positions"] = (sizes["max_len"], d_model)
     for place in range(sizes["num_layers"]):
         shapes |= _at(f"layer{place}", shapes_of_layer(sizes, style, cross=False))
-    shapes |= _at("final", shapes_of_norm(d_model, style)) if style.final else {}
+    last = style if isinstance(style.final, bool) else replace(style, norm=style.final)
+    shapes |= _at("final", shapes_of_norm(d_model, last)) if style.final else {}
     shapes |= _at("opened", shapes_of_norm(d_model, style)) if style.opened else {}
     shapes |= {} if style.tied else {"projection": (d_model, sizes["vocab_size"])}
     return shapes | ({"projection_bias": (sizes["vocab_size"],)} if style.projection else {})

@@ -20,12 +20,15 @@ from transformer_edu.book.exercises.judge.experiment import (
     ALONE,
     FEW,
     FIXED,
+    GIVEN,
     KEPT,
     LEFT_BEHIND,
+    LONG,
     OVERFLOW,
     PASSES,
     TOO_SLOW,
     UNASKED,
+    WIDENED,
     Experiment,
     Masked,
     Seen,
@@ -104,9 +107,10 @@ class Run:
 
     @cached_property
     def idle(self) -> list[str]:
-        """The tensors that change nothing, more than the biases of keys do."""
+        """The tensors that change nothing, more than the biases of keys do; gains first, which no such bias is."""
         usual = max((layout.dead - layout.rows for layout in self.kind.layouts(self.parameters)), default=0)
-        return list(self._dead) if self.has_idle_norm or sum(map(len, self._dead.values())) > usual else []
+        dead = sorted(self._dead, key=lambda name: not bool(self._dead[name].all()))
+        return dead if self.has_idle_norm or sum(map(len, self._dead.values())) > usual else []
 
     @cached_property
     def _dead(self) -> dict[str, Tensor]:
@@ -319,8 +323,19 @@ class _Judging:
                     most, best = right, way
                 if most == len(indexes):
                     break
-            chosen.append(best)
+            chosen.append(best if most == len(indexes) else self._of_keys(place, indexes, expected) or best)
         return tuple(chosen)
+
+    def _of_keys(self, place: int, indexes: list[int], expected: list[Any]) -> Way | None:
+        """The way to hand over masks of keys in which a component is right wherever a mask can be written so."""
+        for way in WAYS:
+            seen = self.answers.get((place, way), []) if way[0] == OF_KEYS else []
+            some = [(i, wanted, found) for i, wanted, found in zip(indexes, expected, seen, strict=False) if found]
+            if some and all(
+                same(wanted, found.get("output"), self.kind.experiments[i].tolerance) for i, wanted, found in some
+            ):
+                return way
+        return None
 
 
 APART = {"an input is changed in place", "dropout is active in eval mode"}  # they leave the numbers as they are
@@ -603,7 +618,9 @@ def _wrong(judging: _Judging, start: Run, best: Best | None) -> Verdict:
         mistake, run, first, _ = found
         told = _said(run.got[first]) or _first_difference(run, first)
         return Verdict(run.kind.name, mistake, True, run.kind.experiments[first].title, told)
-    return _unknown(start) if best is None else _not_everywhere(best[2], best[1], best[3])
+    if best is None or (best[0] == GIVEN and all(best[2].kind.experiments[i].alone == LONG for i in best[3])):
+        return _unknown(start)  # what hides later tokens in long texts alone is not what is handed its mask
+    return _not_everywhere(best[2], best[1], best[3])
 
 
 def _with_manners(run: Run, remark: str, right: Function) -> Verdict:
@@ -633,8 +650,8 @@ def _with_manners(run: Run, remark: str, right: Function) -> Verdict:
     return Verdict(kind.name, remarks=tuple(dict.fromkeys(remarks)), passed=len(run.seen))
 
 
-WIDENED = "half precision goes in, and another comes out"
 BLOCKED = "matrices that start at zero block each other: they get no gradient, at first or after a step"
+ON_SCORES = "dropout stands before the softmax: it changes scores, and drops no weight"
 RESCALED = "dropout changes the size of what it keeps"
 ALIKE = "the rows of a matrix, or its columns, start as one and the same, get the same gradient, and stay alike"
 DRAINED = "in training nothing is left, with dropout 0: what is taken for a probability of dropping is one of keeping"
@@ -803,10 +820,16 @@ def _unknown(run: Run) -> Verdict:
         return _too_few(run, least)
     if kind.each_token_alone and _tokens_meet(run):
         return Verdict(kind.name, beyond(MIXED), True, kind.experiments[0].title)
+    if run.has_idle_norm:
+        told = f"unused: {', '.join(run.idle[:4])}"
+        return Verdict(kind.name, beyond(UNUSED), True, kind.experiments[0].title, told)
     if not references and _ignores(run):
         return Verdict(kind.name, beyond(IGNORED), True, kind.experiments[0].title)
     own = [name for name in parameters.untaken if name in (*SIZES, "d_model", "num_heads")]
-    laid_out = any(run.numbers.laid_out(reference) for reference in references)
+    ones = int(parameters.ones.sum())
+    laid_out = any(
+        run.numbers.laid_out(reference) and (not ones or int(reference.gains.sum()) == ones) for reference in references
+    )
     if not references or not laid_out or (own and not run.numbers.heard):
         found = f"{parameters.alive} of its numbers change its answer, and nothing right that is known here has as many"
         taken = f"; it takes no {' and no '.join(own)}" if own else ""
@@ -1146,6 +1169,10 @@ EXPLAINED = {
         "the argument is taken and not used, or the layer is made and never called.",
         "Where in forward does dropout stand?",
     ),
+    ON_SCORES: (
+        "a score of zero is no weight of zero: what is dropped there is looked at all the same.",
+        "Is what goes into your dropout the softmax's answer, or what goes into the softmax?",
+    ),
     RESCALED: (
         "what is kept is divided by 1 − p in training, so that nothing needs to change in evaluation.",
         "With p = 0.5, by what is a kept number multiplied?",
@@ -1246,19 +1273,8 @@ def _dropout(kind: Kind, experiment: Experiment, seen: Seen, right: Function, ex
     is_right = "empty" in experiment.options or same(expected, output, experiment.tolerance)
     if not is_right or not same(output, again, 1e-4):
         return beyond("dropout is active in eval mode")
-    if "as if" in experiment.options:
-        wanted, dropped = right(*experiment.options["as if"]), _tensor(seen["mean"]).float()
-        moved = bool(dropped.isfinite().all()) and not same(wanted.detach(), dropped, experiment.tolerance)
-        return beyond(ELSEWHERE) if moved else None
-    if (
-        "either" in experiment.options
-    ):  # of numbers that are `low` or `high`, mean and spread say of each whether they are
-        low, high = (right(*inputs).detach() for inputs in experiment.options["either"])
-        mean, spread = _tensor(seen["mean"]), _tensor(seen["spread"])
-        fits = float(spread.max()) < 1e-6 or same(
-            spread**2 * (FEW - 1) / FEW, (mean - low) * (high - mean), experiment.tolerance
-        )
-        return None if fits else beyond(RESCALED)
+    if experiment.options.keys() & {"as if", "either", "alike"}:
+        return _where_dropped(experiment, seen, right)
     if experiment.options.get("nought") and float(output.abs().max()) > 1e-4:
         return None  # another convention than the one of which the inputs make nothing
     if experiment.options.get("still"):
@@ -1272,6 +1288,21 @@ def _dropout(kind: Kind, experiment: Experiment, seen: Seen, right: Function, ex
         if float(far.float().mean()) > 0.02:
             return beyond(RESCALED)
     return None
+
+
+def _where_dropped(experiment: Experiment, seen: Seen, right: Function) -> Mistake | None:
+    """What inputs made for it tell of the place and the size of what is dropped."""
+    if "as if" in experiment.options:
+        wanted, dropped = right(*experiment.options["as if"]), _tensor(seen["mean"]).float()
+        moved = bool(dropped.isfinite().all()) and not same(wanted.detach(), dropped, experiment.tolerance)
+        return beyond(ELSEWHERE) if moved else None
+    spread = _tensor(seen["spread"])
+    if "alike" in experiment.options:
+        return beyond(ON_SCORES) if float(spread[1].max()) < 1e-6 < float(spread[0].max()) else None
+    low, high = (right(*inputs).detach() for inputs in experiment.options["either"])
+    mean = _tensor(seen["mean"])  # with the spread it says of each number whether it is `low` or `high`
+    fits = same(spread**2 * (FEW - 1) / FEW, (mean - low) * (high - mean), experiment.tolerance)
+    return None if fits or float(spread.max()) < 1e-6 else beyond(RESCALED)
 
 
 def _said(got: Any) -> str:

@@ -9,11 +9,13 @@ from torch import Tensor
 
 from transformer_edu.book.exercises.checks.engine import Mistake
 from transformer_edu.book.exercises.judge.experiment import (
+    ALIKE_WORDS,
     FIXED,
     KEPT,
     LONG,
     OVERFLOW,
     TRAINING,
+    WIDENED,
     Experiment,
     Masked,
     tensor_of,
@@ -36,6 +38,11 @@ IN_FRONT = padding_mask(torch.tensor([[5, 5, 5, 5, 5], [0, 0, 5, 5, 5]]), 0)
 LEFT = LATER & IN_FRONT
 ONE_BY_ONE = "it is right only where tokens come one at a time"
 SHARED = "what one cache holds turns up in another: they share one store"
+ALIKE = "dropout of one half, the words of the second sentence alike"
+ONE = drawn(1, 5, D_MODEL, seed=9)
+ITS = "values are not looked at where queries and keys are one tensor"
+LIMITED = "masks are right up to a length only"
+FORTY = causal_mask(40).expand(2, 1, 40, 40).contiguous()
 FAR = (torch.arange(150) < 130).expand(2, 1, 3, 150).contiguous()
 EACH_HEAD = torch.stack([causal_mask(5), causal_mask(5).T, torch.ones(5, 5, dtype=torch.bool)])
 TOO_LARGE = "large scores overflow: exp without the largest score taken away first, or a fill that is not small enough"
@@ -50,12 +57,17 @@ def _three(*shape: int, q_len: int = 5, k_len: int = 5, scale: float = 1.0) -> t
     )
 
 
+def alike(x: Tensor) -> Tensor:
+    """With one word in all places of the second sentence."""
+    return torch.stack([x[0], x[1][..., :1, :].expand_as(x[1])])
+
+
 def _experiments(*shape: int) -> list[Experiment]:
     """For all: shape is (batch, heads, d_head) or (batch, d_model)."""
     self_input = _three(*shape)
     across = _three(*shape, q_len=4, k_len=6)
     long = _three(*shape, q_len=300, k_len=300)
-    keyed = _three(*shape, q_len=3, k_len=150)
+    keyed, forty = _three(*shape, q_len=3, k_len=150), _three(*shape, q_len=40, k_len=40)
     later, both = Masked(LATER.expand(2, 1, 5, 5).contiguous()), Masked(BOTH)
     return [
         Experiment("two sentences of five tokens", self_input),
@@ -70,10 +82,10 @@ def _experiments(*shape: int) -> list[Experiment]:
             alone=TOO_LARGE,
         ),
         Experiment("300 tokens", long, alone=LONG),
-        Experiment(
-            "150 keys, the last of them padding", (*keyed, Masked(FAR)), alone="masks are right up to a length only"
-        ),
+        Experiment("150 keys, the last of them padding", (*keyed, Masked(FAR)), alone=LIMITED),
+        Experiment("a causal mask over 40 tokens", (*forty, Masked(FORTY)), alone=LIMITED),
         Experiment("in training, with dropout 0", self_input, how="training", alone=TRAINING),
+        Experiment(ALIKE, (*self_input[:2], alike(self_input[2])), how="dropout", options=ALIKE_WORDS),
         Experiment("dropout of one half", self_input, how="dropout"),
         Experiment("half precision", (*across, Masked(PADDED)), how="half", alone=OVERFLOW, tolerance=3e-2),
         Experiment(
@@ -153,7 +165,13 @@ MULTI_HEAD = kind_of(
     _paper,
     _paper,
     lambda parameters: of_attention(),
-    [*_experiments(2, D_MODEL), Experiment("one sentence", (drawn(1, 5, D_MODEL, seed=9),) * 3)],
+    [
+        *_experiments(2, D_MODEL),
+        Experiment("one sentence", (ONE,) * 3),
+        Experiment(
+            "values of their own for queries that are the keys", (ONE, ONE, drawn(1, 5, D_MODEL, seed=8)), alone=ITS
+        ),
+    ],
     options={"d_model": D_MODEL, "num_heads": HEADS, "dropout": 0.0},
     unbiased=True,
     call=partial(by_name, slots=SLOTS),
@@ -169,7 +187,7 @@ MULTI_HEAD = kind_of(
 
 # ------------------------------------------------------------------ masks
 
-ADDITIVE = 2.0
+ADDITIVE, AGAIN = 2.0, "three tokens again"
 
 
 def _as_allowed(shape: tuple[int, int, int], fn: Any, inputs: tuple[Any, ...]) -> Tensor:
@@ -255,6 +273,12 @@ def _mask_wrongs(component: str, right: Function) -> Iterator[tuple[Mistake, Fun
                 lambda ids, pad_id: _first((ids == pad_id).int().argmax(1, keepdim=True), ids),
             ),
             (
+                "everything behind the first padding is blocked",
+                "padding may stand on the left, or between: what is real behind it has to be seen.",
+                "What does your mask say for [0, 0, 5]?",
+                lambda ids, pad_id: ((ids == pad_id).cumsum(1) == 0)[:, None, None, :],
+            ),
+            (
                 "all sentences are masked as the first one",
                 "each sentence of a batch has its own padding.",
                 "Which index of the batch does your loop read?",
@@ -308,7 +332,10 @@ def mask_kind(name: str, is_called: str, right: Function, component: str, inputs
     return Kind(
         name,
         is_called,
-        [Experiment(title, given, alone=LONG if "hundred" in title else None) for title, given in inputs],
+        [
+            Experiment(title, given, alone=LONG if "hundred" in title else KEPT if title == AGAIN else None)
+            for title, given in inputs
+        ],
         lambda parameters: _mask_rights(right),
         lambda parameters: (
             (mistake, _through(wrong, how))
@@ -331,7 +358,7 @@ CAUSAL = mask_kind(
         ("one token", (1,)),
         ("seven tokens", (7,)),
         ("three hundred tokens", (300,)),
-        ("three tokens again", (3,)),
+        (AGAIN, (3,)),
     ],
 )
 PADDING = mask_kind(
@@ -353,7 +380,10 @@ PADDING = mask_kind(
 
 
 def _steps_of_cache(make_cache: Any, inputs: tuple[Any, ...]) -> Tensor:
-    """Keys and values after each update, and what the first answer is at the end; "two" caches in turn, or one."""
+    """Keys and values after each update, what the first answer is at the end, and whether both keep the dtype.
+
+    The first of the inputs says whether there are "two" caches, in turn, or one.
+    """
     caches = [make_cache(), make_cache()] if inputs[0] == "two" else [make_cache()]
     rows = []
     kept: list[tuple[Tensor, Tensor]] = []
@@ -363,7 +393,8 @@ def _steps_of_cache(make_cache: Any, inputs: tuple[Any, ...]) -> Tensor:
             rows += [tensor_of(answer[0]).flatten(), tensor_of(answer[1]).flatten()]
             kept.append((answer[0], tensor_of(answer[0]).clone()))
     rows.append((tensor_of(kept[0][0]) - kept[0][1]).flatten())
-    return torch.cat(rows)
+    alike = all(tensor_of(part).dtype == inputs[1][0].dtype for part in answer[:2])
+    return torch.cat([row.double() for row in [*rows, torch.tensor([float(alike)])]])
 
 
 class _Cache:
@@ -457,6 +488,10 @@ def _updates(*lengths: int, batch: int = 2, caches: str = "one", sizes: tuple[in
     return caches, *pairs
 
 
+def _halved(updates: tuple[Any, ...]) -> tuple[Any, ...]:
+    return updates[0], *((key.half(), value.half()) for key, value in updates[1:])
+
+
 CACHE = Kind(
     "kv_cache",
     "cls() with update(key, value) -> (all keys, all values) so far, tensors (batch, heads, new, d_head)",
@@ -466,6 +501,7 @@ CACHE = Kind(
         Experiment("one sentence", _updates(1, 1, batch=1)),
         Experiment("two caches in turn", _updates(1, 2, caches="two"), alone=SHARED),
         Experiment("five heads of six features", _updates(1, 1, batch=1, sizes=(5, 6)), alone=FIXED),
+        Experiment("keys and values in half precision", _halved(_updates(1, 2)), alone=WIDENED, tolerance=1e-2),
         Experiment("three hundred tokens, one after another", _updates(*[1] * 300, batch=1), alone=LONG),
         Experiment("three tokens, then three hundred at once", _updates(3, 300, 2, batch=1), alone=LONG),
     ],

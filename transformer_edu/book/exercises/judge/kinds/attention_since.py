@@ -670,7 +670,7 @@ def _added(q: Tensor, q_turned: Tensor, k: Tensor, k_turned: Tensor) -> tuple[Te
 
 
 def _scaled_by_a_part(sizes: Mapping[str, Any], part: str) -> Function:
-    size = sizes["d_model"] // sizes["num_heads"] if part == "d_head" else sizes["d_turned"]
+    size = sizes["d_model"] // sizes["num_heads"] if part == "d_head" else sizes[part]
     return lambda q, k, v, mask=None: Steps().attend(q * (q.shape[-1] / size) ** 0.5, k, v, mask)
 
 
@@ -681,7 +681,11 @@ def _of_latents(parameters: Parameters) -> Iterator[Wrong]:
     for name, hint, join in _joins():
         for order in ORDERS.values():  # where the parts do not meet, it matters which numbers turn together
             yield named(name, why, hint, symptom), Steps(join=partial(_in_order, join, order))
-    for part, words in (("d_head", "√d_head, without the turned part"), ("d_turned", "the root of the turned part")):
+    for part, words in (
+        ("d_head", "√d_head, without the turned part"),
+        ("d_turned", "the root of the turned part"),
+        ("rank", "the root of the latents' rank"),
+    ):
         yield entry(
             f"the scores are divided by {words}",
             why,

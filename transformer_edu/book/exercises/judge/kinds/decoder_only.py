@@ -12,9 +12,19 @@ from torch.nn.functional import gelu, silu
 
 from transformer_edu.book.exercises.checks.components.feed_forward import network
 from transformer_edu.book.exercises.checks.components.rotary import turn
-from transformer_edu.book.exercises.judge.experiment import EMPTY, KEPT, LONG, OVERFLOW, TRAINING, Experiment, Masked
+from transformer_edu.book.exercises.judge.experiment import (
+    ALIKE_WORDS,
+    EMPTY,
+    GIVEN,
+    KEPT,
+    LONG,
+    OVERFLOW,
+    TRAINING,
+    Experiment,
+    Masked,
+)
 from transformer_edu.book.exercises.judge.kind import Kind, Parameters, drawn, joined
-from transformer_edu.book.exercises.judge.kinds.attention import BLIND, IN_FRONT, LEFT, TOO_LARGE
+from transformer_edu.book.exercises.judge.kinds.attention import ALIKE, BLIND, IN_FRONT, LEFT, TOO_LARGE, alike
 from transformer_edu.book.exercises.judge.kinds.machine import LATER, REAL, Settings, kind_of, tables_of
 from transformer_edu.book.exercises.judge.making import TAKES_MASK, TARGETS, logits_of, of_x, parameter_names
 from transformer_edu.book.exercises.judge.mistakes import Wrong, of_attention, of_encoder_layer
@@ -66,7 +76,6 @@ SHARED = {"d_model": 24, "num_heads": 6, "num_kv_heads": 2}  # √d_model is not
 WIDER_SHARED = {"d_model": 48, "num_heads": 8, "num_kv_heads": 4}
 MAX_LEN = 140
 X = drawn(2, 5, 12, seed=1)
-GIVEN = "it sees later tokens too, unless it is handed a causal mask"
 BOTH = Masked(LATER.mask & REAL.mask)
 OWN = Masked(torch.eye(5, dtype=torch.bool).expand(2, 1, 5, 5).contiguous())
 TURNED = styles(attention=("all", "none", "qkv", "out"), positions=("", "turned", "part", "nearby"))
@@ -89,6 +98,8 @@ MODELS = _of_queries(MODELS)
 MODELS += [replace(style, norms=4) for style in MODELS if style.gated and style.norm == "gain"]
 MODELS += [replace(style, norms=1) for style in MODELS if style.norms == 2 and style.norm == "both"]
 MODELS += [replace(style, opened=True) for style in MODELS if style.norm == "both" and style.positions == "nearby"]
+OTHER_END = {"gain": "both", "both": "gain"}  # of whoever leaves out biases in the blocks alone, or behind them alone
+MODELS += [replace(style, final=OTHER_END[style.norm]) for style in MODELS if style.final and style.norm in OTHER_END]
 GATES: list[tuple[str, Callable[..., Tensor]]] = [  # right ones, with what is remarked of each
     ("", gated),
     ("", partial(gated, inside=gelu)),
@@ -138,6 +149,7 @@ def _experiments(d_model: int) -> list[Experiment]:
         Experiment("padding", (x, REAL)),
         Experiment("120 tokens", (drawn(1, 120, d_model),), alone=LONG),
         Experiment("in training, with dropout 0", (x,), how="training", alone=TRAINING),
+        Experiment(ALIKE, (alike(x),), how="dropout", options=ALIKE_WORDS),
         Experiment("dropout of one half", (x,), how="dropout"),
         Experiment("after another text", (x,), alone=KEPT, options={"before": (other,)}),
         Experiment("after a shorter text", (x,), alone=KEPT, options={"before": (other[:, :3],)}),

@@ -603,7 +603,7 @@ BEAM = Kind(
         Experiment(
             "a beam of eight, where the length decides",
             (WEIGHED, 7, 8, 1.0),
-            alone="the length penalty is not log_prob / ((5 + length) / 6) ** length_penalty",
+            alone="an answer of another length wins: not all that ended are compared, or the penalty is another",
         ),
         Experiment(
             "no more ids than max_len", (ENDLESS, 4, 2, 0.0, "length"), alone="it returns more than max_len ids"

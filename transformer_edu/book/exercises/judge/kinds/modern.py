@@ -79,7 +79,7 @@ GATED = Kind(
 # ------------------------------------------------------------------ experts
 
 EXPERTS, CHOSEN = 4, 2
-EXPERT_STYLES = styles(gated=(True, False), inner=("none", "both"), projection=(False, True))  # of the router
+EXPERT_STYLES = styles(gated=(True, False), inner=("none", "both", "first"), projection=(False, True))  # of the router
 Gate = Callable[[Tensor, int], Tensor]
 
 
@@ -185,6 +185,11 @@ WRONG_GATES: tuple[tuple[str, str, Gate], ...] = (
         "the softmax runs over the tokens, not over the experts",
         "Which numbers of your router's scores sum to 1?",
         lambda logits, top_k: _chosen(logits.softmax(1), top_k),
+    ),
+    (
+        "the softmax runs over the tokens, not over the experts",
+        "Which numbers of your router's scores sum to 1?",
+        lambda logits, top_k: _divided(_chosen(logits.softmax(1), top_k)),
     ),
     (
         "the softmax runs over the tokens of all texts, not over the experts",
@@ -539,6 +544,11 @@ CUTS = tuple(
             "sorting is undone by the order itself, not by its inverse",
             "gather takes from places, scatter puts to places. Which one undoes a sort?",
             lambda logits, p: (_reached(logits) < p).gather(-1, logits.sort(-1, descending=True).indices),
+        ),
+        (
+            "the probabilities are added up over the texts of the batch, not over the tokens",
+            "Along which dimension does your cumsum run?",
+            lambda logits, p: _back(logits, _own(logits).cumsum(0) - _own(logits) < p, True),
         ),
         (
             "what is cut from one text is cut from all",

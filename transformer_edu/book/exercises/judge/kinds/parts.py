@@ -341,7 +341,7 @@ def _norm_experiments(*learned: Tensor) -> list[Experiment]:
             "an ε that can be seen",
             (SPREAD,),
             options={"learned": (*learned, LARGE), "eps": LARGE, "asks": "eps"},
-            alone="the argument eps is taken and not used",
+            alone="with an ε that can be seen it is wrong: eps is not used, or is not where it belongs",
         ),
         Experiment(
             "in training",
