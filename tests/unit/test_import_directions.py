@@ -68,7 +68,7 @@ CEILINGS = {  # lines of Python; whoever raises one says why in the commit
     "saving": 420,
     "language": 470,
     "translate": 900,
-    "pretrained": 170,
+    "pretrained": 190,  # of it 17 for the change that answers
     "fast": 700,
     "support": 1210,  # of it 20 that print a model on half a page
     "book": 10,
@@ -76,10 +76,10 @@ CEILINGS = {  # lines of Python; whoever raises one says why in the commit
     "book/engine": 210,
     "book/plots": 2100,
     "book/recordings": 40,
-    "book/exercises": 20_130,  # of it 2,800 for the kinds that came after 2017, 110 that name two mistakes at once, 15
-    # for attention a block at a time, 105 for what four blind lots showed, and 210 for the two checks of chapter 21
+    "book/exercises": 20_370,  # of it 2,800 for the kinds that came after 2017, 110 that name two mistakes at once, 15
+    # for attention a block at a time, 340 for what ten blind lots showed, and 210 for the two checks of chapter 21
     "book/sandbox": 1050,
-    "book/experiments": 2470,  # of it 57 for weights in a few bits, 126 for stories that are asked for
+    "book/experiments": 2480,  # of it 57 for weights in a few bits, 126 for stories that are asked for
     "book/commands": 298,
 }
 

@@ -14,6 +14,7 @@ LONG = "it is right for short sentences only"  # what several kinds can do wrong
 TRAINING = "it drops out although dropout is 0"
 WIDENED = "half precision goes in, and another comes out"
 OVERFLOW = "half precision overflows: a number beyond 65,504"
+BEYOND = "for a text longer than it was made for it gives a wrong answer, and no error"
 KEPT = "something stays behind from an earlier call with other inputs"
 FIXED = "it is right at some sizes only: a number is fixed, or comes from another size than it should"
 EMPTY = {"still": True, "empty": True}  # nothing but gains of a norm: no sub-layer gives anything but zeros

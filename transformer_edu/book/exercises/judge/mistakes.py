@@ -52,6 +52,10 @@ def _twice(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tenso
     return weights.softmax(-1) @ v
 
 
+def _exponentials(scores: Tensor, dim: int) -> Tensor:
+    return (scores - scores.amax(dim, keepdim=True)).exp()
+
+
 def of_equation_one() -> Iterator[tuple[Mistake, Callable[..., Tensor]]]:
     """What is not in the catalogue of attention: it takes more than one head, or another form of the call."""
     yield entry(
@@ -82,6 +86,20 @@ def of_equation_one() -> Iterator[tuple[Mistake, Callable[..., Tensor]]]:
         "Which letter of your second einsum is summed over, and is it the key's?",
         "a shape error across; in self-attention words are passed to those that looked, not to those that look",
         lambda q, k, v, mask=None: attend(q, k, torch.eye(k.shape[-2]), mask).transpose(-2, -1) @ v,
+    )
+    yield entry(
+        "the exponentials are divided by their sum over the queries",
+        "each query shares one whole among its keys: the sum runs over the last dimension.",
+        "Which dimension of your weights sums to one?",
+        "weights that depend on how many queries there are; a causal mask then leaks",
+        partial(in_steps, normalize=lambda s: _exponentials(s, -1) / _exponentials(s, -1).sum(-2, keepdim=True)),
+    )
+    yield entry(
+        "what is taken away before the exponential is the largest score of a column, not of a row",
+        "softmax stays the same if one number is taken away from a whole row; by columns it is another for each key.",
+        "Along which dimension does your maximum run?",
+        "keys that all queries look at get less weight than they should",
+        partial(in_steps, normalize=lambda s: _exponentials(s, -2) / _exponentials(s, -2).sum(-1, keepdim=True)),
     )
     yield entry(
         "the mask only switches a causal mask on",

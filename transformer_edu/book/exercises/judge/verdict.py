@@ -174,7 +174,13 @@ def judge(kind: Kind, component: Component, seconds: float = math.inf) -> Verdic
     """
     judging = _Judging(kind, component, time.monotonic() + seconds)
     start = judging.run(judging.ours)
-    early = _before_numbers(start)
+    early, sure = _before_numbers(start), True
+    if early is None:
+        early, sure = _cut_off(start)
+    if early is not None and not sure:
+        with judging.briefly():  # a gradient that is another: a known mistake may say why
+            found = _of_numbers(judging, start)
+            early = found if found.fault is not None and found.known else early
     if early is not None:
         return _with_another(judging, start, early)
     return _of_numbers(judging, start)
@@ -585,13 +591,23 @@ def _before_numbers(run: Run) -> Verdict | None:
     kept = _kept(run)
     if kept is not None:
         return Verdict(kind.name, beyond(KEPT), True, kept.title)
-    cut = [] if kind.learns_nothing else run.numbers.cut
-    if cut:
-        whole = len(cut) == len(parameters.names)
-        name = "nothing of the gradient comes through" if whole else "a part of the gradient is cut off"
-        told = "" if whole else f"the gradient of {', '.join(cut[:4])} is not how the answer changes with it"
-        return Verdict(kind.name, beyond(name), True, kind.experiments[0].title, told)
     return None
+
+
+def _cut_off(run: Run) -> tuple[Verdict | None, bool]:
+    """What is wrong with the gradient of what is learned, and whether it is zero there, so that nothing else can be."""
+    kind, parameters = run.kind, run.parameters
+    cut = [] if kind.learns_nothing else run.numbers.cut
+    if not cut:
+        return None, True
+    gradient = run.numbers.look(run.numbers.values.double())[1]
+    each = dict(zip(parameters.names, gradient.split(list(parameters.lengths)), strict=True))
+    sure = not any(bool(each[name].any()) for name in cut if name in each)
+    whole = sure and len(cut) == len(parameters.names)
+    part = "a part of the gradient is cut off" if sure else OTHER_GRADIENT
+    name = "nothing of the gradient comes through" if whole else part
+    told = "" if whole else f"the gradient of {', '.join(cut[:4])} is not how the answer changes with it"
+    return Verdict(kind.name, beyond(name), True, kind.experiments[0].title, told), sure
 
 
 def _wrong(judging: _Judging, start: Run, best: Best | None) -> Verdict:
@@ -1021,6 +1037,7 @@ def beyond(name: str) -> Mistake:
 
 NO_WAY_BACK = "its gradient cannot be computed: something is changed in place that the way back needs"
 SEVERAL = "it is right with one layer, and wrong at other sizes, with two"
+OTHER_GRADIENT = "a part of the gradient is not how the answer changes"
 ELSEWHERE = "dropout stands at another place than in the paper"
 EXPLAINED = {
     FIXED: (
@@ -1135,6 +1152,10 @@ EXPLAINED = {
     "a part of the gradient is cut off": (
         "`.detach()`, `.data`, torch.no_grad() or a copy drop a part of the way back.",
         "Which intermediate result is detached?",
+    ),
+    OTHER_GRADIENT: (
+        "`.detach()`, `.data` or a copy drop one of several ways back, or what was written into a tensor is lost.",
+        "By which ways does this weight reach the answer, and does each of them lead back?",
     ),
     "the gradient is NaN although the answer is right": (
         "where() and masked_fill() hide a NaN in the answer; the gradient of what they hide is NaN all the same.",

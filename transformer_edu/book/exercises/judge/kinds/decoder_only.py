@@ -14,6 +14,7 @@ from transformer_edu.book.exercises.checks.components.feed_forward import networ
 from transformer_edu.book.exercises.checks.components.rotary import turn
 from transformer_edu.book.exercises.judge.experiment import (
     ALIKE_WORDS,
+    BEYOND,
     EMPTY,
     GIVEN,
     KEPT,
@@ -148,6 +149,12 @@ def _experiments(d_model: int) -> list[Experiment]:
         Experiment("a causal mask and padding", (x, BOTH)),
         Experiment("padding", (x, REAL)),
         Experiment("120 tokens", (drawn(1, 120, d_model),), alone=LONG),
+        Experiment(
+            "more tokens than it was made for",
+            (drawn(1, MAX_LEN + 8, d_model),),
+            alone=BEYOND,
+            options={"asks": "max_len", "may stop": True},
+        ),
         Experiment("in training, with dropout 0", (x,), how="training", alone=TRAINING),
         Experiment(ALIKE, (alike(x),), how="dropout", options=ALIKE_WORDS),
         Experiment("dropout of one half", (x,), how="dropout"),

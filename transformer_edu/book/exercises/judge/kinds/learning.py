@@ -105,6 +105,11 @@ def _loss_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Function]]:
             "the target no longer sums to one: what padding had is missing from every token's loss.",
             _loss(lambda row, target, pad: -(row.sum(-1) - row[..., pad]) / row.shape[-1]),
         ),
+        (
+            "the wanted word gets nothing of what is spread, and nobody gets its share",
+            "the softened target no longer sums to one: ε / V goes to V − 1 words.",
+            _loss(lambda row, target, pad: -(row.sum(-1) - row.gather(-1, target[..., None])[..., 0]) / row.shape[-1]),
+        ),
     ):
         yield named(name, why, hint, symptom), wrong
     yield entry(
@@ -415,6 +420,7 @@ Tree = dict[tuple[int, ...], dict[int, float]]
 WORDS = 8
 TEMPTING: Tree = {(): {3: 0.6, 4: 0.4}, (3,): {2: 0.3, 5: 0.3, 6: 0.4}, (4,): {2: 0.95, 5: 0.05}}
 LATE: Tree = {(): {2: 0.4, 3: 0.6}, (3,): {4: 0.9, 2: 0.1}, (3, 4): {5: 0.9, 2: 0.1}, (3, 4, 5): {2: 1.0}}
+SOON: Tree = {(): {2: 0.3, 3: 0.6, 4: 0.1}, (3,): {2: 0.9, 5: 0.1}}
 WEIGHED: Tree = {  # with an exponent of 1, (4, 5, 2) is the best; other ways to count the length choose another
     (): {3: 0.17, 4: 0.83},
     (3,): {2: 0.17, 5: 0.83},
@@ -600,6 +606,7 @@ BEAM = Kind(
         Experiment("a beam of two, both from one first word", (CROWDED, 6, 2, 0.0)),
         Experiment("a beam of two with a length penalty", (LATE, 8, 2, 1.0)),
         Experiment("a short answer without a length penalty", (LATE, 8, 2, 0.0)),
+        Experiment("an end that comes first, and a likelier one after it", (SOON, 6, 2, 1.0)),
         Experiment(
             "a beam of eight, where the length decides",
             (WEIGHED, 7, 8, 1.0),

@@ -13,7 +13,7 @@ from transformer_edu.book.exercises.checks.components.rotary import COMPONENT as
 from transformer_edu.book.exercises.checks.components.rotary import turn
 from transformer_edu.book.exercises.checks.components.sampling_probabilities import probabilities
 from transformer_edu.book.exercises.checks.engine import Mistake
-from transformer_edu.book.exercises.judge.experiment import KEPT, LONG, TRAINING, Experiment, tensor_of
+from transformer_edu.book.exercises.judge.experiment import BEYOND, KEPT, LONG, TRAINING, Experiment, tensor_of
 from transformer_edu.book.exercises.judge.kind import Function, Kind, Parameters, drawn, joined, known
 from transformer_edu.book.exercises.judge.kinds.attention import mask_kind
 from transformer_edu.book.exercises.judge.kinds.decoder_only import GATES, PLAIN
@@ -217,6 +217,11 @@ WRONG_GATES: tuple[tuple[str, str, Gate], ...] = (
         lambda logits, top_k: _last(gates(logits, top_k)),
     ),
     (
+        "experts overwrite each other: of those chosen only the last one counts",
+        "Is an expert's output added to what the others gave, or put in its place?",
+        lambda logits, top_k: gates(logits, top_k) * (_chosen(logits, top_k) == _least(logits, top_k)),
+    ),
+    (
         "the weights belong to other experts than those that are used: they stand in sorted order",
         "topk gives two results. Which weight goes with which index?",
         lambda logits, top_k: _in_order(gates(logits, top_k)),
@@ -232,6 +237,10 @@ WRONG_GATES: tuple[tuple[str, str, Gate], ...] = (
 def _over_tokens(logits: Tensor, top_k: int) -> Tensor:
     top = logits.topk(top_k, dim=-1)
     return torch.zeros_like(logits).scatter(-1, top.indices, top.values.softmax(1))
+
+
+def _least(logits: Tensor, top_k: int) -> Tensor:
+    return logits.topk(top_k, dim=-1).values[..., -1:]
 
 
 def _last(weights: Tensor) -> Tensor:
@@ -408,6 +417,12 @@ ROTARY = Kind(
         Experiment("one text", (drawn(1, 3, 5, 8),)),
         Experiment("one head", (drawn(2, 1, 7, 8),)),
         Experiment("300 tokens", (drawn(1, 2, 300, 8),), alone=LONG),
+        Experiment(
+            "410 tokens, where it was made for 400",
+            (drawn(1, 2, 410, 8),),
+            alone=BEYOND,
+            options={"asks": "max_len", "may stop": True},
+        ),
         Experiment("3,000 tokens", (drawn(1, 1, 3000, 8),), alone=LONG, options=FAR_OFF, tolerance=3e-2),
         Experiment("large numbers", (300 * FIVE,)),
         Experiment("after a longer text", (FIVE,), alone=KEPT, options={"before": (drawn(2, 3, 9, 8),)}),

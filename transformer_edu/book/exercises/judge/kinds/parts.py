@@ -379,6 +379,12 @@ def _by_norm(norm: Function, count: int, eps: float, p: Mapping[str, Tensor] | N
 OTHER_EPS = {eps: f"ε is {eps:.2g}, where this book and torch.nn have 1e-5" for eps in (1e-6, 1e-7, 1e-8, 1e-4, 1e-3)}
 OTHER_EPS[torch.finfo(torch.float32).eps] = "ε is the smallest step of float32, where this book has 1e-5"
 ADDED = "the weight is what is added to a gain of 1"
+TWICE = named(
+    "1 is added to the gain: all is multiplied by 1 + γ",
+    "a weight that is added to 1 starts at 0, as in Gemma; one that starts at 1, or is handed over, is the gain.",
+    "By what is a token multiplied before anything was learned?",
+    "the first steps of training go wrong, or weights of others do not fit",
+)
 LEARNED = {  # what a norm may have learned, with what is remarked of it
     "both": "",
     "gain": "it learns no shift β, as some later models do",
@@ -390,14 +396,20 @@ def _layer_norm_rights(parameters: Parameters) -> Iterator[tuple[str, Answer]]:
     for learned, told in LEARNED.items() if parameters.made else [("both", "")]:
         for eps, remark in {EPS: "", **OTHER_EPS}.items():
             yield joined(told, remark), _normed(layer_norm, parameters, 2, eps, Style(norm=learned))
-    if parameters.made:
-        yield ADDED, _normed(lambda x, more, beta, eps: layer_norm(x, 1 + more, beta, eps), parameters, 2)
+    if parameters.made and not bool(parameters.ones.any()):
+        yield ADDED, _normed(_norm_of_one_plus, parameters, 2)
+
+
+def _norm_of_one_plus(x: Tensor, more: Tensor, beta: Tensor, eps: float) -> Tensor:
+    return layer_norm(x, 1 + more, beta, eps)
 
 
 def _layer_norm_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Answer]]:
     for mistake, wrong in _of_layer_norm():
         for learned in LEARNED if parameters.made else ("both",):
             yield mistake, _normed(wrong, parameters, 2, style=Style(norm=learned))
+    if not parameters.made or bool(parameters.ones.any()):
+        yield TWICE, _normed(_norm_of_one_plus, parameters, 2)
     if parameters.made:
         one = named(
             "γ and β are one number each, not one for each feature",
@@ -473,13 +485,19 @@ def _rms_rights(parameters: Parameters) -> Iterator[tuple[str, Answer]]:
         told = LEARNED["none"] if learned == "none" else ""
         for eps, remark in {EPS: "", **OTHER_EPS}.items():
             yield joined(told, remark), _normed(rms_norm, parameters, 1, eps, Style(norm=learned))
-    for eps in (EPS, *OTHER_EPS):
-        yield ADDED, _normed(lambda x, more, eps: rms_norm(x, more + 1, eps), parameters, 1, eps, Style(norm="gain"))
+    for eps in () if bool(parameters.ones.any()) else (EPS, *OTHER_EPS):
+        yield ADDED, _normed(_rms_of_one_plus, parameters, 1, eps, Style(norm="gain"))
+
+
+def _rms_of_one_plus(x: Tensor, more: Tensor, eps: float) -> Tensor:
+    return rms_norm(x, 1 + more, eps)
 
 
 def _rms_wrongs(parameters: Parameters) -> Iterator[tuple[Mistake, Answer]]:
-    for mistake, fn in of_rms():
-        yield mistake, _normed(fn, parameters, 1, style=Style(norm="gain"))
+    for (mistake, fn), eps in product(of_rms(), (EPS, 1e-6)):
+        yield mistake, _normed(fn, parameters, 1, eps, Style(norm="gain"))
+    for eps in (EPS, 1e-6):
+        yield TWICE, _normed(_rms_of_one_plus, parameters, 1, eps, Style(norm="gain"))
 
 
 RMS_NORM = Kind(
