@@ -100,6 +100,19 @@ def test_the_model_comes_when_it_is_first_needed_and_computes_what_pytorch_does(
     watched.assert_clean()
 
 
+def test_a_model_that_answers_is_asked_in_a_line_whose_end_is_seen(open_html):
+    model, tokenizer = read_page_file(shipped_file("answering"))
+    asked = "Write a story with a leaf.\n"
+    watched = open_html(NextWord(asked, shipped="answering", top_p=1.0).html())
+    page, text = loaded(watched.page), watched.page.get_by_role("textbox")
+    expect(text).to_have_value(asked.replace("\n", "⏎"))
+    for beginning in (asked, asked.replace("leaf", "cat")):
+        text.fill(beginning.replace("\n", "⏎"))
+        rests(page)
+        assert_bars(page, model, [BOS_ID, *tokenizer.encode(beginning)], Settings(top_p=1.0))
+    watched.assert_clean()
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 def test_luck_draws_in_the_page_what_it_draws_in_python(open_html, stories, seed):
     settings = Settings(temperature=1.4, seed=seed)

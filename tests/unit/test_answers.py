@@ -1,14 +1,17 @@
 """Stories that are asked for: what is asked, what is counted, and that a low rank starts as the model was."""
 
 import copy
+import hashlib
 
 import pytest
 import torch
 from torch import nn
 from torch.nn.utils import parametrize
 
-from transformer_edu import pretrained
+from transformer_edu import pretrained, recordings
 from transformer_edu.book.experiments import answers
+from transformer_edu.pretrained import stories as shipped
+from transformer_edu.saving.tensor_file import read_tensors, write_tensors
 
 
 @pytest.fixture(scope="module")
@@ -62,3 +65,26 @@ def test_a_low_rank_starts_as_the_model_was_and_can_be_added_to_it(stories):
         if isinstance(part, nn.Linear) and parametrize.is_parametrized(part):
             parametrize.remove_parametrizations(part, "weight")
     torch.testing.assert_close(model(ids), changed, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.long
+def test_the_shipped_change_answers_as_its_recording_says(stories):
+    recorded = recordings.load("answering")["data"]
+    assert hashlib.sha256(shipped.CHANGE.read_bytes()).hexdigest() == recorded["sha256"]
+    answering = pretrained.load_answering()
+    asked = [[noun] for noun in answers.NOUNS] * 2
+    named = [answers.named(*one) for one in zip(asked, answers.write_answers(answering, asked, 0), strict=True)]
+    assert abs(sum(named) / len(named) - recorded["one"]) < 0.2
+    _, change = read_tensors(shipped.CHANGE, shipped.LOW_RANK)
+    assert sum(tensor.numel() for tensor in change.values()) == 69_120
+    before, after = (dict(model.model.named_parameters()) for model in (stories, answering))
+    assert {name for name in before if not torch.equal(before[name], after[name])} == {key[:-2] for key in change}
+
+
+def test_a_change_that_was_made_for_other_weights_is_refused(tmp_path, monkeypatch):
+    header, change = read_tensors(shipped.CHANGE, shipped.LOW_RANK)
+    other = tmp_path / "change.safetensors"
+    write_tensors(other, change, header | {"base": "another"}, shipped.LOW_RANK)
+    monkeypatch.setattr(shipped, "CHANGE", other)
+    with pytest.raises(ValueError, match="change of the shipped story model"):
+        pretrained.load_answering()

@@ -55,7 +55,8 @@ def reward(
     model: LanguageModel, reference: LanguageModel, beta: float, steps: int, rate: float, seed: int
 ) -> list[Any]:
     """Answers better than their group's mean become likelier; β holds the model near the reference. Rows of a step."""
-    optimizer, history = torch.optim.AdamW(model.model.parameters(), lr=rate, weight_decay=0.0), []
+    learned, history = [one for one in model.model.parameters() if one.requires_grad], []
+    optimizer = torch.optim.AdamW(learned, lr=rate, weight_decay=0.0)
     for step in range(steps):
         examples, rewards = draw_group(model, answers.draw_words(4, 10_000 * seed + step), 10_000 * seed + step)
         better = (rewards - rewards.mean(1, keepdim=True)) / (rewards.std(1, keepdim=True) + 1e-4)

@@ -8,7 +8,7 @@ from transformer_edu.language.export import export
 from transformer_edu.language.model import LanguageModel, load_language_model
 from transformer_edu.language.settings import LanguageSettings
 from transformer_edu.language.task import LanguageTask, prepare_task
-from transformer_edu.pretrained.stories import STORIES, load_stories
+from transformer_edu.pretrained.stories import STORIES, TELLERS
 from transformer_edu.runs.command import add_training, run_training, settings_of
 from transformer_edu.support.device import pick_device
 from transformer_edu.support.options import number_between, whole_number
@@ -23,7 +23,7 @@ def add_parsers(commands: Any) -> None:
     add_training(commands, "train-lm", summary, LanguageSettings).set_defaults(run=train)
     parser = commands.add_parser("write", help="let a language model go on from a beginning")
     parser.add_argument("text", nargs="?", default="", help="the beginning; without it, the model begins")
-    parser.add_argument("--model", default=STORIES, help="a folder written by train-lm, or the shipped model")
+    parser.add_argument("--model", default=STORIES, help="a folder written by train-lm, or stories, or answering")
     parser.add_argument("--steps", type=whole_number(1), default=100, help="most tokens to write (default: 100)")
     parser.add_argument("--count", type=whole_number(1), default=1, help="continuations, each with its own luck")
     parser.add_argument("--seed", type=whole_number(0), default=0, help="of the draws")
@@ -63,6 +63,6 @@ def write(options: argparse.Namespace) -> None:
 def _open(name: str) -> LanguageModel:
     if os.path.isdir(name):
         return load_language_model(name, pick_device())
-    if name == STORIES:
-        return load_stories(pick_device())
-    raise FileNotFoundError(f"model must be a folder written by train-lm, or {STORIES}, got {name!r}")
+    if name in TELLERS:
+        return TELLERS[name](pick_device())
+    raise FileNotFoundError(f"model must be a folder written by train-lm, or {' or '.join(TELLERS)}, got {name!r}")

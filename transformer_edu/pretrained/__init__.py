@@ -6,7 +6,7 @@
 """
 
 from transformer_edu.pretrained.grammar import Pretrained, load_grammar
-from transformer_edu.pretrained.stories import STORIES, load_stories, stories_log
+from transformer_edu.pretrained.stories import ANSWERING, STORIES, load_answering, load_stories, stories_log
 from transformer_edu.pretrained.translator import (
     TRANSLATOR,
     load_translator,
@@ -15,9 +15,11 @@ from transformer_edu.pretrained.translator import (
 )
 
 __all__ = [
+    "ANSWERING",
     "STORIES",
     "TRANSLATOR",
     "Pretrained",
+    "load_answering",
     "load_grammar",
     "load_stories",
     "load_translator",

@@ -10,7 +10,6 @@ import traitlets
 from torch import Tensor
 
 from transformer_edu.book.engine.page_file import read_page_file
-from transformer_edu.book.engine.shipped import STORIES
 from transformer_edu.book.figures.base import spoken
 from transformer_edu.book.figures.fields import argument, field, made, real, text, whole
 from transformer_edu.book.figures.inputs import check_range
@@ -18,6 +17,8 @@ from transformer_edu.book.figures.model_figure import ModelFigure, file_of
 from transformer_edu.data.tokenizer import Tokenizer
 from transformer_edu.data.vocabulary import BOS_ID, EOS_ID, PAD_ID
 from transformer_edu.decoding.sampling import sampling_probabilities
+from transformer_edu.pretrained.stories import STORIES, TELLERS
+from transformer_edu.support.validation import check_choice
 
 SHOWN = 12  # tokens that have a bar of their own
 STORED = 20  # tokens that are drawn beforehand
@@ -118,7 +119,8 @@ class NextWord(ModelFigure):
         min_p: from 0 to 0.5, a share of the largest probability; 0 leaves all in.
         seed: of the luck, from 0 to 9,999.
         place: how many of the 20 tokens that were drawn beforehand are written; the bars are those of the next.
-        model, tokenizer: a GPT of one's own, in place of the shipped one of stories.
+        shipped: "stories", or "answering", the same model after chapter 21, which is asked for a story.
+        model, tokenizer: a GPT of one's own, in place of a shipped one.
 
     Raises:
         TypeError, ValueError: one of these is something else.
@@ -139,6 +141,7 @@ class NextWord(ModelFigure):
     recorded = made(traitlets.Dict(), lambda so: _recorded(so))
     written = made(traitlets.List(traitlets.Int()), lambda so: [index for index, _ in so.recorded["written"]])
     place = whole(0, 0, lambda so: len(so.written))
+    shipped = argument(STORIES)
     model = argument()
     tokenizer = argument()
 
@@ -157,5 +160,6 @@ class NextWord(ModelFigure):
 
 
 def _recorded(so: SimpleNamespace) -> dict[str, Any]:
-    so.content, so.name = file_of(STORIES, so.model, so.tokenizer, "tokenizer")
+    check_choice("shipped", so.shipped, tuple(TELLERS))
+    so.content, so.name = file_of(so.shipped, so.model, so.tokenizer, "tokenizer")
     return recorded_text(so.content, so.beginning, Settings(so.temperature, so.top_k, so.top_p, so.min_p, so.seed))

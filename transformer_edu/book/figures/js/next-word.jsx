@@ -209,8 +209,8 @@ const Beginning = ({ value, isOpened, onType, onAgain }) => (
       autocomplete="off"
       spellcheck={false}
       maxlength={200}
-      value={value}
-      onInput={(event) => onType(event.currentTarget.value)}
+      value={value.replaceAll("\n", "⏎")}
+      onInput={(event) => onType(event.currentTarget.value.replaceAll("⏎", "\n"))}
     />
     <Button off={isOpened} onClick={onAgain}>
       Start again
