@@ -138,7 +138,7 @@ def test_write_goes_on_from_a_beginning(run, capsys):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["write", "x", "--model", "nowhere"], "must be a folder written by train-lm, or stories or answering, got 'nowhere'"),
+        (["write", "x", "--model", "nowhere"], "written by train-lm, or stories or answering, got 'nowhere'"),
         (["write", "x", "--top-p", "2"], "must be a number from"),
         (["write", "x", "--steps", "0"], "at least 1"),
         (["train-lm", "--valid", "v"], "train and valid must name files"),

@@ -154,8 +154,10 @@ def look(
     if isinstance(result, tuple | list) and len(result) == 2 and type(result[1]) is Tensor:
         seen["second"] = result[1].detach().clone()
     seen |= changed(inputs, given)
-    with torch.no_grad():  # some remember only then
-        seen["again"] = tensor_of(run(*copies(inputs))).detach().clone()
+    given = copies(inputs)
+    with torch.no_grad():  # some remember only then, or write into what they are given
+        seen["again"] = tensor_of(run(*given)).detach().clone()
+    seen |= changed(inputs, given)
     try:
         return seen | gradients(run, inputs, parameters, learns)
     except RuntimeError as error:

@@ -249,6 +249,14 @@ def _mask_wrongs(component: str, right: Function) -> Iterator[tuple[Mistake, Fun
             "the last token of every sentence gets zeros or NaN",
             _without_last_row,
         )
+        for most in (128, 256, 512):  # of a longer one, nothing is left that blocks
+            yield entry(
+                "it is cut out of a longer one at the wrong end: short texts see all that comes later",
+                "rows and columns have to be cut at the same end: mask[:n, :n], or mask[-n:, -n:].",
+                "What does your mask say of the first row for a text of three tokens?",
+                "a training loss that falls far too low, and nonsense when it writes",
+                lambda size, most=most: causal_mask(max(most, size))[-size:, :size],
+            )
         yield entry(
             "a token does not see itself",
             "position q may attend to 0 .. q, itself included: the first row is no exception.",
