@@ -1008,7 +1008,7 @@ def _not_everywhere(run: Run, right: Function, wrong: list[int]) -> Verdict:
     experiment = kind.experiments[first]
     alone = {kind.experiments[i].alone for i in wrong}
     detail = _said(got[first])
-    if None not in alone:
+    if None not in alone and (experiment.alone == LONG or LONG not in alone):  # short ones are wrong as well, and long
         name = str(experiment.alone)
         return _verdict(kind, name, experiment, detail, True, len(plain) - len(wrong))
     squeezed = all(_is_squeezed(answer_of(kind, right, i), got[i], kind.experiments[i].tolerance) for i in wrong)
