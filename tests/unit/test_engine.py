@@ -83,7 +83,9 @@ def test_the_shipped_files_are_the_same_every_time_and_lose_nothing():
     model, _ = read_page_file(first)
     expected = load_grammar().model.state_dict()
     assert all((weight - expected[name]).abs().max() < 2e-3 for name, weight in model.state_dict().items())
-    with pytest.raises(ValueError, match="name must be one of 'grammar', 'multi30k-de-en', 'stories', got 'x'"):
+    with pytest.raises(
+        ValueError, match="name must be one of 'grammar', 'multi30k-de-en', 'stories', 'answering', got 'x'"
+    ):
         shipped_file("x")
 
 

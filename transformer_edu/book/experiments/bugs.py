@@ -145,7 +145,7 @@ BUGS = (
         "In evaluation it reads rows that see what no row saw in training.",
         (
             "transformer",
-            "only the padding is blocked: the causal mask is missing or overwritten",
+            "only the padding is blocked: the causal mask is missing, overwritten, or joined with OR",
         ),
     ),
     Bug(
