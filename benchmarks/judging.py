@@ -1,4 +1,4 @@
-"""Seconds of judging a right component, after imports, for each kind: half of them, the slowest; and the first word.
+"""Seconds of judging a right component, after imports: each kind's median and slowest; and the first word.
 
 The components are the tests' right ones, in many people's styles. A command says which kind it takes a component for
 before it judges it: that is its first word, counted from the command's start, imports and all.
@@ -72,9 +72,7 @@ def main() -> None:
         each.setdefault(path.name.partition("__")[0], []).append(seconds_of(path))
     rows = {kind: [len(some), round(median(some), 2), round(max(some), 2)] for kind, some in each.items()}
     words = [first_word(RIGHT / "causal_mask__tril.py") for _ in range(1 if options.quick else 5)]
-    table(
-        "Seconds of judging", ["kind", "components", "median", "slowest"], [[kind, *row] for kind, row in rows.items()]
-    )
+    table("Seconds of judging", COLUMNS, [[kind, *row] for kind, row in rows.items()])
     print(f"\nfirst word after {median(words):.2f} s")
     save("judging", {"seconds": rows, "first_word": round(median(words), 2)}, options)
 

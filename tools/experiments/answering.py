@@ -26,13 +26,13 @@ def record_answering(
     answers.tune(low.model, base.tokenizer, answers.own_stories(base, stories), tuning, 3e-3, 0)
     rewarded = copy.deepcopy(low)
     history = reward(rewarded, low, beta, steps, 1e-3, 0)
-    changes = {
-        f"{name}.weight.{letter}": getattr(part.parametrizations["weight"][0], letter).half()
+    learned = {
+        f"{name}.weight": part.parametrizations["weight"][0]
         for name, part in rewarded.model.named_modules()
         if parametrize.is_parametrized(part)
-        for letter in ("a", "b")
     }
-    scale = 16.0 / 4
+    changes = {f"{name}.{letter}": getattr(one, letter).half() for name, one in learned.items() for letter in "ab"}
+    (scale,) = {one.scale for one in learned.values()}
     write_tensors(CHANGE, changes, {"scale": scale, "base": base.card["weights_sha256"]}, LOW_RANK)
     found = measure(load_answering(), base, 0, requests)
     return {"beta": beta, "history": history, "sha256": hashlib.sha256(CHANGE.read_bytes()).hexdigest()} | found
